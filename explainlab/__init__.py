@@ -1,0 +1,15 @@
+"""ExplainLab: why a transformer classified a text as it did, and how far that explanation can be trusted.
+
+import explainlab
+classifier = explainlab.load_model("embedded:bert-mini-sst2")
+result = explainlab.explain(classifier, "a stirring, funny film", method="integrated_gradients", steps=64)
+result.to_frame()
+"""
+
+from explainlab.attribution.explain import explain
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import methods
+from explainlab.errors import ExplainLabError
+from explainlab.models.loading import load_model
+
+__all__ = ["Attribution", "ExplainLabError", "explain", "load_model", "methods"]

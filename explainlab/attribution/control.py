@@ -1,0 +1,24 @@
+"""The random map: what any method must beat."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from explainlab.attribution.method import Method, Outcome, Parameters
+from explainlab.attribution.subject import Subject
+
+
+class Random(Method):
+    """Uniform scores in [0, 1), from the request's seed."""
+
+    id: ClassVar = "random"
+    label: ClassVar = "Random"
+    family: ClassVar = "Control"
+    source: ClassVar = "The control of every comparison"
+    definition: ClassVar = "φᵢ ~ U[0, 1)"
+    signed: ClassVar = False
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        return Outcome(np.random.default_rng(subject.seed).random(len(subject.units.features)))

@@ -1,0 +1,122 @@
+"""One request to one classifier: the whole way from a text to its attribution."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.records import Attribution, Completeness, Cost
+from explainlab.attribution.registry import complete, get_method, parse
+from explainlab.attribution.subject import Subject
+from explainlab.errors import ModelError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import Request
+from explainlab.text.encoding import Encoding
+
+
+def explain(
+    classifier: Classifier,
+    text: str,
+    method: str = "integrated_gradients",
+    *,
+    text_pair: str | None = None,
+    target: str | int = "predicted",
+    output: str | None = None,
+    unit: str = "token",
+    seed: int = 0,
+    context: RunContext | None = None,
+    **parameters: Any,
+) -> Attribution:
+    """Attribute the classifier's score for ``text`` to its tokens, words or sentences.
+
+    ``target``: ``predicted``, a class name or its index; ``output``: ``probability`` or ``logit`` (default: the
+    method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the method. Raises the errors of
+    :mod:`explainlab.errors`, each with what to do about it.
+    """
+    request = Request.build(
+        model=classifier.id,
+        text=text,
+        text_pair=text_pair,
+        method=method,
+        parameters=parameters,
+        target=str(target),
+        output=output or get_method(method).output,
+        unit=unit,
+        seed=seed,
+        dtype=str(classifier.dtype).removeprefix("torch."),
+    )
+    return answer(classifier, request, context)
+
+
+def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
+    """The attribution that ``request`` asks of its loaded ``classifier``."""
+    request = complete(request)
+    method = get_method(request.method)
+    method.require(classifier)
+    encoding = classifier.encode(request.text, request.text_pair)
+    return attribute(classifier, encoding, method, request, context)
+
+
+def attribute(
+    classifier: Classifier, encoding: Encoding, method: Method, request: Request, context: RunContext | None = None
+) -> Attribution:
+    """Run ``method`` on an ``encoding`` that may be padded; ``request`` must be complete and answer to both."""
+    parameters = parse(method, request.parameters)
+    start = time.perf_counter()
+    subject = Subject(
+        classifier,
+        encoding,
+        target=request.target,
+        output=request.output,
+        unit=request.unit,
+        seed=request.seed,
+        context=context,
+    )
+    outcome = method.attribute(subject, parameters)
+    scores = _checked(outcome, method, classifier)
+    return Attribution(
+        request=request,
+        prediction=subject.prediction,
+        target=subject.target,
+        features=subject.units.features,
+        scores=scores,
+        errors=outcome.errors,
+        signed=method.is_signed(parameters),
+        completeness=None if outcome.expected is None else Completeness.of(scores, outcome.expected),
+        cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
+        cut=encoding.cut,
+        warnings=(*_cut_warning(encoding), *subject.warnings, *outcome.warnings),
+        versions={
+            **versions(),
+            "method": str(method.version),
+            "model": classifier.digest,
+            "device": str(classifier.device),
+        },
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the libraries that the numbers depend on."""
+    return {name: version(name) for name in ("torch", "transformers", "tokenizers", "numpy", "captum", "scipy")}
+
+
+def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.ndarray:
+    if not np.isfinite(outcome.scores).all():
+        raise ModelError(
+            f"{method.label} on {classifier.id} gave scores that are not finite numbers.",
+            "Try dtype float32, output logit, or another baseline.",
+        )
+    return outcome.scores
+
+
+def _cut_warning(encoding: Encoding) -> list[str]:
+    if not encoding.cut:
+        return []
+    return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]

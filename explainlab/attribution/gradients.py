@@ -1,0 +1,62 @@
+"""The gradient at the text itself, plain or times the input."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.subject import Subject
+
+
+class Gradient(Method):
+    """How fast the explained scalar changes with each word embedding."""
+
+    class Parameters(method.Parameters):
+        norm: Literal["l2", "signed_sum"] = Field(
+            "l2", description="How the d numbers of a token become one: their Euclidean norm, or their plain sum."
+        )
+
+    id: ClassVar = "gradient"
+    label: ClassVar = "Gradient"
+    family: ClassVar = "Gradients"
+    source: ClassVar = "Simonyan et al. 2014"
+    definition: ClassVar = "φᵢ = ‖∂F/∂xᵢ‖₂ (or Σ_d ∂F/∂xᵢ)"
+    signed: ClassVar = False
+    needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.norm == "signed_sum"
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        gradient = subject.input_gradient().cpu().double()
+        tokens = gradient.norm(dim=-1) if parameters.norm == "l2" else gradient.sum(dim=-1)
+        return Outcome(subject.units.sum_tokens(tokens.numpy()))
+
+
+class InputXGradient(Method):
+    """The gradient times the word embedding: a first-order guess at what removing the token would change."""
+
+    class Parameters(method.Parameters):
+        reduction: Literal["sum", "l2"] = Field(
+            "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
+        )
+
+    id: ClassVar = "input_x_gradient"
+    label: ClassVar = "Input × gradient"
+    family: ClassVar = "Gradients"
+    source: ClassVar = "Shrikumar et al. 2016; Denil et al. 2014"
+    definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ"
+    needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.reduction == "sum"
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        product = (subject.embeddings * subject.input_gradient()).cpu().double()
+        tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
+        return Outcome(subject.units.sum_tokens(tokens.numpy()))

@@ -1,0 +1,122 @@
+"""What a method is: one class that declares everything about itself in one place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args, get_origin
+
+import annotated_types
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from explainlab.attribution.subject import Subject
+from explainlab.errors import UnsupportedError
+from explainlab.models.classifier import Classifier
+from explainlab.request import Output
+
+Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
+Baseline = Literal["mask", "pad", "unk", "zero"]
+
+
+class Parameters(BaseModel):
+    """Parameters of a method: typed fields with default, range and a one-line description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found for the n features of its subject.
+
+    ``scores`` float64 [n]; ``expected`` what they should add up to (None: the method promises nothing); ``errors``
+    float64 [n], estimates of the scores' numerical errors.
+    """
+
+    scores: np.ndarray
+    expected: float | None = None
+    errors: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """One parameter as a form, a command line and a table need it."""
+
+    name: str
+    kind: Literal["choice", "integer", "number", "flag", "text"]
+    default: object
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    help: str
+
+
+class Method(ABC):
+    """A way to attribute a prediction to the features of a text.
+
+    ``source`` names paper and equation; ``version`` rises whenever the numbers change (it is part of the store's key);
+    ``needs`` are names of :attr:`Classifier.capabilities`; ``signed`` tells whether a negative score speaks against the
+    target; ``definition`` is the formula in one line, as the page shows it.
+    """
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    family: ClassVar[Family]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+    version: ClassVar[int] = 1
+    signed: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ()
+    output: ClassVar[Output] = "probability"
+    Parameters: ClassVar[type[Parameters]] = Parameters
+
+    @abstractmethod
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        """Score the features of ``subject``; every model pass goes through it."""
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        """Whether scores under these parameters can speak against the target; :attr:`signed` unless overridden."""
+        return cls.signed
+
+    @classmethod
+    def obstacle(cls, classifier: Classifier) -> str:
+        """Why this method cannot run on ``classifier``; empty if it can."""
+        reasons = [classifier.capabilities[need] for need in cls.needs if classifier.capabilities[need]]
+        return f"{cls.label} cannot run on {classifier.id}: {'; '.join(reasons)}." if reasons else ""
+
+    @classmethod
+    def require(cls, classifier: Classifier) -> None:
+        """Raise :class:`UnsupportedError` if this method cannot run on ``classifier``."""
+        if reason := cls.obstacle(classifier):
+            raise UnsupportedError(reason, "Choose another method or another model.")
+
+    @classmethod
+    def parameter_specs(cls) -> list[ParameterSpec]:
+        """The parameters in the order of their declaration."""
+        return [_spec(name, info) for name, info in cls.Parameters.model_fields.items()]
+
+
+def _spec(name: str, info) -> ParameterSpec:
+    limits = {type(m): m for m in info.metadata}
+    bounds = [
+        getattr(limits.get(kind), attribute, None)
+        for kind, attribute in (
+            (annotated_types.Ge, "ge"),
+            (annotated_types.Gt, "gt"),
+            (annotated_types.Le, "le"),
+            (annotated_types.Lt, "lt"),
+        )
+    ]
+    kinds = {bool: "flag", int: "integer", float: "number"}
+    choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+    return ParameterSpec(
+        name=name,
+        kind="choice" if choices else kinds.get(info.annotation, "text"),
+        default=info.default,
+        choices=tuple(str(c) for c in choices),
+        minimum=next((b for b in bounds[:2] if b is not None), None),
+        maximum=next((b for b in bounds[2:] if b is not None), None),
+        help=info.description or "",
+    )

@@ -1,0 +1,109 @@
+"""Methods that follow the gradient from an uninformative baseline to the text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.method import Baseline, Method, Outcome
+from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.subject import Subject
+
+BASELINE_HELP = "What stands for 'no information' in place of every token of the text."
+
+
+class IntegratedGradients(Method):
+    """The gradient integrated along the straight line from the baseline to the text, times their difference.
+
+    Only word embeddings are interpolated; the model adds positions and normalises once, at every point of the path.
+    """
+
+    class Parameters(method.Parameters):
+        rule: Rule = Field("gauss_legendre", description="Where on the path the gradient is evaluated.")
+        steps: int = Field(50, ge=1, le=10_000, description="Gradient evaluations (trapezoid: one more).")
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+
+    id: ClassVar = "integrated_gradients"
+    label: ClassVar = "Integrated gradients"
+    family: ClassVar = "Paths"
+    source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
+    definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x′ + α(x - x′))/∂xᵢ dα"
+    needs: ClassVar = ("gradients",)
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        baseline = subject.baseline(parameters.baseline)
+        difference = subject.embeddings - baseline
+        start = subject.values(baseline[None])[0]
+        alphas, weights = nodes(parameters.rule, parameters.steps)
+        position = torch.as_tensor(alphas, device=baseline.device, dtype=baseline.dtype)
+        weight = torch.as_tensor(weights, device=baseline.device, dtype=torch.float32)
+        integral = torch.zeros_like(baseline, dtype=torch.float32)
+        points = lambda part: torch.addcmul(baseline, position[part, None, None], difference)  # noqa: E731
+        for part, _, gradient in subject.gradients(points, len(alphas)):
+            integral += torch.tensordot(weight[part], gradient.float(), dims=1)
+        tokens = (difference.float() * integral).sum(dim=-1).cpu().double().numpy()
+        expected = subject.scalar(subject.original) - start
+        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+
+
+class GradientShap(Method):
+    """Expected gradients: random points between random baselines and the (noisy) text.
+
+    Every draw takes its baseline from {baseline, text}. A draw whose baseline is the text itself, without noise, is
+    zero and costs nothing. The first draws of a larger run are those of the smaller one.
+    """
+
+    class Parameters(method.Parameters):
+        samples: int = Field(5, ge=1, le=10_000, description="Random points on random paths.")
+        noise: float = Field(0.0, ge=0, le=100, description="Standard deviation of the noise on the word embeddings.")
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+
+    id: ClassVar = "gradient_shap"
+    label: ClassVar = "Gradient SHAP"
+    family: ClassVar = "Paths"
+    source: ClassVar = "Lundberg & Lee 2017; Erion et al. 2021, Eq. 2; baselines as in Enguehard 2023"
+    definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
+    needs: ClassVar = ("gradients",)
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        text, baseline = subject.embeddings, subject.baseline(parameters.baseline)
+        start = subject.values(baseline[None])[0]
+        end = subject.scalar(subject.original)
+        from_text, alphas, noise = self._draws(subject, parameters)
+        kept = np.flatnonzero(~from_text | (parameters.noise > 0))
+        origin = torch.as_tensor(from_text[kept], device=text.device)
+        position = torch.as_tensor(alphas[kept], device=text.device, dtype=text.dtype)
+
+        def ends(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
+            first = torch.where(origin[part, None, None], text, baseline)
+            last = text + noise[kept[part]].to(text) if len(noise) else text
+            return first, last - first
+
+        def points(part: slice) -> torch.Tensor:
+            first, difference = ends(part)
+            return first + position[part, None, None] * difference
+
+        tokens = np.zeros(len(text))
+        for part, _, gradient in subject.gradients(points, len(kept)):
+            product = (ends(part)[1].float() * gradient.float()).sum(dim=(0, 2))
+            tokens += product.cpu().double().numpy() / parameters.samples
+        expected = end - np.where(from_text, end, start).mean()
+        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+
+    @staticmethod
+    def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
+        """Which draws start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
+        rng = np.random.default_rng(subject.seed)
+        shape = tuple(subject.embeddings.shape)
+        content = subject.encoding.content[:, None]
+        uniform, noise = [], []
+        for _ in range(parameters.samples):
+            uniform.append(rng.random(2))
+            if parameters.noise:
+                noise.append(torch.from_numpy(rng.standard_normal(shape) * parameters.noise * content))
+        pairs = np.array(uniform)
+        return pairs[:, 0] < 0.5, pairs[:, 1], torch.stack(noise) if noise else torch.empty(0)

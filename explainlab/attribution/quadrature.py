@@ -1,0 +1,26 @@
+"""Rules that turn an integral over [0, 1] into a weighted sum of its integrand."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Rule = Literal["gauss_legendre", "right", "left", "midpoint", "trapezoid"]
+
+
+def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions α and weights, both float64; the weights of every rule sum to 1.
+
+    ``steps`` evaluations for every rule but ``trapezoid``, whose ``steps`` intervals have ``steps`` + 1 ends.
+    ``gauss_legendre`` integrates polynomials up to degree 2·steps - 1 exactly.
+    """
+    if rule == "gauss_legendre":
+        x, w = np.polynomial.legendre.leggauss(steps)
+        return (x + 1) / 2, w / 2
+    if rule == "trapezoid":
+        weights = np.full(steps + 1, 1 / steps)
+        weights[[0, -1]] /= 2
+        return np.linspace(0, 1, steps + 1), weights
+    shift = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[rule]
+    return (np.arange(steps) + shift) / steps, np.full(steps, 1 / steps)

@@ -1,0 +1,144 @@
+"""The record that comes out: the scores of one method for one text, with everything needed to repeat and judge them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from explainlab.models.classifier import Prediction
+from explainlab.request import Request
+from explainlab.text.units import Feature
+
+
+@dataclass(frozen=True)
+class Target:
+    """The class explained."""
+
+    index: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """What the scores add up to, against what the method promises they add up to.
+
+    ``approximation_error`` = |sum - expected| / |expected|; None where |expected| < 1e-8, as it then means nothing.
+    """
+
+    sum: float
+    expected: float
+    approximation_error: float | None
+
+    @classmethod
+    def of(cls, scores: np.ndarray, expected: float) -> Completeness:
+        total = float(scores.sum())
+        error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
+        return cls(total, float(expected), error)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Passes spent, counted per single input (a batch of 8 counts 8; a gradient is one of each), and wall time."""
+
+    forward: int
+    backward: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Attribution:
+    """The scores of one method for one text.
+
+    ``scores`` float64 [n_features], special tokens included; ``errors`` float64 [n_features] estimates of the scores'
+    numerical errors, where the method has them; ``signed`` False where scores only tell magnitude; ``cut`` tokens of
+    the text did not fit into the model.
+    """
+
+    request: Request
+    prediction: Prediction
+    target: Target
+    features: tuple[Feature, ...]
+    scores: np.ndarray
+    errors: np.ndarray | None
+    signed: bool
+    completeness: Completeness | None
+    cost: Cost
+    cut: int = 0
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def truncated(self) -> bool:
+        return self.cut > 0
+
+    def with_warning(self, warning: str) -> Attribution:
+        """The same result with one more warning."""
+        return replace(self, warnings=(*self.warnings, warning))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a feature: text, start, end, part, special, score, error, share of the total |score|, rank of |score|.
+
+        Share and rank count content features only; special ones have none.
+        """
+        frame = pd.DataFrame(
+            [
+                {"text": f.text, "start": f.start, "end": f.end, "part": f.part, "special": f.special}
+                for f in self.features
+            ]
+        )
+        content = ~frame["special"].to_numpy()
+        size = np.abs(self.scores)
+        frame["score"] = self.scores
+        frame["error"] = self.errors if self.errors is not None else np.nan
+        frame["share"] = np.where(content, size / max(size[content].sum(), np.finfo(float).tiny), np.nan)
+        frame["rank"] = pd.Series(-size).where(content).rank(method="first").astype("Int64")
+        return frame
+
+    def to_json(self) -> dict[str, Any]:
+        """The plain record that ``explain --json`` prints and the store keeps (design: the contract)."""
+        errors = self.errors if self.errors is not None else [None] * len(self.scores)
+        return {
+            **self.request.model_dump(mode="json", exclude={"target", "dtype"}),
+            "dtype": self.request.dtype,
+            "prediction": asdict(self.prediction),
+            "target": asdict(self.target),
+            "target_asked": self.request.target,
+            "features": [
+                {**asdict(f), "score": float(score), "error": None if error is None else float(error)}
+                for f, score, error in zip(self.features, self.scores, errors, strict=True)
+            ],
+            "signed": self.signed,
+            "completeness": asdict(self.completeness) if self.completeness else None,
+            "cost": asdict(self.cost),
+            "truncated": self.truncated,
+            "cut": self.cut,
+            "warnings": list(self.warnings),
+            "versions": self.versions,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Attribution:
+        """The inverse of :meth:`to_json`; scores come back bit for bit."""
+        fields = Request.model_fields.keys() - {"target"}
+        errors = [f["error"] for f in body["features"]]
+        names = Feature.__dataclass_fields__
+        return cls(
+            request=Request(**{name: body[name] for name in fields}, target=body["target_asked"]),
+            prediction=Prediction(**body["prediction"]),
+            target=Target(**body["target"]),
+            features=tuple(
+                Feature(**{k: tuple(v) if isinstance(v, list) else v for k, v in f.items() if k in names})
+                for f in body["features"]
+            ),
+            scores=np.array([f["score"] for f in body["features"]], dtype=np.float64),
+            errors=None if None in errors else np.array(errors, dtype=np.float64),
+            signed=body["signed"],
+            completeness=Completeness(**body["completeness"]) if body["completeness"] else None,
+            cost=Cost(**body["cost"]),
+            cut=body["cut"],
+            warnings=tuple(body["warnings"]),
+            versions=body["versions"],
+        )

@@ -1,0 +1,66 @@
+"""All methods, found by importing the modules beside this one: adding a method touches its own file only."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+import explainlab.attribution as package
+from explainlab.attribution.method import Family, Method, Parameters
+from explainlab.errors import RequestError
+from explainlab.request import Request
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Every method by id, ordered by family."""
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    families = get_args(Family)
+    found = sorted(_concrete(Method), key=lambda m: families.index(m.family))
+    return {method.id: method() for method in found}
+
+
+def get_method(method_id: str) -> Method:
+    """The method with this id; raises :class:`RequestError` with the nearest names."""
+    try:
+        return methods()[method_id]
+    except KeyError:
+        near = difflib.get_close_matches(method_id, methods(), n=2, cutoff=0.4) or sorted(methods())
+        raise RequestError(f"There is no method '{method_id}'.", f"Did you mean {' or '.join(near)}?") from None
+
+
+def parse(method: Method, values: dict[str, Any]) -> Parameters:
+    """``values`` checked and completed with defaults; raises :class:`RequestError` naming parameter and range."""
+    try:
+        return method.Parameters(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(method.Parameters.model_fields) or "none"
+        if first["type"] == "extra_forbidden":
+            raise RequestError(f"{method.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
+        raise RequestError(f"{method.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+
+
+def complete(request: Request) -> Request:
+    """The same request with every parameter of its method filled in."""
+    method = get_method(request.method)
+    return request.model_copy(update={"parameters": parse(method, request.parameters).model_dump(mode="json")})
+
+
+def request_key(request: Request, model_digest: str) -> str:
+    """The store's key of a complete request."""
+    return request.key(model_digest, get_method(request.method).version)
+
+
+def _concrete(base: type[Method]) -> list[type[Method]]:
+    found = []
+    for cls in base.__subclasses__():
+        found += ([cls] if "id" in cls.__dict__ else []) + _concrete(cls)
+    return found

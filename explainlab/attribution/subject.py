@@ -1,0 +1,255 @@
+"""The subject: one text before one classifier. Every model pass that a method makes goes through it.
+
+It batches by the memory there is, counts what is spent, reports progress, stops when asked, halves a batch that does
+not fit, and fixes the target from the original text the first time that text is seen, so that no pass is made twice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explainlab.attribution.records import Target
+from explainlab.errors import RequestError, ResourceError
+from explainlab.models.classifier import Classifier, Inputs, Prediction
+from explainlab.models.context import RunContext
+from explainlab.models.devices import batch_tokens, is_out_of_memory
+from explainlab.request import Output, Unit
+from explainlab.text.encoding import Encoding
+from explainlab.text.units import Units, group
+
+T = TypeVar("T")
+Points = Callable[[slice], Tensor]
+"""Word embeddings [k, N, d] of the points of a slice, made when their batch is due."""
+
+
+class Subject:
+    """One encoding, a classifier, and the scalar explained: ``output`` of the target class.
+
+    ``forward`` and ``backward`` count passes per single input; ``warnings`` collects what a reader must know.
+    """
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        encoding: Encoding,
+        *,
+        target: str = "predicted",
+        output: Output = "probability",
+        unit: Unit = "token",
+        seed: int = 0,
+        context: RunContext | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.encoding = encoding
+        self.output = output
+        self.seed = seed
+        self.units: Units = group(encoding, unit)
+        self.context = context or RunContext()
+        self.forward = 0
+        self.backward = 0
+        self.warnings: list[str] = []
+        self._asked = None if target == "predicted" else class_index(target, classifier.labels)
+        self._original: np.ndarray | None = None
+        self._fit = {True: sys.maxsize, False: sys.maxsize}
+
+    # What is explained -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The text as a batch of one."""
+        return self.classifier.inputs([self.encoding])
+
+    @cached_property
+    def embeddings(self) -> Tensor:
+        """Word embeddings [N, d] of the text."""
+        return self.classifier.embed(self.inputs.ids[0])
+
+    @property
+    def original(self) -> np.ndarray:
+        """float64 [classes]: the logits of the text itself (one forward pass, unless already seen)."""
+        if self._original is None:
+            self._original = self._logits(lambda _: self.embeddings[None], 1, "prediction")[0]
+        return self._original
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.classifier.prediction(self.original)
+
+    @property
+    def target(self) -> Target:
+        """The class explained; ``predicted`` means the one predicted for the original text, wherever a path leads."""
+        index = self.prediction.index if self._asked is None else self._asked
+        return Target(index, self.classifier.labels[index])
+
+    def baseline(self, kind: str) -> Tensor:
+        """Word embeddings [N, d] of the baseline: ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token."""
+        if kind == "zero":
+            filler = torch.zeros_like(self.embeddings[0])
+        else:
+            filler = self.classifier.embed(torch.tensor(self.classifier.filler_id(kind), device=self.classifier.device))
+        content = torch.as_tensor(self.encoding.content, device=self.classifier.device)
+        return torch.where(content[:, None], filler, self.embeddings)
+
+    # Passes ------------------------------------------------------------------------------------------------------
+
+    def values(self, points: Tensor) -> np.ndarray:
+        """float64 [K]: the explained scalar at ``points`` [K, N, d]; the text itself joins the batch if not yet seen."""
+        if self._original is not None:
+            return self.scalar(self._logits(lambda part: points[part], len(points)))
+        points = torch.cat([points, self.embeddings[None]])
+        logits = self._logits(lambda part: points[part], len(points))
+        self._original = logits[-1]
+        return self.scalar(logits[:-1])
+
+    def masked(self, keep: np.ndarray, baseline: str) -> np.ndarray:
+        """float64 [K]: the explained scalar of K versions of the text, ``keep`` bool [K, n_content] telling what stays.
+
+        Equal versions are run once, and the untouched text only if it has not been seen.
+        """
+        filler, text = self.baseline(baseline), self.embeddings
+        whole = np.ones((1, keep.shape[1]), dtype=bool)
+        distinct, back = np.unique(np.concatenate([keep, whole]), axis=0, return_inverse=True)
+        pending = len(distinct) - (self._original is not None)  # the untouched text sorts last
+        tokens = torch.as_tensor(self.units.token_mask(distinct), device=self.classifier.device)
+        logits = self._logits(lambda part: torch.where(tokens[part, :, None], text, filler), pending, "masked texts")
+        if self._original is None:
+            self._original = logits[-1]
+        else:
+            logits = np.concatenate([logits, self._original[None]])
+        return self.scalar(logits)[back[: len(keep)]]
+
+    def gradients(self, points: Points, count: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """For batches of ``count`` points: their slice, the explained scalar [k], and its gradient [k, N, d] there."""
+        target = self.target.index
+
+        def run(part: slice) -> tuple[slice, Tensor, Tensor]:
+            batch = points(part).detach().requires_grad_()
+            value = self._value(self._pass(batch), target)
+            (gradient,) = torch.autograd.grad(value.sum(), batch)
+            self.backward += len(batch)
+            return part, value.detach(), gradient
+
+        yield from self._batches(count, run, gradients=True, phase="gradients")
+
+    def input_gradient(self) -> Tensor:
+        """[N, d]: the gradient of the explained scalar at the text itself; the same pass fixes the target."""
+
+        def run(_: slice) -> Tensor:
+            batch = self.embeddings[None].detach().requires_grad_()
+            logits = self._pass(batch)
+            self._original = self._finite(logits.detach())[0]
+            (gradient,) = torch.autograd.grad(self._value(logits, self.target.index).sum(), batch)
+            self.backward += 1
+            return gradient[0]
+
+        return next(self._batches(1, run, gradients=True, phase="gradient"))
+
+    def differentiable(self, points: Tensor) -> Tensor:
+        """The explained scalar [K] at ``points`` [K, N, d] in one pass, for a library that differentiates it itself."""
+        return self._value(self._pass(points), self.target.index)
+
+    def once(self, run: Callable[[], T]) -> T:
+        """``run()`` as one batch of one: it can be cancelled before, and memory running out is told clearly."""
+        return next(self._batches(1, lambda _: run(), gradients=True, phase="gradient"))
+
+    def attention_maps(self) -> np.ndarray:
+        """float64 [layers, heads, N, N]: attention probabilities on the text itself; the same pass fixes the target."""
+
+        def run(_: slice) -> np.ndarray:
+            maps, logits = self.classifier.attention_maps(self.inputs)
+            self.forward += 1
+            self._original = self._finite(logits)[0]
+            return torch.cat(maps).cpu().double().numpy()
+
+        return next(self._batches(1, run, gradients=False, phase="attention"))
+
+    def scalar(self, logits: np.ndarray) -> np.ndarray:
+        """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""
+        return self._value(torch.from_numpy(logits), self.target.index).numpy()
+
+    # Batching ----------------------------------------------------------------------------------------------------
+
+    def _value(self, logits: Tensor, target: int) -> Tensor:
+        return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., target]
+
+    def _pass(self, batch: Tensor) -> Tensor:
+        logits = self.classifier.logits(self.inputs.repeat(len(batch)), batch)
+        self.forward += len(batch)
+        return logits
+
+    def _logits(self, points: Points, count: int, phase: str = "forward passes") -> np.ndarray:
+        def run(part: slice) -> Tensor:
+            with torch.no_grad():
+                return self._pass(points(part))
+
+        rows = list(self._batches(count, run, gradients=False, phase=phase))
+        return self._finite(torch.cat(rows)) if rows else np.empty((0, len(self.classifier.labels)))
+
+    def _batches(self, count: int, run: Callable[[slice], T], *, gradients: bool, phase: str) -> Iterator[T]:
+        """``run`` over slices of ``count`` points; a batch that does not fit is halved, and so are those after it."""
+        size = self._batch_size(count, gradients)
+        start = 0
+        while start < count:
+            self.context.check_cancelled()
+            part = slice(start, min(start + size, count))
+            try:
+                result = run(part)
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                result = None
+            if result is None:  # outside the handler: the error's traceback holds the batch in memory
+                size = self._halve(size, gradients)
+                continue
+            start = part.stop
+            self.context.report(start, count, phase)
+            yield result
+
+    def _batch_size(self, count: int, gradients: bool) -> int:
+        length = len(self.encoding)
+        fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // length
+        fit = max(1, min(fit, self._fit[gradients]))
+        return max(1, ceil(count / ceil(count / fit)) if count else 1)
+
+    def _halve(self, size: int, gradients: bool) -> int:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if size == 1:
+            raise ResourceError(
+                f"One text of {len(self.encoding)} tokens does not fit into the memory of {self.classifier.device}.",
+                "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
+            )
+        self._fit[gradients] = size // 2
+        note = "Memory ran out: batches were halved."
+        if note not in self.warnings:
+            self.warnings.append(note)
+        return size // 2
+
+    def _finite(self, logits: Tensor) -> np.ndarray:
+        found = logits.cpu().double().numpy()
+        if not np.isfinite(found).all():
+            self.classifier.prediction(found.reshape(-1, found.shape[-1])[~np.isfinite(found).all(axis=-1)][0])
+        return found
+
+
+def class_index(target: str, labels: tuple[str, ...]) -> int:
+    """The class that ``target`` names, by label (case-insensitive if that is unambiguous) or by index.
+
+    Raises :class:`RequestError` with the labels there are.
+    """
+    if target in labels:
+        return labels.index(target)
+    folded = [i for i, label in enumerate(labels) if label.casefold() == target.strip().casefold()]
+    if len(folded) == 1:
+        return folded[0]
+    if target.strip().isdecimal() and int(target) < len(labels):
+        return int(target)
+    raise RequestError(f"'{target}' is no class of this model.", f"Its classes: {', '.join(labels)}.")

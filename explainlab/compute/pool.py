@@ -1,0 +1,42 @@
+"""Loaded models, bounded by bytes: the least recently used ones go first."""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict
+
+import torch
+
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import load_model, model_digest
+
+
+class ModelPool:
+    """The models that one worker keeps loaded on its device. Only the worker's thread may touch it."""
+
+    def __init__(self, device: str | None, limit_bytes: int) -> None:
+        self._device = device
+        self._limit = limit_bytes
+        self._models: OrderedDict[tuple[str, str], Classifier] = OrderedDict()
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all loaded weights."""
+        return sum(classifier.bytes for classifier in self._models.values())
+
+    def get(self, model_id: str, dtype: str) -> Classifier:
+        """The classifier, loaded if it is not; a directory whose files have changed is loaded again.
+
+        Raises :class:`explainlab.errors.ModelError` as :func:`load_model` does. A model larger than the limit is kept
+        alone.
+        """
+        key = (model_digest(model_id), dtype)
+        if key not in self._models:
+            self._models[key] = load_model(model_id, self._device, dtype)
+        self._models.move_to_end(key)
+        while self.bytes > self._limit and len(self._models) > 1:
+            self._models.popitem(last=False)
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        return self._models[key]

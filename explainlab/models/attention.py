@@ -1,0 +1,88 @@
+"""The attention tap: reads, or replaces, the attention probabilities of every layer during one forward pass.
+
+transformers looks its attention function up by name in every forward pass. We register one name for the process; a
+model answers to it only inside :func:`tapped`, which restores the name it had before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from explainlab.errors import UnsupportedError
+
+NAME = "explainlab_tap"
+
+Tap = Callable[[int, nn.Module, Tensor], Tensor]
+"""Called with (number of the attention call in this pass, attention module, probabilities [B, heads, N, M]); what it
+returns is used in their place."""
+
+_current: ContextVar[_Listener | None] = ContextVar("attention_tap", default=None)
+
+
+class _Listener:
+    def __init__(self, tap: Tap) -> None:
+        self.tap = tap
+        self.calls = 0
+
+    def __call__(self, module: nn.Module, probabilities: Tensor) -> Tensor:
+        self.calls += 1
+        return self.tap(self.calls - 1, module, probabilities)
+
+
+@contextmanager
+def tapped(model: nn.Module, tap: Tap) -> Iterator[None]:
+    """Every attention of ``model`` goes through ``tap``, in the order of the calls, for one forward pass.
+
+    Raises :class:`UnsupportedError` at the end if the model never called it (its attention ignores the interface).
+    """
+    configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values()
+    before = [(config, config._attn_implementation) for config in configs]
+    listener = _Listener(tap)
+    token = _current.set(listener)
+    try:
+        for config in configs:
+            config._attn_implementation = NAME
+        yield
+    finally:
+        _current.reset(token)
+        for config, name in before:
+            config._attn_implementation = name
+    if not listener.calls:
+        raise UnsupportedError(f"The attention of {type(model).__name__} cannot be tapped.")
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    position_bias: Tensor | None = None,
+    **_,
+) -> tuple[Tensor, Tensor]:
+    """Attention in transformers' convention, written out so that the probabilities pass through the tap."""
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    weights = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    for bias in (position_bias, attention_mask):
+        if bias is not None:
+            weights = weights + bias
+    probabilities = torch.softmax(weights, dim=-1, dtype=torch.float32).to(query.dtype)
+    listener = _current.get()
+    if listener is not None:
+        probabilities = listener(module, probabilities)
+    return (probabilities @ value).transpose(1, 2).contiguous(), probabilities
+
+
+AttentionInterface.register(NAME, _attend)
+AttentionMaskInterface.register(NAME, eager_mask)

@@ -1,0 +1,271 @@
+"""The classifier: text in, class scores out, whatever model is underneath.
+
+Methods reach everything through this one interface: word embeddings, forward passes from given word embeddings, which
+rows reach the head, attention probabilities. None of them names an architecture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from explainlab.errors import ModelError, UnsupportedError
+from explainlab.models.architectures import Architecture
+from explainlab.models.attention import tapped
+from explainlab.settings import settings
+from explainlab.text.encoding import Encoding, encode
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch of B texts, right-padded to N tokens: ``ids`` and ``types`` int64 [B, N], ``attention`` bool [B, N]."""
+
+    ids: Tensor
+    types: Tensor
+    attention: Tensor
+    padded: bool
+
+    @classmethod
+    def of(cls, encodings: list[Encoding], pad_id: int, device: torch.device) -> Inputs:
+        """Collate ``encodings``; shorter ones are padded on the right."""
+        length = max(len(e) for e in encodings)
+        rows = [e.padded(length, pad_id) for e in encodings]
+        attention = np.stack([e.attention for e in rows])
+        return cls(
+            ids=torch.as_tensor(np.stack([e.ids for e in rows]), device=device),
+            types=torch.as_tensor(np.stack([e.types for e in rows]), device=device),
+            attention=torch.as_tensor(attention, device=device),
+            padded=not attention.all(),
+        )
+
+    def repeat(self, count: int) -> Inputs:
+        """One text (B = 1) as a batch of ``count``, without copying."""
+        return Inputs(*(t.expand(count, -1) for t in (self.ids, self.types, self.attention)), self.padded)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The class with the highest score, and the probability of every class."""
+
+    index: int
+    label: str
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A loaded model with its tokenizer, in evaluation mode, its parameters without gradients.
+
+    ``id`` is the name it was asked for by; ``digest`` identifies the very files; ``max_tokens`` is the longest input it
+    reads. A classifier belongs to one thread at a time.
+    """
+
+    id: str
+    source: str
+    digest: str
+    model: nn.Module
+    tokenizer: object
+    labels: tuple[str, ...]
+    architecture: Architecture
+    max_tokens: int
+    pad_id: int
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._embedding.weight.dtype
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the weights."""
+        return sum(p.numel() * p.element_size() for p in self.model.parameters())
+
+    @cached_property
+    def capabilities(self) -> dict[str, str]:
+        """What a method may need of a model, and why this one lacks it (empty: it has it)."""
+        name, attention = self.architecture.family, self.architecture.attention
+        return {
+            "gradients": "",
+            "attention": "",
+            "layered attention": ""
+            if attention != "cross"
+            else f"{name} reads the text twice, so its attention layers do not map the text onto itself",
+            "replaceable attention": ""
+            if attention == "replace"
+            else f"the attention probabilities of {name} can be read but not replaced",
+            "causal decoder": "" if self.architecture.causal else f"{name} is not a causal decoder",
+        }
+
+    def encode(self, text: str, text_pair: str | None = None) -> Encoding:
+        """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
+        return encode(self.tokenizer, text, text_pair, self.max_tokens, settings().max_characters)
+
+    def inputs(self, encodings: list[Encoding]) -> Inputs:
+        """``encodings`` as one batch on this classifier's device."""
+        return Inputs.of(encodings, self.pad_id, self.device)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Word embeddings [..., d] of token ids [...]: what the model looks up, before positions and normalisation."""
+        with torch.no_grad():
+            return self._embedding(ids)
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] where given, else from the ids.
+
+        Gradients flow to ``embeddings`` if they ask for them.
+        """
+        with self._embedded(embeddings):
+            return self._forward(inputs)[0].float()
+
+    def attention_maps(self, inputs: Inputs) -> tuple[list[Tensor], Tensor]:
+        """The attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same pass.
+
+        Row i of a map says how much position i reads of every position. For an encoder-decoder these are the decoder's
+        rows over the encoder's positions.
+        """
+        if self.architecture.attention == "read":
+            with torch.no_grad():
+                logits, maps = self._forward(inputs, output_attentions=True)
+            return list(maps), logits.float()
+        maps = []
+        cross = self.architecture.attention == "cross"
+
+        def read(_: int, module: nn.Module, probabilities: Tensor) -> Tensor:
+            if not cross or module in self._cross_attention:
+                maps.append(probabilities)
+            return probabilities
+
+        with torch.no_grad(), tapped(self.model, read):
+            logits = self._forward(inputs)[0].float()
+        return maps, logits
+
+    def head_rows(self, encoding: Encoding) -> np.ndarray:
+        """float64 [N]: the weight with which each row of the last layer reaches the head (sums to 1)."""
+        pooling, real = self.architecture.pooling, np.flatnonzero(encoding.attention)
+        weights = np.zeros(len(encoding))
+        if pooling == "mean":
+            weights[real] = 1 / len(real)
+        else:
+            weights[real[0] if pooling == "first" else real[-1]] = 1
+        return weights
+
+    def filler_id(self, baseline: str) -> int:
+        """The token id that stands for "no information": ``mask``, ``pad`` or ``unk``.
+
+        A tokenizer without a mask token uses the first sentinel (T5) or the last id of ' ...' (decoders). Raises
+        :class:`UnsupportedError` where the tokenizer has no such token.
+        """
+        tokenizer = self.tokenizer
+        token_id = {"mask": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id, "unk": tokenizer.unk_token_id}[
+            baseline
+        ]
+        if token_id is None and baseline == "mask":
+            sentinel = tokenizer.convert_tokens_to_ids("<extra_id_0>")
+            known = sentinel is not None and sentinel != tokenizer.unk_token_id
+            token_id = sentinel if known else tokenizer(" ...", add_special_tokens=False)["input_ids"][-1]
+        if token_id is None:
+            raise UnsupportedError(
+                f"The tokenizer of {self.id} has no {baseline} token.",
+                "Choose another baseline, for example mask or zero.",
+            )
+        return int(token_id)
+
+    def prediction(self, logits: np.ndarray) -> Prediction:
+        """The prediction that float64 [classes] ``logits`` amount to; raises :class:`ModelError` if they are not finite."""
+        if not np.isfinite(logits).all():
+            raise ModelError(f"{self.id} returned scores that are not finite numbers.", self._diagnosis())
+        shifted = np.exp(logits - logits.max())
+        probabilities = shifted / shifted.sum()
+        index = int(logits.argmax())
+        named = {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)}
+        return Prediction(index, self.labels[index], named)
+
+    def predict(self, encoding: Encoding) -> Prediction:
+        """One forward pass over one text."""
+        with torch.no_grad():
+            return self.prediction(self.logits(self.inputs([encoding]))[0].cpu().double().numpy())
+
+    def bytes_per_token(self, length: int, gradients: bool) -> int:
+        """A cautious estimate of the activations that one token of a text of ``length`` tokens needs in a batch."""
+        config = self.model.config
+        width, heads = config.hidden_size, config.num_attention_heads
+        per_layer = 34 * width + 5 * heads * length
+        layers = config.num_hidden_layers * (2 if self.architecture.attention == "cross" else 1)
+        kept = layers if gradients else 2
+        return max(1, kept * per_layer * self._embedding.weight.element_size() // 2)
+
+    def _forward(self, inputs: Inputs, **options) -> tuple[Tensor, tuple[Tensor, ...] | None]:
+        arguments = {"input_ids": inputs.ids, "attention_mask": inputs.attention.long() if inputs.padded else None}
+        if self._reads_types:
+            arguments["token_type_ids"] = inputs.types
+        if not self.architecture.backbone:
+            output = self.model(**arguments, **options)
+            return output.logits, output.get("attentions")
+        states = self.model.base_model(**arguments, use_cache=False, **options).last_hidden_state
+        last = inputs.attention.sum(dim=1) - 1
+        return self.model.score(states[torch.arange(len(last), device=states.device), last]), None
+
+    @contextmanager
+    def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
+        """The model looks up ``embeddings`` instead of its own table, in every place where it embeds the text."""
+        if embeddings is None:
+            yield
+            return
+
+        def replace(_, __, output: Tensor) -> Tensor:
+            return embeddings
+
+        def replace_shifted(_, __, output: Tensor) -> Tensor:
+            return torch.cat([output[:, :1], embeddings[:, :-1]], dim=1)
+
+        shifted = self._decoder_tables
+        hooks = [
+            table.register_forward_hook(replace_shifted if table in shifted else replace) for table in self._tables
+        ]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    @cached_property
+    def _embedding(self) -> nn.Module:
+        return self.model.get_input_embeddings()
+
+    @cached_property
+    def _tables(self) -> list[nn.Module]:
+        weight = self._embedding.weight.data_ptr()
+        return [m for m in self.model.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == weight]
+
+    @cached_property
+    def _decoder_tables(self) -> list[nn.Module]:
+        """The tables through which an encoder-decoder reads the text a second time, shifted by one."""
+        if self.architecture.attention != "cross":
+            return []
+        decoder = set(self.model.get_decoder().modules())
+        return [table for table in self._tables if table in decoder]
+
+    @cached_property
+    def _cross_attention(self) -> set[nn.Module]:
+        return {layer.layer[1].EncDecAttention for layer in self.model.get_decoder().block}
+
+    @cached_property
+    def _reads_types(self) -> bool:
+        return (
+            "token_type_ids" in self.tokenizer.model_input_names
+            and getattr(self.model.config, "type_vocab_size", 0) > 1
+        )
+
+    def _diagnosis(self) -> str:
+        for name, parameter in self.model.named_parameters():
+            if not torch.isfinite(parameter).all():
+                return f"Its weight '{name}' is not finite: the file is damaged or its training diverged."
+        if self.dtype != torch.float32:
+            return f"Try dtype float32 instead of {str(self.dtype).removeprefix('torch.')}."
+        return "Its weights are finite, so the numbers overflow inside the model."

@@ -1,0 +1,48 @@
+"""Which device runs the model, and how many tokens it takes at once."""
+
+from __future__ import annotations
+
+import psutil
+import torch
+
+from explainlab.errors import RequestError
+from explainlab.settings import settings
+
+CPU_BATCH_TOKENS = 1024
+"""On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
+
+
+def choose_device(name: str | None = None) -> torch.device:
+    """The device called ``name``, or the best one here: cuda, else mps, else cpu. Raises :class:`RequestError`."""
+    if name is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise RequestError(f"There is no device '{name}' here.", "Use cuda, mps or cpu.") from error
+    return device
+
+
+def batch_tokens(device: torch.device, bytes_per_token: int) -> int:
+    """Tokens that one batch may hold on ``device`` when a token of it needs ``bytes_per_token``.
+
+    On a GPU half of the free memory is used; on a CPU the batch stays small enough for its caches and for a cancel to
+    be felt at once.
+    """
+    if settings().batch_tokens:
+        return settings().batch_tokens
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+        return max(1, (free - torch.cuda.memory_allocated(device)) // 2 // bytes_per_token)
+    free = psutil.virtual_memory().available
+    return max(1, min(CPU_BATCH_TOKENS, free // 2 // bytes_per_token))
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether a RuntimeError of torch says that memory ran out (CUDA, MPS or the CPU's allocator)."""
+    return isinstance(error, torch.cuda.OutOfMemoryError) or any(
+        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory")
+    )

@@ -1,0 +1,62 @@
+"""The request: everything that decides a result, as one plain serialisable record (design: one idea carries everything)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from explainlab.errors import RequestError
+
+Output = Literal["probability", "logit"]
+Unit = Literal["token", "word", "sentence"]
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+class Request(BaseModel):
+    """One question to one model: explain ``text`` with ``method``.
+
+    ``target`` is ``predicted``, a class name or a class index (as text). ``parameters`` are complete (defaults filled
+    in) once the request has passed :func:`explainlab.attribution.registry.complete`, so that equal questions have equal
+    keys however they were asked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    text: str
+    text_pair: str | None = None
+    method: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    target: str = "predicted"
+    output: Output = "probability"
+    unit: Unit = "token"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+
+    @classmethod
+    def build(cls, **fields: Any) -> Request:
+        """A request from ``fields``; raises :class:`RequestError` naming the first one that is not accepted."""
+        try:
+            return cls(**fields)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+
+    def key(self, model_digest: str, method_version: int) -> str:
+        """The store's key: 64 hexadecimal digits.
+
+        The model enters by its digest, not by its name: a retrained directory gets new answers, and one model under
+        two names computes once.
+        """
+        body = self.model_dump(mode="json", exclude={"model"})
+        return digest({**body, "model_digest": model_digest, "method_version": method_version})
+
+
+def digest(body: Any) -> str:
+    """SHA-256 of the canonical JSON of ``body``, as 64 hexadecimal digits."""
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

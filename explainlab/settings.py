@@ -1,0 +1,44 @@
+"""Every setting, declared once: environment variables ``EXPLAINLAB_...`` with default and help."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from platformdirs import user_data_path
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ROOT = Path(__file__).resolve().parent.parent
+ASSETS = ROOT / "assets"
+
+
+class Settings(BaseSettings):
+    """Settings of one process; read from the environment when :func:`settings` is first called."""
+
+    model_config = SettingsConfigDict(env_prefix="EXPLAINLAB_")
+
+    home: Path = Field(
+        default_factory=lambda: user_data_path("explainlab", appauthor=False),
+        description="Folder of the result store.",
+    )
+    database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
+    model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
+    max_characters: int = Field(20_000, gt=0, description="Longest text accepted, in characters.")
+    max_evaluations: int = Field(100_000, gt=0, description="Most model passes one method may be asked for.")
+    max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
+    max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
+    batch_tokens: int = Field(
+        0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
+    )
+
+    @property
+    def store_url(self) -> str:
+        """URL of the result store."""
+        return self.database_url or f"sqlite:///{self.home / 'explainlab.sqlite'}"
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process."""
+    return Settings()

@@ -1,0 +1,105 @@
+"""From a text to tokens and back: ids, what is special, and where every token stands in the original text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from explainlab.errors import TextError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One tokenised text (or pair) of N tokens, right-padded or not.
+
+    ``ids`` int64 [N]; ``attention`` bool [N], False on padding; ``special`` bool [N], True on the tokens the tokenizer
+    added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the model;
+    ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open character
+    spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``, how many
+    tokens the model's limit left out.
+    """
+
+    text: str
+    text_pair: str | None
+    ids: np.ndarray
+    attention: np.ndarray
+    special: np.ndarray
+    types: np.ndarray
+    parts: np.ndarray
+    offsets: np.ndarray
+    pieces: tuple[str, ...]
+    cut: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def content(self) -> np.ndarray:
+        """bool [N]: the tokens that stand for a piece of the text."""
+        return ~self.special
+
+    def part_text(self, part: int) -> str:
+        """The original text that ``offsets`` of this part point into."""
+        return self.text if part == 0 else self.text_pair or ""
+
+    def padded(self, length: int, pad_id: int) -> Encoding:
+        """The same text padded on the right to ``length`` tokens (as in a batch with a longer one)."""
+        extra = length - len(self)
+        if extra <= 0:
+            return self
+        fill = lambda array, value: np.concatenate([array, np.full((extra, *array.shape[1:]), value, array.dtype)])  # noqa: E731
+        return replace(
+            self,
+            ids=fill(self.ids, pad_id),
+            attention=fill(self.attention, False),
+            special=fill(self.special, True),
+            types=fill(self.types, 0),
+            parts=fill(self.parts, 0),
+            offsets=fill(self.offsets, 0),
+            pieces=self.pieces + ("",) * extra,
+        )
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase, text: str, text_pair: str | None, max_tokens: int, max_characters: int
+) -> Encoding:
+    """Tokenise ``text`` (and ``text_pair``) for a model that reads at most ``max_tokens`` tokens.
+
+    A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how much. Raises
+    :class:`TextError` for a blank text, one over ``max_characters``, and one without a content token.
+    """
+    for name, value in (("text", text), ("second text", text_pair)):
+        if value is not None and not value.strip():
+            raise TextError(f"The {name} is empty.", "Give it at least one word.")
+        if value is not None and len(value) > max_characters:
+            raise TextError(
+                f"The {name} has {len(value):,} characters; the limit is {max_characters:,}.",
+                "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
+            )
+        if value is not None and any("\ud800" <= c <= "\udfff" for c in value):
+            raise TextError(f"The {name} is not valid Unicode: it holds half of a surrogate pair.", "Save it as UTF-8.")
+    whole = len(tokenizer(text, text_pair, verbose=False)["input_ids"])
+    tokens = tokenizer(text, text_pair, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
+    origin = tokens.sequence_ids(0)
+    ids = np.array(tokens["input_ids"], dtype=np.int64)
+    encoding = Encoding(
+        text=text,
+        text_pair=text_pair,
+        ids=ids,
+        attention=np.ones(len(ids), dtype=bool),
+        special=np.array([part is None for part in origin], dtype=bool),
+        types=np.array(tokens.get("token_type_ids", np.zeros(len(ids))), dtype=np.int64),
+        parts=np.array([part or 0 for part in origin], dtype=np.int64),
+        offsets=np.array(tokens["offset_mapping"], dtype=np.int64).reshape(-1, 2),
+        pieces=tuple(tokenizer.convert_ids_to_tokens(tokens["input_ids"])),
+        cut=whole - len(ids),
+    )
+    markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    if all(int(i) in markers for i in ids[encoding.content]):
+        raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
+    return encoding

@@ -1,0 +1,154 @@
+"""Grouping tokens into the units that get one score each: tokens, words or sentences, by offsets in the original text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import regex
+import syntok.segmenter
+
+from explainlab.request import Unit
+from explainlab.text.encoding import Encoding
+
+_WORD = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
+_BREAK = regex.compile(r"<br\s*/?>", flags=regex.IGNORECASE)
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or of its pair (``part`` 1).
+
+    ``pieces`` and ``ids`` are the tokens it is made of; a special feature is a token the tokenizer added, spelled as
+    the tokenizer spells it.
+    """
+
+    text: str
+    start: int
+    end: int
+    special: bool
+    part: int
+    pieces: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Units:
+    """The features of one encoding, and which token belongs to which.
+
+    ``membership`` int64 [N]: the feature of every token, -1 on padding.
+    """
+
+    features: tuple[Feature, ...]
+    membership: np.ndarray
+
+    @cached_property
+    def content(self) -> np.ndarray:
+        """int64 [n]: indices of the features that stand for a piece of the text."""
+        return np.array([i for i, f in enumerate(self.features) if not f.special], dtype=np.int64)
+
+    def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
+        """float64 [N] token scores summed into [n_features]; the total is kept."""
+        total = np.zeros(len(self.features))
+        real = self.membership >= 0
+        np.add.at(total, self.membership[real], scores[real])
+        return total
+
+    def spread(self, scores: np.ndarray) -> np.ndarray:
+        """float64 [n_content] scores of the content features placed among all [n_features]; special ones get 0."""
+        full = np.zeros(len(self.features))
+        full[self.content] = scores
+        return full
+
+    def token_mask(self, keep: np.ndarray) -> np.ndarray:
+        """bool [K, n_content] kept features -> bool [K, N] kept tokens; special tokens and padding are always kept."""
+        by_feature = np.ones((len(keep), len(self.features) + 1), dtype=bool)
+        by_feature[:, self.content] = keep
+        return by_feature[:, self.membership]
+
+
+def words(text: str) -> list[Span]:
+    """Spans of the words of ``text`` by Unicode's word boundaries (UAX 29); punctuation marks are words of their own."""
+    cuts = sorted({0, len(text), *(match.start() for match in _WORD.finditer(text))})
+    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if text[a:b].strip()]
+
+
+def sentences(text: str) -> list[Span]:
+    """Spans of the sentences of ``text`` (syntok); an HTML line break ends none of its words and belongs to none."""
+    plain = _BREAK.sub(lambda match: " " * len(match.group()), text)
+    spans = []
+    for paragraph in syntok.segmenter.analyze(plain):
+        for sentence in paragraph:
+            tokens = list(sentence)
+            spans.append((tokens[0].offset, tokens[-1].offset + len(tokens[-1].value)))
+    return spans
+
+
+def group(encoding: Encoding, unit: Unit) -> Units:
+    """The features of ``encoding`` at ``unit``.
+
+    Special tokens are features of their own at every unit. Tokens join the segment in which their first character
+    that is no blank stands; a token that spans several segments joins them; blanks join what follows.
+    """
+    membership = np.full(len(encoding), -1, dtype=np.int64)
+    features: list[Feature] = []
+
+    def close(tokens: list[int]) -> None:
+        membership[tokens] = len(features)
+        features.append(_feature(encoding, tokens))
+
+    segmenters: dict[str, Callable[[str], list[Span]]] = {"word": words, "sentence": sentences}
+    segments: dict[int, list[Span]] = {}
+    if unit != "token":
+        segments = {part: segmenters[unit](encoding.part_text(part)) for part in (0, 1)}
+    open_tokens: list[int] = []
+    reach = -1
+    for i in np.flatnonzero(encoding.attention):
+        first, last = _segments_of(encoding, i, segments) if not encoding.special[i] else (-1, -1)
+        joins = open_tokens and unit != "token" and not encoding.special[i] and first <= reach
+        if open_tokens and not (joins and encoding.parts[i] == encoding.parts[open_tokens[-1]]):
+            close(open_tokens)
+            open_tokens, reach = [], -1
+        open_tokens.append(int(i))
+        reach = max(reach, last)
+        if encoding.special[i]:
+            close(open_tokens)
+            open_tokens, reach = [], -1
+    if open_tokens:
+        close(open_tokens)
+    return Units(tuple(features), membership)
+
+
+def _segments_of(encoding: Encoding, token: int, segments: dict[int, list[Span]]) -> Span:
+    """First and last segment that a content token touches; for a blank one the segment that follows it, twice."""
+    part = int(encoding.parts[token])
+    spans = segments.get(part, [])
+    start, end = _trimmed(encoding.part_text(part), *encoding.offsets[token])
+    first = min(bisect_right(spans, start, key=lambda span: span[1]), len(spans) - 1)
+    last = bisect_left(spans, end, key=lambda span: span[0]) - 1
+    return first, max(first, last)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """The span without the blanks at its ends, or the span itself where it is all blank."""
+    piece = text[start:end]
+    if not piece.strip():
+        return int(start), int(end)
+    return int(start + len(piece) - len(piece.lstrip())), int(end - len(piece) + len(piece.rstrip()))
+
+
+def _feature(encoding: Encoding, tokens: list[int]) -> Feature:
+    pieces = tuple(encoding.pieces[i] for i in tokens)
+    ids = tuple(int(encoding.ids[i]) for i in tokens)
+    part = int(encoding.parts[tokens[0]])
+    if encoding.special[tokens[0]]:
+        return Feature("".join(pieces), 0, 0, True, part, pieces, ids)
+    spans = [_trimmed(encoding.part_text(part), *encoding.offsets[i]) for i in tokens]
+    visible = [span for span in spans if encoding.part_text(part)[slice(*span)].strip()] or spans
+    start, end = min(a for a, _ in visible), max(b for _, b in visible)
+    return Feature(encoding.part_text(part)[start:end], start, end, False, part, pieces, ids)
