@@ -1,9 +1,10 @@
-"""The request: everything that decides a result, as one plain serialisable record (design: one idea carries everything)."""
+"""The request: everything that decides a result, as one plain serialisable record."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from reprlib import repr as quote
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -44,7 +45,7 @@ class Request(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
-            raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+            raise RequestError(f"{name} = {quote(first['input'])} is not accepted.", f"{first['msg']}.") from None
 
     def key(self, model_digest: str, method_version: int) -> str:
         """The store's key: 64 hexadecimal digits.
@@ -58,5 +59,5 @@ class Request(BaseModel):
 
 def digest(body: Any) -> str:
     """SHA-256 of the canonical JSON of ``body``, as 64 hexadecimal digits."""
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

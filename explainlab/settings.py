@@ -38,6 +38,19 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.home / 'explainlab.sqlite'}"
 
 
+def describe_settings() -> list[dict[str, str]]:
+    """``{"name", "default", "help"}`` of every setting, by its environment variable."""
+    fields = Settings.model_fields.items()
+    return [
+        {
+            "name": f"EXPLAINLAB_{name.upper()}",
+            "default": "the user's data folder" if info.default_factory else str(info.default) or "empty",
+            "help": info.description or "",
+        }
+        for name, info in fields
+    ]
+
+
 @lru_cache(maxsize=1)
 def settings() -> Settings:
     """The settings of this process."""

@@ -36,8 +36,8 @@ def explain(
     """Attribute the classifier's score for ``text`` to its tokens, words or sentences.
 
     ``target``: ``predicted``, a class name or its index; ``output``: ``probability`` or ``logit`` (default: the
-    method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the method. Raises the errors of
-    :mod:`explainlab.errors`, each with what to do about it.
+    method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the
+    method. Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
     request = Request.build(
         model=classifier.id,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
+from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 
@@ -81,15 +82,15 @@ class Method(ABC):
         return cls.signed
 
     @classmethod
-    def obstacle(cls, classifier: Classifier) -> str:
-        """Why this method cannot run on ``classifier``; empty if it can."""
-        reasons = [classifier.capabilities[need] for need in cls.needs if classifier.capabilities[need]]
-        return f"{cls.label} cannot run on {classifier.id}: {'; '.join(reasons)}." if reasons else ""
+    def obstacle(cls, architecture: Architecture) -> str:
+        """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
+        reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
+        return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
 
     @classmethod
     def require(cls, classifier: Classifier) -> None:
         """Raise :class:`UnsupportedError` if this method cannot run on ``classifier``."""
-        if reason := cls.obstacle(classifier):
+        if reason := cls.obstacle(classifier.architecture):
             raise UnsupportedError(reason, "Choose another method or another model.")
 
     @classmethod

@@ -79,7 +79,7 @@ class Attribution:
         return replace(self, warnings=(*self.warnings, warning))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a feature: text, start, end, part, special, score, error, share of the total |score|, rank of |score|.
+        """One row a feature: text, start, end, part, special, score, error, share of total |score|, rank of |score|.
 
         Share and rank count content features only; special ones have none.
         """

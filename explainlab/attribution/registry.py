@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+from dataclasses import asdict
 from functools import cache
 from typing import Any, get_args
 
@@ -33,6 +34,33 @@ def get_method(method_id: str) -> Method:
     except KeyError:
         near = difflib.get_close_matches(method_id, methods(), n=2, cutoff=0.4) or sorted(methods())
         raise RequestError(f"There is no method '{method_id}'.", f"Did you mean {' or '.join(near)}?") from None
+
+
+def describe_methods() -> list[dict[str, Any]]:
+    """The declarations of all methods as plain records (design: the contract of ``methods --json``)."""
+    return [
+        {
+            "id": method.id,
+            "label": method.label,
+            "family": method.family,
+            "source": method.source,
+            "definition": method.definition,
+            "signed": method.signed,
+            "needs": list(method.needs),
+            "parameters": [asdict(spec) for spec in method.parameter_specs()],
+        }
+        for method in methods().values()
+    ]
+
+
+def methods_table() -> list[str]:
+    """The lines of the README's table of methods, in Markdown."""
+    lines = ["| id | method | definition | parameters (default) | source |", "|---|---|---|---|---|"]
+    for method in methods().values():
+        parameters = ", ".join(f"`{spec.name}` ({spec.default})" for spec in method.parameter_specs()) or "-"
+        definition = method.definition.replace("|", "\\|")
+        lines.append(f"| `{method.id}` | {method.label} | {definition} | {parameters} | {method.source} |")
+    return lines
 
 
 def parse(method: Method, values: dict[str, Any]) -> Parameters:

@@ -85,12 +85,12 @@ class Subject:
 
     @property
     def target(self) -> Target:
-        """The class explained; ``predicted`` means the one predicted for the original text, wherever a path leads."""
+        """The class explained; ``predicted``: the one predicted for the original text, wherever a path leads."""
         index = self.prediction.index if self._asked is None else self._asked
         return Target(index, self.classifier.labels[index])
 
     def baseline(self, kind: str) -> Tensor:
-        """Word embeddings [N, d] of the baseline: ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token."""
+        """Word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token."""
         if kind == "zero":
             filler = torch.zeros_like(self.embeddings[0])
         else:
@@ -101,7 +101,7 @@ class Subject:
     # Passes ------------------------------------------------------------------------------------------------------
 
     def values(self, points: Tensor) -> np.ndarray:
-        """float64 [K]: the explained scalar at ``points`` [K, N, d]; the text itself joins the batch if not yet seen."""
+        """float64 [K]: the explained scalar at ``points`` [K, N, d]; the text joins the batch if not yet seen."""
         if self._original is not None:
             return self.scalar(self._logits(lambda part: points[part], len(points)))
         points = torch.cat([points, self.embeddings[None]])

@@ -19,8 +19,8 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 class Progress:
     """A snapshot that any thread may read: it is replaced whole, never changed.
 
-    ``done`` of ``total`` passes of ``phase`` (total 0: not known yet); ``started`` and ``phase_started`` are seconds on the monotonic clock; ``error`` says what
-    went wrong and what to do.
+    ``done`` of ``total`` passes of ``phase`` (total 0: not known yet); ``started`` and ``phase_started`` are seconds on
+    the monotonic clock; ``error`` says what went wrong and what to do.
     """
 
     status: Status = "queued"
@@ -33,6 +33,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
+        """Whether it has ended, well or badly."""
         return self.status in ("done", "failed", "cancelled")
 
     @property
@@ -64,11 +65,13 @@ class JobContext(RunContext):
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self._batch_started = time.monotonic()
 
     def report(self, done: int, total: int, phase: str) -> None:
+        before = self._job.progress
         changes = {"done": done, "total": total, "phase": phase}
-        if phase != self._job.progress.phase:
-            self.begin(phase)
+        if (phase, total) != (before.phase, before.total) or done <= before.done:
+            changes["phase_started"] = self._batch_started
         self._job.update(**changes)
 
     def begin(self, phase: str) -> None:
@@ -76,5 +79,6 @@ class JobContext(RunContext):
         self._job.update(phase=phase, done=0, total=0, phase_started=time.monotonic())
 
     def check_cancelled(self) -> None:
+        self._batch_started = time.monotonic()
         if self._job.stop.is_set():
             raise Cancelled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import lru_cache
 
 from explainlab.attribution.explain import answer
@@ -20,10 +21,14 @@ from explainlab.store.store import Store
 
 
 class Service:
-    """The store, one device's worker, and the way between them. Safe to use from any thread."""
+    """The store, one device's worker, and the way between them. Safe to use from any thread.
 
-    def __init__(self, store: Store, device: str | None = None) -> None:
+    ``notice`` is what a user must know of the store; empty if all is well.
+    """
+
+    def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
         self.store = store
+        self.notice = notice
         self._pool = ModelPool(device, settings().model_pool_mb * 2**20)
         self.worker = Worker(self._answer, settings().max_queue)
 
@@ -33,11 +38,13 @@ class Service:
         Raises :class:`explainlab.errors.RequestError` for a request that can have no answer.
         """
         request = complete(request)
-        job = self.worker.job(_job_key(request))
-        if job is not None and job.result is not None and job.result.versions["model"] == known_digest(request.model):
-            return job.result
         model = known_digest(request.model)
-        return self.store.get(request_key(request, model)) if model else None
+        if model is None:
+            return None
+        job = self.worker.job(_job_key(request))
+        if job is not None and job.result is not None and job.result.versions["model"] == model:
+            return job.result
+        return self._stored(request, request_key(request, model))
 
     def submit(self, request: Request, owner: str) -> Job:
         """A job that will answer ``request``, shared with whoever asks the same."""
@@ -56,7 +63,7 @@ class Service:
         if isinstance(context, JobContext):
             context.begin("loading the model")
         key = request_key(request, model_digest(request.model))
-        stored = self._stored(key)
+        stored = self._stored(request, key)
         if stored is not None:
             return stored
         result = answer(self._pool.get(request.model, request.dtype), request, context)
@@ -67,15 +74,25 @@ class Service:
             result = result.with_warning(note)
         return result
 
-    def _stored(self, key: str) -> Attribution | None:
+    def _stored(self, request: Request, key: str) -> Attribution | None:
+        """What the store has, under the name that the model is asked by now; None also where the store fails."""
         try:
-            return self.store.get(key)
+            found = self.store.get(key)
         except ResourceError:
             return None
+        return found and replace(found, request=request)
 
 
 def _job_key(request: Request) -> str:
     return digest(request.model_dump(mode="json"))
+
+
+def open_service(device: str | None = None) -> Service:
+    """A service on the store that the settings name, or on memory alone where that one cannot be used."""
+    try:
+        return Service(Store(settings().store_url), device)
+    except ResourceError as error:
+        return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}")
 
 
 _lock = threading.Lock()
@@ -87,6 +104,4 @@ def service() -> Service:
         return _service()
 
 
-@lru_cache(maxsize=1)
-def _service() -> Service:
-    return Service(Store(settings().store_url))
+_service = lru_cache(maxsize=1)(open_service)

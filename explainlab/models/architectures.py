@@ -18,8 +18,8 @@ class Architecture:
     all, or the end-of-sequence token's. ``attention``: how attention probabilities are reached: ``replace`` (read and
     replaced through transformers' attention interface), ``read`` (only read, through ``output_attentions``), or
     ``cross`` (the decoder's attention to the encoder; layers do not map the text onto itself). ``causal``: no row
-    sees what stands after it. ``backbone``: the head is applied by us to the backbone's last layer, because
-    transformers' own pooling looks for padding ids.
+    sees what stands after it; the head is then applied by us to the backbone's last layer, because transformers' own
+    pooling looks for padding ids.
     """
 
     family: str
@@ -28,8 +28,17 @@ class Architecture:
     causal: bool = False
 
     @property
-    def backbone(self) -> bool:
-        return self.causal
+    def capabilities(self) -> dict[str, str]:
+        """What a method may need of a model, and why this one lacks it (empty: it has it)."""
+        replaced = "" if self.attention == "replace" else "its attention probabilities can be read but not replaced"
+        layered = "it reads the text twice, so its attention layers do not map the text onto itself"
+        return {
+            "gradients": "",
+            "attention": "",
+            "layered attention": layered if self.attention == "cross" else "",
+            "replaceable attention": replaced,
+            "causal decoder": "" if self.causal else "it is not a causal decoder",
+        }
 
 
 _ENCODER = {

@@ -86,22 +86,6 @@ class Classifier:
         """Memory of the weights."""
         return sum(p.numel() * p.element_size() for p in self.model.parameters())
 
-    @cached_property
-    def capabilities(self) -> dict[str, str]:
-        """What a method may need of a model, and why this one lacks it (empty: it has it)."""
-        name, attention = self.architecture.family, self.architecture.attention
-        return {
-            "gradients": "",
-            "attention": "",
-            "layered attention": ""
-            if attention != "cross"
-            else f"{name} reads the text twice, so its attention layers do not map the text onto itself",
-            "replaceable attention": ""
-            if attention == "replace"
-            else f"the attention probabilities of {name} can be read but not replaced",
-            "causal decoder": "" if self.architecture.causal else f"{name} is not a causal decoder",
-        }
-
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
         return encode(self.tokenizer, text, text_pair, self.max_tokens, settings().max_characters)
@@ -177,7 +161,7 @@ class Classifier:
         return int(token_id)
 
     def prediction(self, logits: np.ndarray) -> Prediction:
-        """The prediction that float64 [classes] ``logits`` amount to; raises :class:`ModelError` if they are not finite."""
+        """What float64 [classes] ``logits`` predict; raises :class:`ModelError` if they are not finite."""
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.id} returned scores that are not finite numbers.", self._diagnosis())
         shifted = np.exp(logits - logits.max())
@@ -204,7 +188,7 @@ class Classifier:
         arguments = {"input_ids": inputs.ids, "attention_mask": inputs.attention.long() if inputs.padded else None}
         if self._reads_types:
             arguments["token_type_ids"] = inputs.types
-        if not self.architecture.backbone:
+        if not self.architecture.causal:
             output = self.model(**arguments, **options)
             return output.logits, output.get("attentions")
         states = self.model.base_model(**arguments, use_cache=False, **options).last_hidden_state

@@ -5,8 +5,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
+import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import torch
 from huggingface_hub import snapshot_download
@@ -14,16 +18,18 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from explainlab.errors import ModelError
-from explainlab.models.architectures import architecture_of
+from explainlab.errors import ModelError, RequestError
+from explainlab.models.architectures import Architecture, architecture_of
 from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device
+from explainlab.request import Dtype
 from explainlab.settings import ASSETS
 
 transformers_logging.disable_progress_bar()
 
 PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+_VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
 
 
 def embedded_models() -> list[str]:
@@ -31,20 +37,30 @@ def embedded_models() -> list[str]:
     return [PREFIX + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
 
 
-def describe(model_id: str) -> dict[str, object]:
-    """``{"id", "architecture", "labels", "source"}`` of a model, from its configuration alone (weights stay unread)."""
-    directory, source = locate(model_id)
+@dataclass(frozen=True)
+class ModelCard:
+    """What a model's configuration alone tells, its weights unread."""
+
+    id: str
+    source: str
+    architecture: Architecture
+    labels: tuple[str, ...]
+
+
+def describe(model_id: str) -> ModelCard | None:
+    """The card of a model that is here; None for a hub model that would first have to be fetched.
+
+    Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
+    """
+    directory, source = locate(model_id, fetch=False)
+    if directory is None:
+        return None
     config = _config(model_id, directory)
-    return {
-        "id": model_id,
-        "architecture": architecture_of(config).family,
-        "labels": list(_labels(model_id, config)),
-        "source": source,
-    }
+    return ModelCard(model_id, source, architecture_of(config), _labels(model_id, config))
 
 
 def model_digest(model_id: str) -> str:
-    """What identifies the model's very files: the hub's revision, or SHA-256 over configuration, tokenizer and weights."""
+    """What identifies the model's very files: the hub's revision, or SHA-256 over all files that are read."""
     return _digest_of(*locate(model_id))
 
 
@@ -59,8 +75,10 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
     """Load ``embedded:NAME``, a directory, or a hub id onto ``device`` (default: the best here).
 
     Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
-    head, is of an unsupported type, or cannot be fetched.
+    head, is of an unsupported type, or cannot be fetched, and :class:`RequestError` for an unknown device or dtype.
     """
+    if dtype not in get_args(Dtype):
+        raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
     directory, source = locate(model_id)
     config = _config(model_id, directory)
     architecture = architecture_of(config)
@@ -121,8 +139,8 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         if model_id not in embedded_models():
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
         return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
-    path = Path(model_id).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
+    if os.path.isdir(path):
         if not (path / "config.json").is_file():
             raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
         return path.resolve(), "directory"
@@ -157,7 +175,7 @@ def _config(model_id: str, directory: Path):
     try:
         raw = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {_first_line(error)}") from error
     heads = raw.get("architectures") or []
     if heads and not any(name.endswith("ForSequenceClassification") for name in heads):
@@ -180,6 +198,8 @@ def _labels(model_id: str, config) -> tuple[str, ...]:
 
 def _tokenizer(model_id: str, directory: Path):
     try:
+        if not any(path for pattern in _VOCABULARIES for path in directory.glob(pattern)):
+            raise FileNotFoundError("there is no vocabulary")  # transformers would make up an empty one
         tokenizer = AutoTokenizer.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
     except Exception as error:
         raise ModelError(
@@ -196,7 +216,7 @@ def _max_tokens(config, tokenizer) -> int:
     """The longest input: the smaller of what the tokenizer says and what the position table holds."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
-    return int(min(tokenizer.model_max_length, table - offset))
+    return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
 
 
 @lru_cache(maxsize=64)

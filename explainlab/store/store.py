@@ -1,4 +1,4 @@
-"""Results and views in a SQL database: SQLite by default, any SQLAlchemy URL by setting. JSON in, JSON out, no pickle."""
+"""Results and views in a SQL database, SQLite or any other SQLAlchemy URL. JSON in, JSON out, no pickle."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, event, insert, select
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.schema import CreateTable
 
 from explainlab.attribution.records import Attribution
 from explainlab.errors import ResourceError
@@ -43,16 +45,17 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        place = make_url(url)
-        self._place = place.render_as_string(hide_password=True)
+        self._place = "EXPLAINLAB_DATABASE_URL"
         try:
-            if place.get_backend_name() == "sqlite" and place.database:
-                Path(place.database).parent.mkdir(parents=True, exist_ok=True)
-            self._engine = create_engine(url, pool_pre_ping=True)
+            place = make_url(url)
+            self._place = place.set(query={}).render_as_string(hide_password=True)
+            self._engine = create_engine(url, pool_pre_ping=True, **_options(place))
             if place.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
-            _metadata.create_all(self._engine)
-        except (SQLAlchemyError, OSError) as error:
+            with self._engine.begin() as connection:
+                for table in _metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+        except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
             raise self._unavailable(error) from error
 
     def get(self, key: str) -> Attribution | None:
@@ -101,6 +104,18 @@ class Store:
             f"The result store at {self._place} cannot be used: {reason}.",
             "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
         )
+
+
+def _options(place: URL) -> dict[str, Any]:
+    """What SQLite needs: its folder made; in memory, one connection that threads take in turns."""
+    if place.get_backend_name() != "sqlite":
+        return {}
+    if place.database in (None, "", ":memory:"):
+        turns = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+        return {**turns, "connect_args": {"check_same_thread": False}}
+    if not place.database.startswith("file:"):
+        Path(place.database).parent.mkdir(parents=True, exist_ok=True)
+    return {}
 
 
 def _configure_sqlite(connection, _) -> None:

@@ -1,4 +1,4 @@
-"""Grouping tokens into the units that get one score each: tokens, words or sentences, by offsets in the original text."""
+"""Grouping tokens into the units that get one score each: tokens, words or sentences of the original text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import regex
@@ -22,7 +23,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Feature:
-    """One scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or of its pair (``part`` 1).
+    """One scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (``part`` 1).
 
     ``pieces`` and ``ids`` are the tokens it is made of; a special feature is a token the tokenizer added, spelled as
     the tokenizer spells it.
@@ -73,9 +74,9 @@ class Units:
 
 
 def words(text: str) -> list[Span]:
-    """Spans of the words of ``text`` by Unicode's word boundaries (UAX 29); punctuation marks are words of their own."""
+    """Spans of the words of ``text`` by Unicode's word boundaries (UAX 29); punctuation marks are words too."""
     cuts = sorted({0, len(text), *(match.start() for match in _WORD.finditer(text))})
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if text[a:b].strip()]
+    return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
 
 def sentences(text: str) -> list[Span]:

@@ -1,0 +1,5 @@
+"""``python -m explainlab``."""
+
+from explainlab.cli import main
+
+main()

@@ -1,0 +1,33 @@
+"""Leave one out: what the prediction loses with each feature."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.method import Baseline, Method, Outcome
+from explainlab.attribution.subject import Subject
+
+BASELINE_HELP = "What stands in place of a feature that is taken away."
+
+
+class Occlusion(Method):
+    """The explained scalar with and without each feature: n + 1 forward passes for n features."""
+
+    class Parameters(method.Parameters):
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+
+    id: ClassVar = "occlusion"
+    label: ClassVar = "Occlusion"
+    family: ClassVar = "Perturbation"
+    source: ClassVar = "Zeiler & Fergus 2014; Li et al. 2016 (leave one out)"
+    definition: ClassVar = "φᵢ = F(x) − F(x without i)"
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        n = len(subject.units.content)
+        keep = np.concatenate([np.ones((1, n), dtype=bool), ~np.eye(n, dtype=bool)])
+        whole, *without = subject.masked(keep, parameters.baseline)
+        return Outcome(subject.units.spread(whole - np.array(without)))

@@ -1,0 +1,120 @@
+"""Every method on a short and a long text, against the bare batched passes it needs and against Captum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from explainlab.attribution.explain import explain
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import methods
+from explainlab.bench.rivals import RIVALS, Rival
+from explainlab.bench.runner import Row, classifiers, fastest, peak_memory_mb, text_of
+from explainlab.models.classifier import Classifier
+
+LENGTHS = (25, 120)
+_REPEATS = 5
+_BATCHES = (8, 16, 32, 64, 128, 256)
+_EXEMPT = ("random", "deep_lift")
+
+
+def rows() -> Iterator[Row]:
+    """One row a model, length and method; a rival's row where Captum has the method."""
+    for classifier in classifiers():
+        for length in LENGTHS:
+            text = text_of(classifier, length)
+            for method_id in methods():
+                yield _measure(classifier, text, method_id)
+
+
+def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
+    def ours() -> Attribution:
+        return explain(classifier, text, method_id)
+
+    result = ours()
+    runs: dict[str, Callable[[], object]] = {"ours": ours}
+    if method_id not in _EXEMPT:
+        runs["floor"] = _best_floor(classifier, text, result)
+    rival = _best_rival(classifier, text, method_id)
+    if rival:
+        runs["rival"] = rival.run
+    seconds = fastest(runs, _REPEATS)
+    ours_s, floor, rival_s = seconds["ours"], seconds.get("floor"), seconds.get("rival")
+    model = classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
+    return Row(
+        name=method_id,
+        work=f"{model}, {sum(len(f.ids) for f in result.features)} tokens",
+        device=classifier.device.type,
+        seconds=ours_s,
+        floor_seconds=floor,
+        rival=rival.name if rival else None,
+        rival_seconds=rival_s,
+        ratio_to_floor=ours_s / floor if floor else None,
+        ratio_to_rival=ours_s / rival_s if rival_s else None,
+        difference=rival.difference(result) if rival else None,
+        peak_memory_mb=peak_memory_mb(classifier.device),
+    )
+
+
+def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | None:
+    """Captum's implementation at the batch size at which it is fastest here."""
+    if method_id not in RIVALS:
+        return None
+    candidates = {size: RIVALS[method_id](classifier, text, size) for size in _BATCHES}
+    seconds = fastest({str(size): rival.run for size, rival in candidates.items()}, 1)
+    return candidates[min(_BATCHES, key=lambda size: seconds[str(size)])]
+
+
+def _best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
+    """The passes that ``result`` cost and nothing else, at the batch size at which they are fastest here."""
+    family = methods()[result.request.method].family
+    if family == "Attention":
+        return lambda: _attention_pass(classifier, text)
+    candidates = {size: _passes(classifier, text, result, size) for size in _BATCHES}
+    seconds = fastest({str(size): run for size, run in candidates.items()}, 1)
+    return candidates[min(_BATCHES, key=lambda size: seconds[str(size)])]
+
+
+def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -> Callable[[], None]:
+    tokens = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)
+    ids = tokens["input_ids"]
+    embeddings = classifier.embed(ids)
+    gradients = result.cost.backward
+
+    def run() -> None:
+        with torch.no_grad():
+            for start in range(0, result.cost.forward - gradients, size):
+                count = min(size, result.cost.forward - gradients - start)
+                _logits(classifier, {"input_ids": ids.expand(count, -1)}).cpu()
+        total = torch.zeros_like(embeddings[0])
+        for start in range(0, gradients, size):
+            count = min(size, gradients - start)
+            points = embeddings.expand(count, -1, -1).clone().requires_grad_()
+            value = _logits(classifier, {"inputs_embeds": points}).softmax(-1)[:, 0]
+            total += torch.autograd.grad(value.sum(), points)[0].sum(0)
+        total.cpu()
+
+    return run
+
+
+def _logits(classifier: Classifier, arguments: dict[str, Tensor]) -> Tensor:
+    """transformers' own pass over unpadded texts; for a decoder its backbone, then its head at the last position."""
+    if not classifier.architecture.causal:
+        return classifier.model(**arguments).logits
+    states = classifier.model.base_model(**arguments, use_cache=False).last_hidden_state
+    return classifier.model.score(states[:, -1])
+
+
+def _attention_pass(classifier: Classifier, text: str) -> None:
+    """One pass with transformers' eager attention, all probabilities brought to the CPU."""
+    ids = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)["input_ids"]
+    before = classifier.model.config._attn_implementation
+    classifier.model.config._attn_implementation = "eager"
+    try:
+        with torch.no_grad():
+            body = classifier.model.base_model(input_ids=ids, output_attentions=True)
+        torch.cat(body.attentions).cpu()
+    finally:
+        classifier.model.config._attn_implementation = before

@@ -1,0 +1,89 @@
+"""Captum's versions of our methods, set up as its documentation does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from captum.attr import FeatureAblation, IntegratedGradients, KernelShap, Lime
+from torch import Tensor
+
+from explainlab.attribution.records import Attribution
+from explainlab.models.classifier import Classifier
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another library's way to a method: ``run`` returns its scores, [N] tokens; ``same`` if they should equal ours."""
+
+    name: str
+    run: Callable[[], np.ndarray]
+    same: bool
+
+    def difference(self, result: Attribution) -> float | None:
+        """The largest difference between the content scores of both, relative to our largest score."""
+        if not self.same:
+            return None
+        content = np.array([not f.special for f in result.features])
+        ours, theirs = result.scores[content], self.run()[content]
+        return float(np.abs(ours - theirs).max() / np.abs(ours).max())
+
+
+def _setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, int]:
+    """ids [1, N], masked ids [1, N], features [1, N] (all special tokens are one), and the predicted class."""
+    encoding = classifier.encode(text)
+    ids = classifier.inputs([encoding]).ids
+    content = torch.as_tensor(encoding.content, device=ids.device)[None]
+    masked = torch.where(content, classifier.filler_id("mask"), ids)
+    features = torch.where(content, content.cumsum(1) - 1, content.sum())
+    return ids, masked, features, classifier.predict(encoding).index
+
+
+def _probability(classifier: Classifier) -> Callable[..., Tensor]:
+    def forward(points: Tensor) -> Tensor:
+        name = "inputs_embeds" if points.is_floating_point() else "input_ids"
+        if not classifier.architecture.causal:
+            return classifier.model(**{name: points}).logits.softmax(-1)
+        states = classifier.model.base_model(**{name: points}, use_cache=False).last_hidden_state
+        return classifier.model.score(states[:, -1]).softmax(-1)
+
+    return forward
+
+
+def integrated_gradients(classifier: Classifier, text: str, size: int) -> Rival:
+    """50 Gauss-Legendre steps from the mask baseline, ``size`` points a batch."""
+    ids, masked, _, target = _setting(classifier, text)
+    explainer = IntegratedGradients(_probability(classifier))
+    points, baseline = classifier.embed(ids), classifier.embed(masked)
+
+    def run() -> np.ndarray:
+        found = explainer.attribute(points, baseline, target=target, n_steps=50, internal_batch_size=size)
+        return found[0].sum(-1).detach().cpu().double().numpy()
+
+    return Rival("captum IntegratedGradients", run, same=True)
+
+
+def _perturbation(kind: type, name: str, samples: Callable[[int], dict[str, int]], same: bool) -> Callable[..., Rival]:
+    def make(classifier: Classifier, text: str, size: int) -> Rival:
+        ids, masked, features, target = _setting(classifier, text)
+        explainer = kind(_probability(classifier))
+        options = {"target": target, "baselines": masked, "feature_mask": features, "perturbations_per_eval": size}
+        options |= samples(int(features.max()))
+
+        def run() -> np.ndarray:
+            with torch.no_grad():
+                return explainer.attribute(ids, **options)[0].detach().cpu().double().numpy()
+
+        return Rival(name, run, same)
+
+    return make
+
+
+RIVALS: dict[str, Callable[[Classifier, str, int], Rival]] = {
+    "integrated_gradients": integrated_gradients,
+    "occlusion": _perturbation(FeatureAblation, "captum FeatureAblation", lambda n: {}, same=True),
+    "lime": _perturbation(Lime, "captum Lime", lambda n: {"n_samples": 200}, same=False),
+    "kernel_shap": _perturbation(KernelShap, "captum KernelShap", lambda n: {"n_samples": 2 * n + 2}, same=False),
+}

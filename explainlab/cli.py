@@ -1,0 +1,221 @@
+"""The command line. ``--json`` prints one JSON object on stdout; bad input prints one line on stderr and exits 2."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from explainlab.errors import ExplainLabError, RequestError
+
+app = typer.Typer(
+    name="explainlab",
+    help="Why a transformer classified a text as it did, and how far the explanation can be trusted.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_UsageError = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+
+Model = Annotated[str, typer.Option("--model", help="embedded:NAME, a directory, or a hub id.")]
+Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
+TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
+Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
+Output = Annotated[str | None, typer.Option("--output", help="probability or logit; default: the method's own.")]
+Unit = Annotated[str, typer.Option("--unit", help="token, word or sentence.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the best one here.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def models(as_json: Json = False) -> None:
+    """List the embedded models."""
+    from explainlab.models.loading import describe, embedded_models
+
+    cards = [describe(model_id) for model_id in embedded_models()]
+    found = [
+        {"id": c.id, "architecture": c.architecture.family, "labels": list(c.labels), "source": c.source} for c in cards
+    ]
+    _print({"models": found}, as_json, [f"{m['id']}  {m['architecture']}: {', '.join(m['labels'])}" for m in found])
+
+
+@app.command()
+def methods(
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+) -> None:
+    """List the attribution methods with their parameters."""
+    from explainlab.attribution.registry import describe_methods, methods_table
+
+    found = describe_methods()
+    if markdown:
+        _print({}, False, methods_table())
+        return
+    lines = [
+        f"{m['id']:<28}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})"
+        for m in found
+    ]
+    _print({"methods": found}, as_json, lines)
+
+
+@app.command()
+def predict(
+    model: Model,
+    text: Text,
+    text_pair: TextPair = None,
+    device: Device = None,
+    dtype: Dtype = "float32",
+    as_json: Json = False,
+) -> None:
+    """Classify a text."""
+    from explainlab.models.loading import load_model
+
+    classifier = load_model(model, device, dtype)
+    encoding = classifier.encode(text, text_pair)
+    prediction = classifier.predict(encoding)
+    body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
+    lines = [f"{p:8.4f}  {label}" for label, p in prediction.probabilities.items()]
+    _print(body, as_json, lines + [f"{encoding.cut} tokens were cut."] * (encoding.cut > 0))
+
+
+@app.command()
+def explain(
+    model: Model,
+    text: Text,
+    method: Annotated[str, typer.Option("--method", help="A method id; see `methods`.")] = "integrated_gradients",
+    assigned: Set = None,
+    text_pair: TextPair = None,
+    target: Target = "predicted",
+    output: Output = None,
+    unit: Unit = "token",
+    seed: Seed = 0,
+    device: Device = None,
+    dtype: Dtype = "float32",
+    as_json: Json = False,
+) -> None:
+    """Attribute a prediction to the tokens, words or sentences of its text."""
+    from explainlab.attribution.registry import get_method
+    from explainlab.compute.service import open_service
+    from explainlab.request import Request
+
+    request = Request.build(
+        model=model,
+        text=text,
+        text_pair=text_pair,
+        method=method,
+        parameters=assignments(assigned),
+        target=target,
+        output=output or get_method(method).output,
+        unit=unit,
+        seed=seed,
+        dtype=dtype,
+    )
+    service = open_service(device)
+    if service.notice:
+        typer.echo(service.notice, err=True)
+    result = service.run(request)
+    probability = result.prediction.probabilities[result.target.label]
+    head = f"{result.request.method} for '{result.target.label}' ({probability:.4f})"
+    table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
+    _print(result.to_json(), as_json, [head, table, *result.warnings])
+
+
+@app.command()
+def train(
+    data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
+    architecture: Annotated[str, typer.Option("--architecture", help="bert or gpt2.")],
+    out: Annotated[str, typer.Option("--out", help="A directory that does not exist yet.")],
+    assigned: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Train a small classifier from scratch, as the embedded ones were."""
+    from explainlab.training import settings_for, train
+
+    chosen = settings_for(architecture, **assignments(assigned))
+
+    def report(done: int, total: int, phase: str) -> None:
+        typer.echo(f"\r{phase}: {done} of {total}", err=True, nl=done == total)
+
+    held_out = _labelled(chosen.evaluate, chosen.label_names) if chosen.evaluate else None
+    trained = train(*_labelled(data, chosen.label_names), architecture, out, chosen, held_out=held_out, report=report)
+    _print({"out": out, **asdict(trained)}, as_json, [f"{name}: {value}" for name, value in asdict(trained).items()])
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Parts to run; default: all.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure costs and speeds against the bare model passes and against other libraries."""
+    from explainlab.bench import run_bench
+
+    body = run_bench(names or [], lambda line: typer.echo(line, err=True))
+    _print(body, as_json, [])
+
+
+@app.command()
+def settings(
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+) -> None:
+    """List the settings: environment variables with default and help."""
+    from explainlab.settings import describe_settings
+
+    found = describe_settings()
+    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in found]
+    table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
+    _print({"settings": found}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in found])
+
+
+def assignments(pairs: list[str] | None) -> dict[str, Any]:
+    """``["name=value", ...]`` as a mapping; raises :class:`RequestError` for one without ``=`` or given twice."""
+    values: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise RequestError(f"--set {pair} is not of the form name=value.")
+        if name.strip() in values:
+            raise RequestError(f"--set {name.strip()} is given twice.")
+        values[name.strip()] = value.strip()
+    return values
+
+
+def main() -> None:
+    """Entry point of ``python -m explainlab``."""
+    try:
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except _UsageError as error:
+        code = _complain(error.format_message())
+    except ExplainLabError as error:
+        code = _complain(str(error))
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    sys.exit(code or 0)
+
+
+def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Texts and labels of a data file; raises DataError for a row without either."""
+    from explainlab.data import read_dataset
+    from explainlab.errors import DataError
+
+    rows = read_dataset(path, label_names or None).rows
+    bare = next((row.number for row in rows if row.label is None), None)
+    if bare is not None:
+        raise DataError(f"Row {bare} of {path} has no label.", "Give every row a label to learn.")
+    return [row.text for row in rows], [row.label for row in rows]
+
+
+def _complain(message: str) -> int:
+    typer.echo(f"explainlab: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def _print(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
+    typer.echo(json.dumps(body, ensure_ascii=False, allow_nan=False) if as_json else "\n".join(lines))

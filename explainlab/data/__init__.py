@@ -1,0 +1,6 @@
+"""Data sets to explain and evaluate on: embedded examples and files."""
+
+from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
+from explainlab.data.files import Dataset, Row, read_dataset
+
+__all__ = ["EXAMPLES", "Dataset", "ExampleSet", "Row", "embedded_examples", "examples_for", "read_dataset"]

@@ -1,0 +1,61 @@
+"""The embedded example sets: small labelled files that come with ExplainLab, so that it runs without any download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from explainlab.errors import DataError
+from explainlab.settings import ASSETS
+
+PREFIX = "embedded:"
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """One embedded example set: its id, a title to show, its file and the label names in that file."""
+
+    id: str
+    title: str
+    path: Path
+    labels: tuple[str, ...]
+
+
+EXAMPLES: dict[str, ExampleSet] = {
+    examples.id: examples
+    for examples in (
+        ExampleSet(
+            PREFIX + "sentiment",
+            "Opinions on films, books, meals, music and gadgets",
+            ASSETS / "examples" / "sentiment.csv",
+            ("negative", "positive"),
+        ),
+        ExampleSet(
+            PREFIX + "news",
+            "Short news items on four topics",
+            ASSETS / "examples" / "news.csv",
+            ("World", "Sports", "Business", "Sci/Tech"),
+        ),
+    )
+}
+
+
+def embedded_examples(example_id: str) -> ExampleSet:
+    """The example set with this id (``embedded:...``).
+
+    Raises :class:`DataError`, naming the nearest ids, if there is none.
+    """
+    if example_id in EXAMPLES:
+        return EXAMPLES[example_id]
+    names = [known.removeprefix(PREFIX) for known in EXAMPLES]
+    near = get_close_matches(example_id.removeprefix(PREFIX), names) or names
+    raise DataError(f"There is no example set {example_id!r}.", f"Did you mean {PREFIX}{f' or {PREFIX}'.join(near)}?")
+
+
+def examples_for(labels: Sequence[str]) -> ExampleSet | None:
+    """The example set that has exactly these class names, in any order and case; None if no set fits."""
+    wanted = sorted(label.casefold() for label in labels)
+    fitting = (s for s in EXAMPLES.values() if sorted(label.casefold() for label in s.labels) == wanted)
+    return next(fitting, None)

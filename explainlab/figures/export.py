@@ -1,0 +1,78 @@
+"""Attributions as files: SVG and HTML to look at, CSV and JSON to compute with. All input is escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import jinja2
+import pandas as pd
+
+from explainlab.attribution.records import Attribution
+from explainlab.figures.heatmap import heatmap, heatmaps, method_label, number
+from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.figures.svg import draw_svg
+from explainlab.settings import ASSETS
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None = None) -> str:
+    """One map as a standalone SVG document for light paper; ``limit`` is the score of full colour (None: its own)."""
+    return draw_svg(heatmap(attribution, palette, limit))
+
+
+def to_html(
+    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, snippets: Sequence[str] = ()
+) -> str:
+    """One standalone document with every map, its settings, checks and scores; no script, no outside resource.
+
+    ``shared``: one scale for all maps; ``snippets``: code that gives the same numbers again, printed as it is.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    maps = heatmaps(attributions, palette, shared)
+    return environment.get_template("report.html.j2").render(
+        reports=[
+            {"map": drawn, "result": a, "method": method_label(a)} for drawn, a in zip(maps, attributions, strict=True)
+        ],
+        palette=PALETTES[palette],
+        snippets=snippets,
+        style=(ASSETS / "components" / "token_heatmap.css").read_text(encoding="utf-8"),
+    )
+
+
+def to_csv(*attributions: Attribution) -> str:
+    """One table, a row for every feature of every attribution; numbers in full precision.
+
+    A text that a spreadsheet would take for a formula gets a leading apostrophe.
+    """
+    tables = []
+    for attribution in attributions:
+        frame = attribution.to_frame()
+        frame.insert(0, "method", attribution.request.method)
+        frame.insert(1, "target", attribution.target.label)
+        frame["pieces"] = [" ".join(f.pieces) for f in attribution.features]
+        for column in ("target", "text", "pieces"):
+            frame[column] = frame[column].map(_inert)
+        tables.append(frame)
+    return pd.concat(tables).to_csv(index=False, lineterminator="\r\n")
+
+
+def to_json(attributions: Sequence[Attribution]) -> str:
+    """``{"attributions": [...]}``, each as :meth:`Attribution.to_json` gives it and ``from_json`` reads it back.
+
+    Raises ``ValueError`` for scores that are not finite.
+    """
+    body = {"attributions": [attribution.to_json() for attribution in attributions]}
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,0 +1,317 @@
+"""Attribution maps as plain payloads: the original text cut into scored tokens, ready to be drawn anywhere.
+
+The page's component, the SVG and the HTML report draw the same :class:`Heatmap`. Its scale ends at the largest |score|
+of the content features: special tokens are mostly hidden, so a large score of theirs must not pale the text. Where they
+are drawn and exceed the limit, they are clipped to it and say so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import combinations
+
+import numpy as np
+import scipy.stats
+from pydantic import BaseModel, ConfigDict
+
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import methods
+from explainlab.errors import RequestError
+from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.request import digest
+from explainlab.text.units import Feature, words
+
+CLEAR = 0.1  # two maps are in conflict where both score at least this share of their limit, with opposite signs
+PLACEHOLDER = "◌"  # a token of which nothing can be seen
+_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Token(_Record):
+    """One feature as it is drawn.
+
+    ``before`` is the plain text between the previous feature and this one, ``shown`` the text to draw, ``name`` the
+    same text with invisible characters spelled out; ``joined`` tells that it continues the word of the previous token,
+    ``isolated`` that it holds characters that would turn the direction of its neighbours; ``part`` is its paragraph (0
+    the text, 1 the pair's second text). ``share`` and ``rank`` are None for special tokens; ``strength`` in [0, 1] is
+    |score| / limit, ``clipped`` tells that it was more; ``value`` and ``error_value`` are score and error in words.
+    """
+
+    before: str
+    shown: str
+    name: str
+    joined: bool
+    isolated: bool
+    pieces: list[str]
+    ids: list[int]
+    start: int
+    end: int
+    part: int
+    special: bool
+    score: float
+    error: float | None
+    value: str
+    error_value: str | None
+    share: float | None
+    rank: int | None
+    strength: float
+    clipped: bool
+    conflict: bool
+
+
+class Paragraph(_Record):
+    """What follows the last feature of a part: ``tail`` is its text, ``cut`` whether the model never read it."""
+
+    tail: str
+    cut: bool
+
+
+class Heatmap(_Record):
+    """One attribution as it is drawn.
+
+    ``key`` names the features (equal for every map of the same tokens); ``limit`` is the score of full colour,
+    ``limit_value`` the same in words, ``shared`` whether other maps use it too; ``cut`` counts the tokens that did not
+    fit; ``special_share`` is the special tokens' part of the total |score|; ``colors`` holds the hues by theme.
+    """
+
+    key: str
+    method: str
+    model: str
+    target: str
+    output: str
+    unit: str
+    signed: bool
+    limit: float
+    limit_value: str
+    shared: bool
+    colors: dict[str, dict[str, str]]
+    tokens: list[Token]
+    paragraphs: list[Paragraph]
+    cut: int
+    special_share: float
+    file_name: str
+
+    @property
+    def ranked(self) -> int:
+        """How many tokens are ranked: the content features."""
+        return sum(token.rank is not None for token in self.tokens)
+
+    @property
+    def has_conflicts(self) -> bool:
+        """Whether another map beside this one disagrees clearly with the sign of some token."""
+        return any(token.conflict for token in self.tokens)
+
+
+class Agreement(_Record):
+    """How far two maps (by their place in the list) agree.
+
+    ``rank_correlation`` is Spearman's over the content features, of |score| where either map has no signs, None where
+    a map is constant; ``conflicts`` are the features that both score clearly, with opposite signs.
+    """
+
+    first: int
+    second: int
+    rank_correlation: float | None
+    conflicts: list[int]
+
+
+def heatmap(
+    attribution: Attribution,
+    palette: str = DEFAULT,
+    scale: float | None = None,
+    conflicts: Sequence[int] = (),
+) -> Heatmap:
+    """The drawing of one attribution, on its own scale or on the one that ``scale`` shares among several maps.
+
+    ``conflicts`` are indices of features to mark. Raises ``ValueError`` for scores that are not finite.
+    """
+    if not np.isfinite(attribution.scores).all():
+        raise ValueError("An attribution with scores that are not finite cannot be drawn.")
+    top = limit([attribution]) if scale is None else float(scale)
+    request = attribution.request
+    tokens = _tokens(attribution, top, frozenset(conflicts))
+    return Heatmap(
+        key=digest([[f.text, f.start, f.end, f.part, f.special] for f in attribution.features]),
+        method=method_label(attribution),
+        model=request.model,
+        target=attribution.target.label,
+        output=request.output,
+        unit=request.unit,
+        signed=attribution.signed,
+        limit=top,
+        limit_value=number(top, signed=False),
+        shared=scale is not None,
+        colors={theme: asdict(getattr(PALETTES[palette], theme)) for theme in ("light", "dark")},
+        tokens=tokens,
+        paragraphs=_paragraphs(attribution),
+        cut=attribution.cut,
+        special_share=_special_share(attribution),
+        file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.method} {attribution.target.label}").strip("-").lower(),
+    )
+
+
+def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False) -> list[Heatmap]:
+    """The drawings of several attributions side by side: clear sign conflicts are marked in maps of the same features.
+
+    With ``shared``, maps with signs share one scale and maps without share another; otherwise each has its own.
+    """
+    scales = {signed: limit([a for a in attributions if a.signed == signed]) for signed in (True, False)}
+    pairs = agreement(attributions) if comparable(attributions) else []
+    conflicts = sorted({index for pair in pairs for index in pair.conflicts})
+    return [heatmap(a, palette, scales[a.signed] if shared else None, conflicts) for a in attributions]
+
+
+def limit(attributions: Sequence[Attribution]) -> float:
+    """The largest |score| of any content feature; 0 where all scores are."""
+    return max((float(np.abs(_content_scores(a)).max(initial=0.0)) for a in attributions), default=0.0)
+
+
+def comparable(attributions: Sequence[Attribution]) -> bool:
+    """Whether all attributions score the same features."""
+    return len({a.features for a in attributions}) <= 1
+
+
+def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
+    """How far each pair of attributions agrees; raises :class:`RequestError` unless they score the same features."""
+    if not comparable(attributions):
+        raise RequestError(
+            "These attributions score different features.", "Compare maps of the same text, unit and tokenizer."
+        )
+    return [
+        Agreement(first=i, second=j, rank_correlation=_correlation(a, b), conflicts=_conflicts(a, b))
+        for (i, a), (j, b) in combinations(enumerate(attributions), 2)
+    ]
+
+
+def number(value: float, signed: bool = True) -> str:
+    """``value`` with three significant figures and a true minus; with ``signed`` also a plus."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if 1e-4 <= size < 1e6:
+        digits = max(0, 2 - math.floor(math.log10(float(f"{size:.2e}"))))
+        figure = f"{float(f'{size:.2e}'):.{digits}f}"
+    else:
+        mantissa, exponent = f"{size:.2e}".split("e")
+        figure = f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return ("−" if value < 0 else "+" if signed else "") + figure
+
+
+def spelled(text: str) -> str:
+    """``text`` with control, format and line-breaking characters as ``U+200B`` escapes, and a lone space named."""
+    if text and text.strip(" ") == "":
+        return "space" if text == " " else f"{len(text)} spaces"
+    invisible = {"Cc", "Cf", "Zl", "Zp"}
+    return "".join(f"U+{ord(c):04X}" if unicodedata.category(c) in invisible else c for c in text)
+
+
+def method_label(attribution: Attribution) -> str:
+    """The method's name as a page shows it; its id where this version does not know the method."""
+    method = methods().get(attribution.request.method)
+    return method.label if method else attribution.request.method
+
+
+def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> list[Token]:
+    frame = attribution.to_frame()
+    texts = _texts(attribution)
+    word_starts = [{start for start, _ in words(text)} for text in texts]
+    cursors = [0] * len(texts)
+    errors = attribution.errors if attribution.errors is not None else [None] * len(frame)
+    part, tokens = 0, []
+    for i, feature in enumerate(attribution.features):
+        # A special token closes the paragraph it follows, whatever part its tokenizer counts it to.
+        part = part if feature.special else feature.part
+        before, text = ("", feature.text) if feature.special else _slices(feature, texts[part], cursors[part])
+        joins = not feature.special and attribution.request.unit == "token" and 0 < feature.start == cursors[part]
+        score, error = float(frame.score[i]), None if errors[i] is None else float(errors[i])
+        tokens.append(
+            Token(
+                before=before,
+                shown=text if feature.special else _shown(text),
+                name=spelled(feature.text) or "(nothing)",
+                joined=joins and feature.start not in word_starts[part],
+                isolated=bool(_BIDI_CONTROLS.search(feature.text)),
+                pieces=[spelled(piece) for piece in feature.pieces],
+                ids=[int(i) for i in feature.ids],
+                start=feature.start,
+                end=feature.end,
+                part=part,
+                special=feature.special,
+                score=score,
+                error=error,
+                value=number(score if attribution.signed else abs(score), attribution.signed),
+                error_value=None if error is None else number(abs(error), signed=False),
+                share=None if feature.special else float(frame.share[i]),
+                rank=None if feature.special else int(frame["rank"][i]),
+                strength=min(1.0, abs(score) / top) if top else 0.0,
+                clipped=abs(score) > top,
+                conflict=i in conflicts,
+            )
+        )
+        if not feature.special:
+            cursors[part] = max(cursors[part], feature.end)
+    return tokens
+
+
+def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:
+    """The plain text before a feature, and what of its own has not been drawn (bytes of one character share it)."""
+    return text[cursor : feature.start], text[max(cursor, feature.start) : feature.end]
+
+
+def _shown(text: str) -> str:
+    if not text.strip():
+        return "".join(_BLANKS.get(c, "·") for c in text) or PLACEHOLDER
+    if all(unicodedata.category(c) in {"Cc", "Cf", "Mn"} for c in text):
+        return PLACEHOLDER
+    return text.replace("\n", "⏎\n")
+
+
+def _texts(attribution: Attribution) -> list[str]:
+    pair = attribution.request.text_pair
+    return [attribution.request.text] if pair is None else [attribution.request.text, pair]
+
+
+def _paragraphs(attribution: Attribution) -> list[Paragraph]:
+    paragraphs = []
+    for part, text in enumerate(_texts(attribution)):
+        end = max((f.end for f in attribution.features if f.part == part and not f.special), default=0)
+        paragraphs.append(Paragraph(tail=text[end:], cut=attribution.truncated and bool(text[end:].strip())))
+    return paragraphs
+
+
+def _content(attribution: Attribution) -> np.ndarray:
+    return np.array([not f.special for f in attribution.features])
+
+
+def _content_scores(attribution: Attribution) -> np.ndarray:
+    return np.asarray(attribution.scores)[_content(attribution)]
+
+
+def _special_share(attribution: Attribution) -> float:
+    sizes = np.abs(attribution.scores)
+    return float(sizes[~_content(attribution)].sum() / sizes.sum()) if sizes.any() else 0.0
+
+
+def _correlation(a: Attribution, b: Attribution) -> float | None:
+    x, y = _content_scores(a), _content_scores(b)
+    if not (a.signed and b.signed):
+        x, y = np.abs(x), np.abs(y)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    return float(scipy.stats.spearmanr(x, y).statistic)
+
+
+def _conflicts(a: Attribution, b: Attribution) -> list[int]:
+    if not (a.signed and b.signed):
+        return []
+    clear = [np.abs(m.scores) >= max(CLEAR * limit([m]), np.finfo(float).tiny) for m in (a, b)]
+    opposite = np.sign(a.scores) * np.sign(b.scores) < 0
+    return np.flatnonzero(clear[0] & clear[1] & opposite & _content(a)).tolist()

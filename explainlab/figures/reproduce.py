@@ -1,0 +1,43 @@
+"""The Python and the command line that give the same numbers again."""
+
+from __future__ import annotations
+
+import shlex
+
+from explainlab.attribution.records import Attribution
+
+
+def python_code(result: Attribution) -> str:
+    """A snippet for the Python API; every value is written as a literal."""
+    request = result.request
+    arguments = {
+        "method": request.method,
+        **({"text_pair": request.text_pair} if request.text_pair is not None else {}),
+        "target": result.target.label,
+        "output": request.output,
+        "unit": request.unit,
+        "seed": request.seed,
+        **request.parameters,
+    }
+    written = "\n".join(f"    {name}={value!r}," for name, value in arguments.items())
+    dtype = "" if request.dtype == "float32" else f", dtype={request.dtype!r}"
+    return (
+        "import explainlab\n\n"
+        f"classifier = explainlab.load_model({request.model!r}{dtype})\n"
+        f"result = explainlab.explain(\n    classifier,\n    {request.text!r},\n{written}\n)\n"
+        "print(result.to_frame())\n"
+    )
+
+
+def command_line(result: Attribution) -> str:
+    """The same as one POSIX shell command."""
+    request = result.request
+    words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.text]
+    if request.text_pair is not None:
+        words += ["--text-pair", request.text_pair]
+    words += ["--method", request.method]
+    for name, value in request.parameters.items():
+        words += ["--set", f"{name}={value}"]
+    words += ["--target", result.target.label, "--output", request.output, "--unit", request.unit]
+    words += ["--seed", str(request.seed), "--dtype", request.dtype, "--json"]
+    return shlex.join(words)

@@ -1,0 +1,263 @@
+"""One attribution map as a standalone SVG: wrapped lines of monospaced cells, sign cue, legend, title; for light paper.
+
+Nothing here asks a font for its widths: every character takes whole cells (two for wide ones such as Chinese or emoji),
+and ``textLength`` makes the viewer's font keep to them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+
+import regex
+from markupsafe import escape
+
+from explainlab.figures.heatmap import Heatmap, Token
+
+COLUMNS = 92
+CELL, LINE, SIZE = 8.4, 30, 14
+MARGIN, TEXT_TOP = 24, 104
+INK, MUTED, PAPER = "#1b2420", "#5c6560", "#ffffff"
+MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+SANS = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif"
+_NOT_XML = regex.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class _Glyph:
+    """One user-perceived character: its text, its cells, and the token it belongs to (None: plain text)."""
+
+    text: str
+    cells: int
+    token: int | None
+    unread: bool = False
+
+
+@dataclass
+class _Line:
+    """Glyphs of one line; ``rtl`` lines run from the right edge."""
+
+    rtl: bool
+    glyphs: list[_Glyph] = field(default_factory=list)
+
+    @property
+    def cells(self) -> int:
+        return sum(glyph.cells for glyph in self.glyphs)
+
+
+def draw_svg(heatmap: Heatmap) -> str:
+    """The map as an SVG document. Special tokens are left out; a line below tells their share of the scores."""
+    lines = [line for part in range(len(heatmap.paragraphs)) for line in (*_paragraph(heatmap, part), _Line(rtl=False))]
+    lines.pop()
+    width = 2 * MARGIN + COLUMNS * CELL
+    bottom = TEXT_TOP + LINE * len(lines)
+    notes = _notes(heatmap)
+    height = bottom + 20 * len(notes) + 12
+    title = f"{heatmap.method} for {heatmap.target} ({heatmap.output})"
+    body = [
+        _text(MARGIN, 32, title, SIZE + 2, weight=600),
+        _text(MARGIN, 52, f"{heatmap.model}, one score a {heatmap.unit}", SIZE - 2, MUTED),
+        *_legend(heatmap),
+        *(shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, TEXT_TOP + LINE * row)),
+        *(_text(MARGIN, bottom + 16 + 20 * row, note, SIZE - 2, MUTED) for row, note in enumerate(notes)),
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" role="img" '
+        f'viewBox="0 0 {width:.0f} {height}"><title>{_escaped(title)}</title>'
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>' + "".join(body) + "</svg>"
+    )
+
+
+def cells(grapheme: str) -> int:
+    """How many cells a user-perceived character takes: 2 if any of its code points is wide, 0 if none is visible."""
+    if any(unicodedata.east_asian_width(c) in "WF" for c in grapheme) or "\ufe0f" in grapheme:
+        return 2
+    return int(any(unicodedata.category(c) not in {"Mn", "Me", "Cf", "Cc"} for c in grapheme))
+
+
+def _paragraph(heatmap: Heatmap, part: int) -> list[_Line]:
+    glyphs = list(_glyphs(heatmap, part))
+    rtl = bool(_is_rtl("".join(glyph.text for glyph in glyphs)))
+    lines = [_Line(rtl)]
+    for word in _words(glyphs):
+        if word[-1].text == "\n":
+            lines[-1].glyphs += word[:-1]
+            lines.append(_Line(rtl))
+            continue
+        visible = sum(glyph.cells for glyph in word if not glyph.text.isspace())
+        if lines[-1].cells + visible > COLUMNS and lines[-1].glyphs:
+            lines.append(_Line(rtl))
+        for glyph in word:
+            fits = lines[-1].cells + glyph.cells <= COLUMNS
+            if not fits and glyph.text.isspace():
+                continue
+            if not fits:
+                lines.append(_Line(rtl))
+            lines[-1].glyphs.append(glyph)
+    return lines
+
+
+def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
+    """The paragraph as glyphs, in the order of the text."""
+    for index, token in enumerate(heatmap.tokens):
+        if token.part == part and not token.special:
+            yield from _split(token.before, None)
+            yield from _split(token.shown + (" ≠" if token.conflict else ""), index)
+    paragraph = heatmap.paragraphs[part]
+    if paragraph.cut:
+        yield from _split(" [cut here] ", None)
+    yield from _split(paragraph.tail if paragraph.cut else "", None, unread=True)
+
+
+def _split(text: str, token: int | None, unread: bool = False) -> Iterator[_Glyph]:
+    text = text.replace("\r\n", "\n").replace("\t", "    ")
+    for grapheme in regex.findall(r"\X", text):
+        if grapheme == "\n" or cells(grapheme):
+            yield _Glyph(grapheme, cells(grapheme), token, unread)
+
+
+def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
+    """Cuts where a line may break: after blanks and line breaks, and after wide characters."""
+    word: list[_Glyph] = []
+    for glyph in glyphs:
+        word.append(glyph)
+        if glyph.text.isspace() or glyph.cells == 2:
+            yield word
+            word = []
+    if word:
+        yield word
+
+
+def _is_rtl(text: str) -> bool | None:
+    """The direction of the first character that has one; None where none has."""
+    return next((d != "L" for d in map(unicodedata.bidirectional, text) if d in {"L", "R", "AL"}), None)
+
+
+def _visual(runs: list[list[_Glyph]], rtl: bool) -> list[list[_Glyph]]:
+    """The runs of a line from left to right: stretches against its direction turn around, as in a line of mixed text.
+
+    A run without a direction, such as a blank, follows its neighbours where they agree and the line where they do not.
+    """
+    own = [_is_rtl("".join(glyph.text for glyph in run)) for run in runs]
+    before = accumulate(own, lambda last, this: last if this is None else this)
+    after = reversed(list(accumulate(reversed(own), lambda last, this: last if this is None else this)))
+    resolved = [rtl if left is None or left != right else left for left, right in zip(before, after, strict=True)]
+    ordered = []
+    for direction, group in groupby(zip(resolved, runs, strict=True), key=lambda pair: pair[0]):
+        stretch = [run for _, run in group]
+        ordered += stretch if direction == rtl else reversed(stretch)
+    return ordered[::-1] if rtl else ordered
+
+
+def _draw_line(heatmap: Heatmap, line: _Line, top: float) -> Iterator[str]:
+    runs = [list(group) for _, group in groupby(line.glyphs, key=lambda glyph: (glyph.token, glyph.unread))]
+    x = MARGIN + (COLUMNS - line.cells if line.rtl else 0) * CELL
+    for run in _visual(runs, line.rtl):
+        width = sum(glyph.cells for glyph in run) * CELL
+        text, index, unread = "".join(glyph.text for glyph in run), run[0].token, run[0].unread
+        if index is not None:
+            yield from _heat(heatmap, heatmap.tokens[index], x, top, width)
+        if text.strip():
+            yield _text(x, top + 19, text, SIZE, MUTED if unread else INK, MONO, length=width, struck=unread)
+        x += width
+
+
+def _heat(heatmap: Heatmap, token: Token, x: float, top: float, width: float) -> Iterator[str]:
+    kind = _kind(heatmap, token.score)
+    if kind:
+        yield _box(x, top + 4, width, 22, heatmap.colors["light"][kind], token.strength, 3, token)
+        yield _sign_line(kind, x + 1, top + 24, width - 2, token.strength)
+
+
+def _kind(heatmap: Heatmap, score: float) -> str | None:
+    if score == 0:
+        return None
+    return "magnitude" if not heatmap.signed else "positive" if score > 0 else "negative"
+
+
+def _box(
+    x: float, y: float, width: float, height: float, fill: str, opacity: float, radius: float, token: Token
+) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" rx="{radius}" fill="{fill}" '
+        f'fill-opacity="{opacity:.3f}"><title>{_escaped(f"{token.name}: {token.value}")}</title></rect>'
+    )
+
+
+def _sign_line(kind: str, x: float, y: float, width: float, opacity: float) -> str:
+    if kind == "magnitude":
+        return ""
+    dashes = ' stroke-dasharray="2 2.5"' if kind == "negative" else ""
+    return (
+        f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + width:.1f}" y2="{y:.1f}" stroke="{INK}" stroke-width="1.6" '
+        f'stroke-opacity="{0.8 * opacity:.3f}"{dashes}/>'
+    )
+
+
+def _legend(heatmap: Heatmap) -> Iterator[str]:
+    """The scale with its limits in numbers, and what its ends mean."""
+    hues, width, top = heatmap.colors["light"], 220, 64
+    ends = ("negative", "positive") if heatmap.signed else (None, "magnitude")
+    stops = [(0, hues[ends[0]], 1) if ends[0] else (0, hues[ends[1]], 0)]
+    stops += [(0.5, hues[ends[0]], 0), (0.5, hues[ends[1]], 0)] if ends[0] else []
+    stops += [(1, hues[ends[1]], 1)]
+    yield (
+        '<defs><linearGradient id="scale">'
+        + "".join(
+            f'<stop offset="{at}" stop-color="{color}" stop-opacity="{opacity}"/>' for at, color, opacity in stops
+        )
+        + "</linearGradient></defs>"
+    )
+    yield (
+        f'<rect x="{MARGIN}" y="{top}" width="{width}" height="12" rx="3" fill="url(#scale)" stroke="#d5ddd8" '
+        'stroke-width="0.8"/>'
+    )
+    marks = [(0.5, "0"), (1, f"+{heatmap.limit_value}")] if heatmap.signed else [(1, heatmap.limit_value)]
+    marks.insert(0, (0, f"−{heatmap.limit_value}" if heatmap.signed else "0"))
+    for at, mark in marks:
+        anchor = {0: "start", 0.5: "middle", 1: "end"}[at]
+        yield _text(MARGIN + at * width, top + 25, mark, SIZE - 3, MUTED, anchor=anchor)
+    yield _text(MARGIN + width + 14, top + 11, _legend_words(heatmap), SIZE - 2)
+
+
+def _legend_words(heatmap: Heatmap) -> str:
+    if not heatmap.signed:
+        return "magnitude only"
+    return f"solid line: for {heatmap.target}; dotted line: against {heatmap.target}"
+
+
+def _notes(heatmap: Heatmap) -> list[str]:
+    notes = []
+    if heatmap.has_conflicts:
+        notes.append("≠ another map shown beside this one gives the opposite sign.")
+    if any(token.special for token in heatmap.tokens):
+        notes.append(f"Special tokens (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|.")
+    if heatmap.cut:
+        notes.append(f"The model did not read the last {heatmap.cut} tokens of the text.")
+    return notes
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    size: float,
+    fill: str = INK,
+    family: str = SANS,
+    weight: int = 400,
+    anchor: str = "start",
+    length: float | None = None,
+    struck: bool = False,
+) -> str:
+    fit = f' textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"' if length else ""
+    decoration = ' text-decoration="line-through"' if struck else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{size}" font-weight="{weight}" fill="{fill}" '
+        f'text-anchor="{anchor}" xml:space="preserve"{fit}{decoration}>{_escaped(text)}</text>'
+    )
+
+
+def _escaped(text: str) -> str:
+    return str(escape(_NOT_XML.sub("\ufffd", text)))

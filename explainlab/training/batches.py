@@ -1,0 +1,48 @@
+"""Batches of a training: which texts go together, their padding, random masks and the weight of each position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from explainlab.training.settings import TrainingSettings
+
+
+def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:
+    """One epoch of batches of row numbers: random, but texts of like length together so that little is padding."""
+    order = torch.randperm(len(ids), generator=generator).tolist()
+    pool = 50 * size
+    pools = (sorted(order[i : i + pool], key=lambda row: len(ids[row])) for i in range(0, len(order), pool))
+    batches = [rows[i : i + size] for rows in pools for i in range(0, len(rows), size)]
+    for i in torch.randperm(len(batches), generator=generator).tolist():
+        yield batches[i]
+
+
+def padded(ids: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
+    """Right-padded ids and attention mask, both int64 of shape [batch, longest]."""
+    lengths = torch.tensor([len(row) for row in ids])
+    inputs = pad_sequence([torch.tensor(row) for row in ids], batch_first=True, padding_value=pad)
+    return inputs, (torch.arange(inputs.shape[1]) < lengths[:, None]).long()
+
+
+def masked(
+    inputs: Tensor, content: Tensor, mask: int, settings: TrainingSettings, generator: torch.Generator
+) -> Tensor:
+    """``inputs`` [batch, n] with random ``content`` tokens replaced by ``mask``.
+
+    Each text draws its own share, from 0 to ``mask_share``, or for some texts (``heavy_mask``) from 0 to 1.
+    """
+    share = torch.rand(len(inputs), 1, generator=generator)
+    heavy = torch.rand(len(inputs), 1, generator=generator) < settings.heavy_mask
+    share = torch.where(heavy, share, share * settings.mask_share)
+    return inputs.masked_fill((torch.rand(inputs.shape, generator=generator) < share) & content, mask)
+
+
+def position_weights(attention: Tensor, prefix_weight: float) -> Tensor:
+    """Weights [batch, n] that sum to 1 a text: ``prefix_weight`` over all real positions, the rest on the last one."""
+    lengths = attention.sum(dim=1, keepdim=True)
+    last = torch.arange(attention.shape[1]) == lengths - 1
+    return prefix_weight * attention / lengths + (1 - prefix_weight) * last

@@ -1,0 +1,92 @@
+"""Tokenizers learned from the texts a model is trained on: WordPiece for encoders, byte-level BPE for decoders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+END_OF_TEXT = "<|endoftext|>"
+MASK = "<|mask|>"
+WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+MAX_ALPHABET = 1000
+
+
+def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
+    """Learn a lower-casing WordPiece tokenizer that writes ``[CLS] text [SEP]`` (and ``pair [SEP]`` with type 1).
+
+    ``vocabulary`` is the number of entries aimed at, special tokens and single characters included (these are always
+    there); ``max_tokens`` is its ``model_max_length``.
+    """
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    tokenizer = Tokenizer(models.WordPiece(_wordpieces(texts, vocabulary, normalizer, splitter), unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_tokens,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def _wordpieces(
+    texts: Sequence[str], vocabulary: int, normalizer: normalizers.Normalizer, splitter: pre_tokenizers.PreTokenizer
+) -> dict[str, int]:
+    """Learn the pieces and their ids, the same ones each time.
+
+    Left to itself the trainer numbers the continuing characters (``##a``) in the random order of a hash map, and with
+    them the ties between merges. Handed over sorted, as special tokens of a throw-away tokenizer, they stay put.
+    """
+    counts = Counter(character for text in texts for character in normalizer.normalize_str(text))
+    alphabet = sorted(c for c, _ in counts.most_common(MAX_ALPHABET) if not c.isspace())
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    learner.normalizer, learner.pre_tokenizer = normalizer, splitter
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[*WORDPIECE_SPECIALS, *(f"##{character}" for character in alphabet)],
+        limit_alphabet=MAX_ALPHABET,
+        show_progress=False,
+    )
+    learner.train_from_iterator(texts, trainer)
+    return learner.get_vocab()
+
+
+def train_byte_bpe(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
+    """Learn a byte-level BPE tokenizer with an end-of-text token (also the padding) and a mask token.
+
+    It adds no special token to a text and knows every byte, so ``vocabulary`` below 258 has no effect;
+    ``max_tokens`` is its ``model_max_length``. Padding goes to the right.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[END_OF_TEXT, MASK],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_tokens,
+        model_input_names=["input_ids", "attention_mask"],
+        padding_side="right",
+        bos_token=END_OF_TEXT,
+        eos_token=END_OF_TEXT,
+        pad_token=END_OF_TEXT,
+        mask_token=MASK,
+    )

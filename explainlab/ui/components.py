@@ -1,0 +1,41 @@
+"""The page's small components: class probabilities to choose a target from, and Enter to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explainlab.attribution.records import Attribution
+from explainlab.settings import ASSETS
+
+
+def component(name: str, css: bool = True) -> Callable:
+    """The component whose script (and style) is ``assets/components/NAME.js`` (``.css``)."""
+    folder = ASSETS / "components"
+    style = (folder / f"{name}.css").read_text(encoding="utf-8") if css else None
+    return st.components.v2.component(name, js=(folder / f"{name}.js").read_text(encoding="utf-8"), css=style)
+
+
+_class_bars = component("class_bars")
+_enter_runs = component("enter_runs", css=False)
+
+
+def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:
+    """The probability of every class, the likeliest first; ``on_pick`` gets the label of a pressed row."""
+    key = "class_bars"
+
+    def picked() -> None:
+        on_pick(st.session_state[key].picked)
+
+    ordered = sorted(result.prediction.probabilities.items(), key=lambda item: -item[1])
+    rows = [
+        {"label": label, "probability": p, "shown": f"{100 * p:.1f}%", "target": label == result.target.label}
+        for label, p in ordered
+    ]
+    _class_bars(data={"classes": rows}, key=key, on_picked_change=picked)
+
+
+def enter_runs(keys: list[str]) -> None:
+    """Enter in the text areas with these keys commits them; Shift+Enter starts a new line."""
+    _enter_runs(data={"keys": keys}, key="enter_runs", height=0)

@@ -1,0 +1,113 @@
+"""What the Explain page shows and why: links, the view asked for, results from the store, and jobs for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from pydantic import ValidationError
+
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import get_method
+from explainlab.compute.jobs import Job
+from explainlab.compute.service import Service
+from explainlab.errors import ExplainLabError, RequestError, ResourceError
+from explainlab.models.loading import ModelCard
+from explainlab.ui import controls, session
+from explainlab.ui.text import plain
+from explainlab.ui.view import View, first_view
+
+_OPENED = "explain.opened_link"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is there for a view: results in the order of its methods, unfinished or failed jobs, refused methods."""
+
+    results: list[Attribution]
+    jobs: list[Job]
+    obstacles: list[str]
+
+
+def open_view(service: Service) -> None:
+    """Bring the controls to the link's view when one is followed, else to the view last asked, else to the first."""
+    link = st.query_params.get("r", "")
+    if link and link != st.session_state.get(_OPENED):
+        st.session_state[_OPENED] = link
+        view = _linked(service, link)
+        if view is not None:
+            session.ask(service, view)
+            controls.seed_controls(view, force=True)
+    if session.asked() is None:
+        session.ask(service, first_view())
+    controls.seed_controls(session.asked())
+
+
+def ask_draft(service: Service) -> None:
+    """Make what the controls say the view that is shown (a callback: errors are told by the page that follows)."""
+    try:
+        session.ask(service, controls.draft())
+    except ExplainLabError:
+        return
+
+
+def settle(service: Service) -> View:
+    """The view to show: the one asked for, drawn as the controls say; the controls' own if all of it is known.
+
+    Where the controls have moved on, a line says that the answer shown is not theirs yet.
+    """
+    draft = controls.draft()
+    asked = session.asked()
+    if draft.asks_the_same(asked):
+        return draft
+    if draft.methods and all(service.find(request) is not None for request in draft.requests()):
+        session.ask(service, draft)
+        return draft
+    st.caption(":material/edit: The controls have changed; press **Explain** to ask again.")
+    return asked.model_copy(update={"palette": draft.palette, "scale": draft.scale})
+
+
+def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
+    """Results from the store, and a job for each one missing. Raises what makes the whole view impossible."""
+    answers = Answers([], [], [])
+    for request in view.requests():
+        obstacle = get_method(request.method).obstacle(card.architecture) if card else ""
+        if obstacle:
+            answers.obstacles.append(obstacle)
+            continue
+        result = service.find(request)
+        if result is not None:
+            answers.results.append(result)
+            continue
+        session.submit_once(service, request)
+        job = service.job(request)
+        if job is not None:
+            answers.jobs.append(job)
+    return answers
+
+
+def link(service: Service, view: View) -> str:
+    """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
+    try:
+        view_id = service.store.save_view(view.model_dump(mode="json"))
+    except ResourceError:
+        return ""
+    if st.query_params.get("r") != view_id:
+        st.query_params["r"] = view_id
+    st.session_state[_OPENED] = view_id
+    return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
+
+
+def _linked(service: Service, view_id: str) -> View | None:
+    try:
+        body = service.store.view(view_id)
+        if body is None:
+            raise RequestError("There is no view under this link here.", "It was made elsewhere or has been deleted.")
+        view = View.model_validate(body)
+        view.requests()
+        return view
+    except ValidationError:
+        st.warning("This link holds a view that this version cannot show.", icon=":material/link_off:")
+    except ExplainLabError as error:
+        st.warning(plain(str(error)), icon=":material/link_off:")
+    return None

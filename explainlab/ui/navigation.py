@@ -1,0 +1,76 @@
+"""The frame around every page: the table of pages, and the guard that brings the frame back on a cold deep link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from explainlab.settings import ROOT
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One page: its file under ``pages/``, the word in the navigation and in the URL, and what it is for."""
+
+    file: str
+    title: str
+    url: str
+    icon: str
+    help: str
+
+
+PAGES = (
+    PageEntry(
+        file="explain.py",
+        title="Explain",
+        url="explain",
+        icon=":material/highlight:",
+        help="One text, one model: which words speak for the prediction, and which against it?",
+    ),
+)
+
+_framed: ContextVar[bool] = ContextVar("framed", default=False)
+_RETRIED = "navigation_retried"
+
+
+def navigation() -> StreamlitPage:
+    """Declare all pages; the first one is the home page."""
+    pages = [
+        st.Page(
+            ROOT / "pages" / entry.file,
+            title=entry.title,
+            icon=entry.icon,
+            url_path=entry.url,
+            default=entry is PAGES[0],
+        )
+        for entry in PAGES
+    ]
+    return st.navigation(pages)
+
+
+@contextmanager
+def framed() -> Iterator[None]:
+    """What runs inside has the frame around it."""
+    token = _framed.set(True)
+    st.session_state.pop(_RETRIED, None)
+    try:
+        yield
+    finally:
+        _framed.reset(token)
+
+
+def guard() -> None:
+    """First line of every page: without the frame, bring it back by running the app again; once."""
+    if _framed.get():
+        return
+    if st.session_state.get(_RETRIED):
+        st.error("This page runs inside the app: start it with `streamlit run app.py`.")
+        st.stop()
+    st.session_state[_RETRIED] = True
+    navigation()
+    st.rerun()

@@ -1,0 +1,163 @@
+"""The answer on the page: prediction, maps side by side, how far they agree, and everything to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import get_method
+from explainlab.figures.export import to_csv, to_html, to_json
+from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number
+from explainlab.figures.reproduce import command_line, python_code
+from explainlab.figures.svg import draw_svg
+from explainlab.ui.components import class_bars
+from explainlab.ui.heatmap import token_heatmap
+from explainlab.ui.text import plain
+from explainlab.ui.view import View
+
+_SIDE_BY_SIDE = 60  # content features up to which two maps share a row
+
+
+def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None:
+    """What the model says, every class pressable to be explained instead."""
+    prediction, target = result.prediction, result.target
+    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
+    with left:
+        st.metric(
+            "Prediction",
+            plain(prediction.label),
+            f"{100 * prediction.probabilities[prediction.label]:.1f}%",
+            delta_color="off",
+            delta_arrow="off",
+        )
+        tokens = sum(len(f.ids) for f in result.features)
+        facts = [f"{tokens} tokens"]
+        if result.truncated:
+            facts.append(f"**{result.cut} more were cut: the model never read them**")
+        if target.label != prediction.label:
+            facts.append(f"explained: **{plain(target.label)}**")
+        st.caption(" · ".join(facts))
+    with right:
+        class_bars(result, on_pick)
+
+
+def draw_maps(view: View, results: Sequence[Attribution]) -> None:
+    """One card a method, two to a row where the text is short."""
+    maps = heatmaps(results, view.palette, view.scale == "shared")
+    per_row = 2 if len(maps) > 1 and maps[0].ranked <= _SIDE_BY_SIDE else 1
+    for start in range(0, len(maps), per_row):
+        columns = st.columns(per_row, gap="medium")
+        for column, drawn, result in zip(columns, maps[start:], results[start:], strict=False):
+            with column, st.container(border=True):
+                _draw_card(drawn, result)
+
+
+def draw_agreement(results: Sequence[Attribution]) -> None:
+    """Rank correlation and sign conflicts of every pair of maps of the same features."""
+    if len(results) < 2:
+        return
+    st.subheader("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
+    if not comparable(results):
+        st.info("These maps score different features and cannot be compared.")
+        return
+    rows = []
+    for pair in agreement(results):
+        first, second = results[pair.first], results[pair.second]
+        words = ", ".join(first.features[i].text for i in pair.conflicts)
+        rows.append(
+            {
+                "Map": get_method(first.request.method).label,
+                "and": get_method(second.request.method).label,
+                "Rank correlation": pair.rank_correlation,
+                "Sign conflicts": len(pair.conflicts) if first.signed and second.signed else None,
+                "on": words,
+            }
+        )
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config={
+            "Rank correlation": st.column_config.NumberColumn(
+                format="%.2f",
+                help="Spearman's ρ of the scores; of |score| where a map has no sign. Empty where a map is constant.",
+            ),
+            "Sign conflicts": st.column_config.NumberColumn(
+                help="Features that both maps score at 10% of their limit or more, with opposite signs."
+            ),
+        },
+    )
+
+
+def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
+    """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
+    st.subheader("Take away")
+    code = "\n".join(python_code(result) for result in results)
+    commands = "\n".join(command_line(result) for result in results)
+    report, table, record, _ = st.columns([1, 1, 1, 3])
+    report.download_button(
+        "HTML report",
+        lambda: to_html(results, view.palette, view.scale == "shared", snippets=[code, commands]),
+        "explanation.html",
+        "text/html",
+        icon=":material/description:",
+        on_click="ignore",
+        width="stretch",
+    )
+    table.download_button(
+        "CSV",
+        lambda: to_csv(*results),
+        "explanation.csv",
+        "text/csv",
+        icon=":material/table:",
+        on_click="ignore",
+        width="stretch",
+    )
+    record.download_button(
+        "JSON",
+        lambda: to_json(results),
+        "explanation.json",
+        "application/json",
+        icon=":material/data_object:",
+        on_click="ignore",
+        width="stretch",
+    )
+    with st.expander("Reproduce this", icon=":material/code:"):
+        st.caption("The same numbers in Python, and on the command line.")
+        st.code(code, language="python")
+        st.code(commands, language="bash")
+    if link:
+        st.caption("This link reopens exactly this view, also after a restart.")
+        st.code(link, language=None)
+
+
+def _draw_card(drawn: Heatmap, result: Attribution) -> None:
+    method = get_method(result.request.method)
+    st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
+    token_heatmap(drawn, draw_svg(drawn), key=f"map_{method.id}")
+    for warning in result.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+    st.caption(" · ".join(_facts(result)))
+    with st.expander("Scores", icon=":material/format_list_numbered:"):
+        frame = result.to_frame()
+        frame["pieces"] = [" ".join(f.pieces) for f in result.features]
+        st.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
+
+
+def _facts(result: Attribution) -> list[str]:
+    facts = []
+    if result.completeness:
+        sums = result.completeness
+        error = sums.approximation_error
+        told = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
+        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({told})"
+        facts.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
+    cost = result.cost
+    backward = f" + {cost.backward} backward" if cost.backward else ""
+    passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
+    facts.append(f"{passes}, {cost.seconds:.2f} s")
+    settings = [f"{name.replace('_', ' ')} {value}" for name, value in result.request.parameters.items()]
+    facts += [plain(setting) for setting in settings]
+    return facts

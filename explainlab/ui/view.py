@@ -1,0 +1,68 @@
+"""What the Explain page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from explainlab.attribution.registry import complete
+from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.request import Dtype, Output, Request, Unit
+
+Scale = Literal["shared", "each"]
+
+
+class Choice(BaseModel):
+    """One method with the parameters that differ from its defaults or were set on the page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class View(BaseModel):
+    """One text before one model, explained by any number of methods, and how the maps are drawn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    text: str
+    text_pair: str | None = None
+    target: str = "predicted"
+    output: Output = "probability"
+    unit: Unit = "token"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+    methods: tuple[Choice, ...] = ()
+    palette: str = DEFAULT
+    scale: Scale = "each"
+
+    @field_validator("palette")
+    @classmethod
+    def _known_palette(cls, name: str) -> str:
+        if name not in PALETTES:
+            raise ValueError(f"no palette '{name}'")
+        return name
+
+    def requests(self) -> list[Request]:
+        """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        shared = self.model_dump(exclude={"methods", "palette", "scale"})
+        return [
+            complete(Request.build(**shared, method=choice.method, parameters=choice.parameters))
+            for choice in self.methods
+        ]
+
+    def asks_the_same(self, other: View) -> bool:
+        """Whether both views need the same results, however they are drawn."""
+        return self.requests() == other.requests()
+
+
+def first_view() -> View:
+    """What the page opens with: an embedded model, a sentence with a contrast in it, and two methods."""
+    return View(
+        model="embedded:bert-mini-sst2",
+        text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
+        methods=(Choice(method="integrated_gradients"), Choice(method="kernel_shap")),
+    )

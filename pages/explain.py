@@ -1,0 +1,57 @@
+"""Explain: one text, one model, any number of methods side by side."""
+
+import streamlit as st
+
+from explainlab.compute.service import service as get_service
+from explainlab.errors import ExplainLabError
+from explainlab.ui import controls, explain_page, results
+from explainlab.ui.components import enter_runs
+from explainlab.ui.navigation import guard
+from explainlab.ui.progress import draw_jobs
+from explainlab.ui.text import plain
+
+guard()
+
+service = get_service()
+explain_page.open_view(service)
+
+
+def run() -> None:
+    """Ask what the controls say."""
+    explain_page.ask_draft(service)
+
+
+def explain_class(label: str) -> None:
+    """Explain another class."""
+    controls.set_target(label)
+    run()
+
+
+st.title("Explain", anchor=False)
+st.caption("One text, one model: which words speak for the prediction, and which against it?")
+if service.notice:
+    st.warning(plain(service.notice), icon=":material/save:")
+try:
+    card = controls.draw_question(run)
+    controls.draw_options(card, run)
+    enter_runs(controls.TEXT_BOXES)
+    view = explain_page.settle(service)
+    answers = explain_page.collect(service, view, card)
+except ExplainLabError as error:
+    st.error(plain(str(error)), icon=":material/error:")
+    st.stop()
+
+st.divider()
+for reason in answers.obstacles:
+    st.warning(plain(reason), icon=":material/block:")
+if answers.jobs:
+    draw_jobs(service, answers.jobs)
+if answers.results:
+    results.draw_prediction(answers.results[0], explain_class)
+    results.draw_maps(view, answers.results)
+    results.draw_agreement(answers.results)
+    results.draw_exports(view, answers.results, explain_page.link(service, view))
+elif not view.methods:
+    st.info("Choose a method above to see which words speak for the prediction and which against it.")
+elif any(not job.progress.finished for job in answers.jobs):
+    st.skeleton(height=220)

@@ -1,0 +1,111 @@
+"""A Streamlit server and a Chromium for tests that need the real page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from explainlab.settings import ROOT
+
+_SWITCHES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+Serve = Callable[..., AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
+    """``with serve(script, env) as url``: a Streamlit script on a port of its own, with a home of its own."""
+
+    @contextmanager
+    def running(script: Path, env: Mapping[str, str] | None = None) -> Iterator[str]:
+        home = tmp_path_factory.mktemp("server")
+        url = f"http://127.0.0.1:{_free_port()}"
+        command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={url.rsplit(':', 1)[1]}"]
+        command += ["--server.headless=true", "--server.fileWatcherType=none"]
+        environment = {**os.environ, "EXPLAINLAB_HOME": str(home), "PYTHONPATH": str(ROOT), **(env or {})}
+        log = home / "log.txt"
+        with log.open("wb") as output:
+            server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            _wait_until_healthy(server, url, log)
+            yield url
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+    return running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests: the system's Chromium where there is one, else Playwright's own."""
+    with sync_playwright() as playwright:
+        system = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=system, args=list(_SWITCHES))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browser_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """``browser_page(url, **context)`` opens a page and waits until its script has run; scripts may not open dialogs.
+
+    The keywords are those of Playwright's ``new_context``: ``viewport``, ``color_scheme``, ``has_touch`` ...
+    """
+    contexts, dialogs = [], []
+
+    def open_page(url: str, **context) -> Page:
+        contexts.append(chromium.new_context(**context))
+        page = contexts[-1].new_page()
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        page.goto(url)
+        wait_for_run(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not dialogs
+
+
+def wait_for_run(page: Page) -> None:
+    """Wait until the page is connected and no script of it runs."""
+    page.locator(
+        '[data-testid="stApp"][data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"]'
+    ).wait_for(timeout=60_000)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_until_healthy(server: subprocess.Popen, url: str, log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"The server did not start:\n{log.read_text()}")

@@ -1,0 +1,184 @@
+"""The token heatmap in a real browser: card, keyboard, picks, toggles, files, hostile text, accessibility."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import wait_for_run
+
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def url(serve) -> Iterator[str]:
+    with serve(Path(__file__).with_name("heatmap_app.py")) as address:
+        yield address
+
+
+@pytest.fixture
+def open_case(browser_page: Callable[..., Page], url: str) -> Callable[..., Page]:
+    """``open_case(name, **context)``: the page drawn with one of the app's cases."""
+
+    def opened(case: str, **context) -> Page:
+        page = browser_page(f"{url}/?case={case}", **context)
+        page.locator(".token").last.wait_for(state="attached")
+        return page
+
+    return opened
+
+
+def heatmap(page: Page, which: int = 0) -> Locator:
+    return page.locator(".heatmap").nth(which)
+
+
+def option(page: Page, name: str, which: int = 0) -> Locator:
+    """The token whose accessible name starts with ``name``."""
+    return heatmap(page, which).locator(f'.token[aria-label^="{name},"]')
+
+
+def test_hover_opens_one_card(open_case):
+    page = open_case("plain")
+    card = heatmap(page).locator(".card")
+    expect(card).to_be_hidden()
+    option(page, "funny").hover()
+    expect(card).to_be_visible()
+    for expected in ("funny", "score", "± 0.00120", "of the total |score|", "of 12", "characters", "12–17", "(4)"):
+        expect(card).to_contain_text(expected)
+    page.mouse.move(5, 5)
+    expect(card).to_be_hidden()
+
+
+def test_keyboard_walks_with_one_tab_stop(open_case):
+    page = open_case("plain")
+    tokens = heatmap(page).locator(".token:not(.special)")
+    assert heatmap(page).locator('.token[tabindex="0"]').count() == 1
+    heatmap(page).get_by_role("button", name="PNG").focus()
+    page.keyboard.press("Tab")
+    expect(tokens.first).to_be_focused()
+    expect(heatmap(page).locator(".card")).to_be_visible()
+    for key, expected in (
+        ("ArrowRight", tokens.nth(1)),
+        ("ArrowLeft", tokens.first),
+        ("ArrowLeft", tokens.first),
+        ("End", tokens.last),
+        ("Home", tokens.first),
+        ("ArrowDown", option(page, "of")),
+        ("ArrowUp", tokens.first),
+    ):
+        page.keyboard.press(key)
+        expect(expected).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(heatmap(page).locator(".card")).to_be_hidden()
+    expect(tokens.first).to_be_focused()
+
+
+def test_a_pick_reaches_python_and_is_taken_back(open_case):
+    page = open_case("plain")
+    option(page, "funny").click()
+    expect(page.get_by_text("first picked: 4")).to_be_visible()
+    expect(option(page, "funny")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text("second picked: None")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("first picked: 5")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("first picked: None")).to_be_visible()
+
+
+def test_another_palette_keeps_pick_focus_and_nodes(open_case):
+    page = open_case("plain")
+    option(page, "funny").click()
+    expect(page.get_by_text("first picked: 4")).to_be_visible()
+    before = option(page, "funny").element_handle()
+    colour = "node => getComputedStyle(node).getPropertyValue('--hue')"
+    first = before.evaluate(colour)
+    page.get_by_role("combobox", name="Colours").click()
+    page.get_by_role("option", name="blue_orange").click()
+    wait_for_run(page)
+    expect(option(page, "funny")).to_have_attribute("aria-selected", "true")
+    assert before.evaluate("node => node.isConnected")
+    page.wait_for_function(f"([node, first]) => ({colour})(node) !== first", arg=[before, first])
+
+
+def test_special_tokens_and_numbers_are_shown_on_request(open_case):
+    page = open_case("plain")
+    special, toggle = (
+        heatmap(page).locator(".special").first,
+        heatmap(page).get_by_role("button", name="Special tokens"),
+    )
+    expect(special).to_be_hidden()
+    expect(heatmap(page).locator(".notes")).to_contain_text("Special tokens hold")
+    toggle.click()
+    expect(special).to_be_visible()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    width = option(page, "funny").bounding_box()["width"]
+    heatmap(page).get_by_role("button", name="Numbers").click()
+    assert option(page, "funny").bounding_box()["width"] > width + 10
+
+
+@pytest.mark.parametrize(("kind", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
+def test_pictures_are_downloaded(open_case, tmp_path, kind, start):
+    page = open_case("hostile")
+    with page.expect_download() as download:
+        heatmap(page).get_by_role("button", name=kind).click()
+    assert download.value.suggested_filename == f"input-x-gradient-positive.{kind.lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(start)
+    assert len(content) > 2000
+
+
+def test_hostile_text_stays_text(open_case):
+    page = open_case("hostile")
+    text = heatmap(page).locator(".text")
+    for word in ("<script>", "onerror=alert(3)", "&amp;", '"quoted"', "<br />", "שלום", "👨‍👩‍👧"):
+        expect(text).to_contain_text(word)
+    assert text.locator("script, img, svg, br").count() == 0
+    option(page, "zeroU+200Bwidth").or_(option(page, "zeroU+200B")).first.hover()
+    expect(heatmap(page).locator(".card")).to_contain_text("U+200B")
+
+
+def test_tap_opens_the_card_then_picks_and_outside_closes(open_case):
+    page = open_case("plain", has_touch=True, viewport={"width": 420, "height": 900})
+    card = heatmap(page).locator(".card")
+    option(page, "funny").tap()
+    expect(card).to_be_visible()
+    expect(page.get_by_text("first picked: None")).to_be_visible()
+    option(page, "funny").tap()
+    expect(page.get_by_text("first picked: 4")).to_be_visible()
+    page.get_by_role("heading", name="Heatmap").tap()
+    expect(card).to_be_hidden()
+
+
+def test_the_card_stays_in_a_narrow_window(open_case):
+    page = open_case("hostile", viewport={"width": 420, "height": 700})
+    for index in range(1, 12):
+        heatmap(page).locator(".token").nth(index).hover()
+        box = heatmap(page).locator(".card").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+        assert box["y"] >= 0
+
+
+def test_truncation_pair_and_missing_sign_are_shown(open_case):
+    page = open_case("cut")
+    expect(heatmap(page).locator(".cut")).to_be_visible()
+    expect(heatmap(page).locator(".unread")).to_have_text(" The second half never was.")
+    expect(heatmap(page).locator(".notes")).to_contain_text("did not read the last 5 tokens")
+    expect(heatmap(open_case("pair")).locator(".paragraph")).to_have_count(2)
+    unsigned = heatmap(open_case("unsigned"))
+    expect(unsigned.locator(".legend")).to_contain_text("magnitude only")
+    expect(unsigned.locator(".positive, .negative")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("case", ["plain", "cut", "pair"])
+def test_accessible(open_case, scheme, case):
+    page = open_case(case, color_scheme=scheme)
+    for name in ("Special tokens", "Numbers"):
+        heatmap(page).get_by_role("button", name=name).click()
+    option(page, heatmap(page).locator(".token").nth(2).inner_text()).hover()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()

@@ -1,0 +1,103 @@
+"""What all tests share: tiny models of every architecture, the shared models and data, a home of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import hypothesis
+import pytest
+import torch
+from torch.nn.modules import module as torch_module
+
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import load_model
+from explainlab.settings import ROOT, settings
+from tests.zoo import ZOO, build
+
+hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
+hypothesis.settings.load_profile("tests")
+
+Zoo = Callable[[str], Classifier]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No test touches the user's own results; one thread, as tiny models only lose by more and numbers stay equal."""
+    home = tmp_path_factory.mktemp("home")
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("EXPLAINLAB_")]:
+            patch.delenv(name)
+        patch.setenv("EXPLAINLAB_HOME", str(home))
+        settings.cache_clear()
+        yield home
+    settings.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def zoo_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Directory of a tiny model by its name in :data:`tests.zoo.ZOO`; tests must not change it."""
+    root = tmp_path_factory.mktemp("zoo")
+    return cache(lambda name: build(name, root / name))
+
+
+@pytest.fixture(scope="session")
+def zoo(zoo_path: Callable[[str], Path]) -> Zoo:
+    """A tiny model by name, loaded once."""
+    return cache(lambda name: load_model(str(zoo_path(name)), device="cpu"))
+
+
+@pytest.fixture(params=ZOO)
+def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
+    """Each tiny model in turn."""
+    return zoo(request.param)
+
+
+@pytest.fixture(scope="session")
+def encoder(zoo: Zoo) -> Classifier:
+    return zoo("bert")
+
+
+@pytest.fixture(scope="session")
+def decoder(zoo: Zoo) -> Classifier:
+    return zoo("gpt2")
+
+
+@pytest.fixture(scope="session")
+def shared_models() -> Path:
+    """The folder of real models beside the project; tests on it are skipped where it is missing."""
+    return _shared("models")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of data sets beside the project; tests on it are skipped where it is missing."""
+    return _shared("data")
+
+
+def traces(classifier: Classifier) -> dict[str, object]:
+    """All that a careless method could leave behind on a model: equal before and after, or something stayed."""
+    found: dict[str, object] = {"grad mode": torch.is_grad_enabled()}
+    found["global hooks"] = [
+        len(v) for k, v in vars(torch_module).items() if k.startswith("_global") and k.endswith("hooks")
+    ]
+    for name, module in classifier.model.named_modules():
+        found[f"{name}: attributes"] = set(vars(module))
+        found[f"{name}: hooks"] = {key: len(value) for key, value in vars(module).items() if key.endswith("_hooks")}
+        found[f"{name}: class"] = (type(module), {key: id(value) for key, value in vars(type(module)).items()})
+        found[f"{name}: training"] = module.training
+        found[f"{name}: attention"] = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    for name, parameter in classifier.model.named_parameters():
+        found[f"{name}: weights"] = (parameter.data_ptr(), float(parameter.double().sum()))
+        found[f"{name}: gradient"] = (parameter.requires_grad, parameter.grad)
+    return found
+
+
+def _shared(folder: str) -> Path:
+    path = ROOT.parent / "shared" / folder
+    if not path.is_dir():
+        pytest.skip(f"needs ../shared/{folder}")
+    return path

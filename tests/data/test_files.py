@@ -1,0 +1,367 @@
+"""Reading data files: every format, every role, and every way a file can be bad."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from explainlab.data import Row, read_dataset
+from explainlab.data.files import _MAX_LINE_BYTES
+from explainlab.errors import DataError
+from explainlab.settings import settings
+
+LABELS = ("negative", "positive")
+FORMATS = ("csv", "tsv", "jsonl", "parquet")
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+RECORDS = [
+    {"text": 'He said "no", twice', "label": "1", "text_b": "café 😀", "rationale": "[[3, 7]]", "rationale_b": "[]"},
+    {"text": "NA", "label": "negative", "text_b": "null", "rationale": "", "rationale_b": "[[0, 1], [1, 4]]"},
+    {"text": "two\nlines,\tone tab", "label": "POSITIVE", "text_b": "<b>&amp;</b>", "rationale": "", "rationale_b": ""},
+]
+ROWS = (
+    Row(1, 'He said "no", twice', "café 😀", "positive", ((3, 7),), ()),
+    Row(2, "NA", "null", "negative", None, ((0, 1), (1, 4))),
+    Row(3, "two\nlines,\tone tab", "<b>&amp;</b>", "positive", None, None),
+)
+
+
+def write(path: Path, records: list[dict]) -> Path:
+    """Write records in the format that the path's ending names, gzipped if it ends in .gz."""
+    frame, ending = pd.DataFrame(records), path.name.removesuffix(".gz").rpartition(".")[2]
+    plain = path.with_name(f"plain.{ending}")
+    if ending == "parquet":
+        frame.to_parquet(plain)
+    elif ending == "jsonl":
+        plain.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    else:
+        frame.to_csv(plain, sep="," if ending == "csv" else "\t", index=False)
+    path.write_bytes(gzip.compress(plain.read_bytes()) if path.suffix == ".gz" else plain.read_bytes())
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A function that writes bytes or text to a file of the given name."""
+
+    def make(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return make
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """A function that sets limits for one test."""
+    return lambda **values: [monkeypatch.setattr(settings(), name, value) for name, value in values.items()]
+
+
+def problem(path, *args, **options) -> str:
+    """The message of the DataError that reading raises; it has a remedy and fits on one line."""
+    with pytest.raises(DataError) as caught:
+        read_dataset(path, *args, **options)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# ---- good files
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_format_gives_the_same_rows(tmp_path, ending, packed):
+    dataset = read_dataset(write(tmp_path / f"data.{ending}{packed}", RECORDS), LABELS)
+    assert dataset.name == f"data.{ending}{packed}"
+    assert dataset.rows == ROWS
+    assert dataset.skipped == ()
+
+
+def test_digest_follows_the_rows_not_the_format(tmp_path):
+    digests = {read_dataset(write(tmp_path / f"data.{ending}", RECORDS), LABELS).digest for ending in FORMATS}
+    assert len(digests) == 1
+    assert read_dataset(write(tmp_path / "fewer.csv", RECORDS[:2]), LABELS).digest not in digests
+
+
+def test_upper_case_ending_and_string_path(tmp_path):
+    path = write(tmp_path / "data.csv", RECORDS)
+    assert read_dataset(str(path.rename(tmp_path / "DATA.CSV")), LABELS).rows == ROWS
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_typed_cells(tmp_path, ending):
+    records = [{"text": "a film", "label": 1, "rationale": [[0, 1], [2, 6]]}, {"text": "b", "label": 0}]
+    first, second = read_dataset(write(tmp_path / f"data.{ending}", records), LABELS).rows
+    assert first == Row(1, "a film", None, "positive", ((0, 1), (2, 6)))
+    assert second == Row(2, "b", None, "negative")
+
+
+@pytest.mark.parametrize(
+    ("written", "label"),
+    [("0", "zero"), ("01", "one"), ("1.0", "one"), (" One ", "one"), ("ZERO", "zero"), ("7", "7"), ("2", "7")],
+)
+def test_label_is_a_name_or_else_an_index(file, written, label):
+    path = file("data.csv", f'text,label\nfine,"{written}"\n')
+    assert read_dataset(path, ("zero", "one", "7")).rows[0].label == label
+
+
+def test_exact_name_wins_over_case_and_name_over_index(file):
+    path = file("data.csv", "text,label\na,X\nb,x\nc,1\n")
+    assert [row.label for row in read_dataset(path, ("x", "X", "1")).rows] == ["X", "x", "1"]
+
+
+def test_without_class_names_labels_stay_as_written_or_none(file):
+    path = file("data.csv", "text,label\na,whatever\nb,\n")
+    assert [row.label for row in read_dataset(path).rows] == ["whatever", None]
+    assert read_dataset(file("texts.csv", "text\nonly text\n")).rows == (Row(1, "only text"),)
+
+
+def test_columns_maps_roles(file):
+    path = file("data.csv", "premise,hypothesis,gold,text\na cat,an animal,0,other\n")
+    columns = {"text": "premise", "text_b": "hypothesis", "label": "gold"}
+    assert read_dataset(path, LABELS, columns=columns).rows == (Row(1, "a cat", "an animal", "negative"),)
+
+
+def test_byte_order_mark_windows_line_ends_and_blank_lines(file):
+    path = file("data.csv", b"\xef\xbb\xbftext,label\r\n\r\nfine,1\r\n\r\nbad,0\r\n")
+    assert [(row.number, row.text) for row in read_dataset(path, LABELS).rows] == [(1, "fine"), (2, "bad")]
+    path = file("data.jsonl", b'\xef\xbb\xbf{"text": "fine"}\r\n\r\n{"text": "bad"}\r\n')
+    assert [row.text for row in read_dataset(path).rows] == ["fine", "bad"]
+
+
+def test_limit_ends_the_reading(file):
+    path = file("data.jsonl", '{"text": "a"}\n{"text": "b"}\nnot read\n')
+    assert [row.text for row in read_dataset(path, limit=2).rows] == ["a", "b"]
+    assert "Line 3" in problem(path, limit=3)
+
+
+def test_embedded_id_is_a_path():
+    dataset = read_dataset("embedded:sentiment", LABELS, limit=4)
+    assert dataset.name == "embedded:sentiment"
+    assert len(dataset.rows) == 4
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=5))
+@hypothesis_settings(max_examples=60)
+def test_any_text_survives_csv_and_jsonl(texts):
+    texts = [text for text in texts if text.strip()] or ["x"]
+    with tempfile.TemporaryDirectory() as folder:
+        comma, lines = Path(folder) / "data.csv", Path(folder) / "data.jsonl"
+        with comma.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream).writerows([["text"], *([text] for text in texts)])
+        lines.write_text("\n".join(json.dumps({"text": text}, ensure_ascii=False) for text in texts), encoding="utf-8")
+        for path in (comma, lines):
+            assert [row.text for row in read_dataset(path).rows] == texts
+
+
+@given(st.binary(max_size=200), st.sampled_from([f"x.{e}{z}" for e in FORMATS for z in ("", ".gz")]))
+@hypothesis_settings(max_examples=80)
+def test_any_bytes_are_read_or_refused(content, name):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        with suppress(DataError):
+            assert read_dataset(path).rows
+
+
+# ---- bad files
+
+
+def test_missing_file_names_the_nearest(file):
+    path = file("reviews.csv", "text\nfine\n")
+    assert "Did you mean reviews.csv?" in problem(path.with_name("review.csv"))
+    assert "Check the path" in problem(path.with_name("zzz.csv"))
+    assert "no data file" in problem(path.parent / "nowhere" / "reviews.csv")
+    assert "no data file" in problem("a whole review instead of a path " * 200)
+
+
+def test_folder_is_no_file(tmp_path):
+    assert "is a folder" in problem(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.txt.gz", "csv"])
+def test_unknown_format_lists_the_known(file, name):
+    assert ".csv, .tsv, .jsonl, .parquet" in problem(file(name, "text\nfine\n"))
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
+@pytest.mark.parametrize("content", ["", "\n\n", "text\n"])
+def test_empty_file(file, name, content):
+    if name == "data.jsonl":
+        content = content.replace("text", "")
+    assert "no data rows" in problem(file(name, content))
+
+
+def test_empty_parquet(tmp_path):
+    pd.DataFrame({"text": pd.Series([], dtype=str)}).to_parquet(tmp_path / "data.parquet")
+    assert "no data rows" in problem(tmp_path / "data.parquet")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    assert "not a readable Parquet" in problem(tmp_path / "empty.parquet")
+
+
+def test_missing_columns_name_what_was_found(file):
+    message = problem(file("data.csv", "sentence,gold\nfine,1\n"))
+    assert "no column 'text'; the columns found are 'sentence', 'gold'" in message
+    assert "no column 'label'" in problem(file("data.csv", "text\nfine\n"), LABELS)
+    assert "no column 'premise'" in problem(file("data.csv", "text\nfine\n"), columns={"text": "premise"})
+    assert "no column 'rationale'" in problem(file("data.csv", "text\nx\n"), columns={"rationale": "rationale"})
+    assert "found are none" in problem(file("data.jsonl", "{}\n"))
+
+
+def test_unknown_role(file):
+    assert "no column role 'title'" in problem(file("data.csv", "text\nfine\n"), columns={"title": "text"})
+
+
+def test_repeated_column(file):
+    assert "two columns 'text'" in problem(file("data.csv", "text,label,text\na,1,b\n"))
+
+
+@pytest.mark.parametrize("line", ["one,0,extra", "only one"])
+def test_wrong_number_of_fields_names_the_line(file, line):
+    assert "Line 4" in problem(file("data.csv", f'text,label\n"two\nlines",1\n{line}\n'))
+
+
+@pytest.mark.parametrize("line", ['"never closed,1', '"closed" too early,1'])
+def test_malformed_quotes_name_the_line(file, line):
+    message = problem(file("data.csv", f"text,label\nfine,1\n{line}\n"))
+    assert "Line 3" in message
+    assert "malformed" in message
+
+
+@pytest.mark.parametrize("line", ["{", '{"text": "a"} {}', "[1]", "7", "[" * 200_000, "9" * 5_000])
+def test_malformed_json_names_the_line(file, line):
+    assert "Line 2" in problem(file("data.jsonl", f'{{"text": "fine"}}\n{line}\n'))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_name_the_byte(file, encoding):
+    content = "text,label\ncafé,1\n".encode(encoding)
+    message = problem(file("data.csv", content))
+    assert f"byte {content.index(0xE9) if encoding == 'latin-1' else 0} " in message
+    assert "Save it as UTF-8" in message
+
+
+def test_byte_position_counts_the_whole_file(file):
+    assert "byte 14 in line 2" in problem(file("data.csv", b"\xef\xbb\xbftext\nfine,a\xff\n"))
+    assert "byte 4 in line 1" in problem(file("data.csv", b"\xef\xbb\xbft\xff\n"))
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_damaged_gzip(tmp_path, ending):
+    whole = write(tmp_path / f"data.{ending}.gz", RECORDS * 200).read_bytes()
+    flipped = whole[:20] + bytes(255 - byte for byte in whole[20:60]) + whole[60:]
+    for content in (b"plain text", whole[:-30], flipped):
+        (tmp_path / f"bad.{ending}.gz").write_bytes(content)
+        assert "not a whole gzip" in problem(tmp_path / f"bad.{ending}.gz")
+
+
+def test_endless_line_is_refused(file):
+    content = gzip.compress(b"text\n" + b"a" * (_MAX_LINE_BYTES + 1))
+    assert "Line 2" in problem(file("data.csv.gz", content))
+
+
+# ---- bad rows
+
+BAD_ROWS = [
+    ('{"text": "", "label": 1}', "text is empty"),
+    ('{"text": " \\n", "label": 1}', "text is empty"),
+    ('{"text": null, "label": 1}', "text is empty"),
+    ('{"label": 1}', "text is empty"),
+    ('{"text": 7, "label": 1}', "not a string but int"),
+    ('{"text": "half \\ud83d", "label": 1}', "surrogate"),
+    ('{"text": "a", "label": 1, "text_b": " "}', "text_b is empty"),
+    ('{"text": "123456789012", "label": 1}', "12 characters; the limit is 11"),
+    ('{"text": "a", "label": 1, "text_b": "123456789012"}', "12 characters; the limit is 11"),
+    ('{"text": "a", "label": "neutral"}', "'neutral' is no class"),
+    ('{"text": "a", "label": 2}', "'2' is no class"),
+    ('{"text": "a", "label": -1}', "'-1' is no class"),
+    ('{"text": "a", "label": 0.5}', "'0.5' is no class"),
+    ('{"text": "a", "label": ""}', "label is missing"),
+    ('{"text": "a"}', "label is missing"),
+    ('{"text": "a", "label": 1, "rationale": "[[0, 1"}', "rationale is not JSON"),
+    ('{"text": "a", "label": 1, "rationale": "nice"}', "rationale is not JSON"),
+    ('{"text": "a", "label": 1, "rationale": {"a": 1}}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": "[0, 1]"}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": [[0, 1, 2]]}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": [[0.0, 1.0]]}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": [[false, true]]}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": [[0, 2]]}', r"[0, 2) is not inside the text of 1 "),
+    ('{"text": "a", "label": 1, "rationale": [[-1, 1]]}', "is not inside"),
+    ('{"text": "a", "label": 1, "rationale": [[1, 1]]}', "is not inside"),
+    ('{"text": "a", "label": 1, "text_b": "b", "rationale_b": [[0, 5]]}', "rationale_b span [0, 5)"),
+    ('{"text": "abc", "label": 1, "rationale_b": [[0, 1]]}', "rationale_b span [0, 1)"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_ROWS)
+def test_bad_row_is_named_or_skipped_with_its_reason(file, limits, line, reason):
+    limits(max_characters=11)
+    path = file("data.jsonl", f'{{"text": "fine", "label": 1}}\n{line}\n{{"text": "also", "label": 0}}\n')
+    message = problem(path, LABELS)
+    assert message.startswith("Row 2 of data.jsonl: ")
+    assert reason in message
+    dataset = read_dataset(path, LABELS, skip_bad=True)
+    assert [row.number for row in dataset.rows] == [1, 3]
+    assert [number for number, _ in dataset.skipped] == [2]
+    assert reason in dataset.skipped[0][1]
+
+
+def test_unknown_label_lists_the_classes(file):
+    message = problem(file("data.csv", "text,label\na,good\n"), LABELS)
+    assert "negative or positive, or an index from 0 to 1" in message
+
+
+def test_messages_quote_long_cells_briefly(file):
+    assert len(problem(file("data.csv", f"text,label\na,{'very ' * 500}good\n"), LABELS)) < 250
+    assert len(problem(file("text.csv", f"{'no header ' * 500}\nfine\n"))) < 250
+
+
+def test_limit_counts_good_rows(file):
+    path = file("data.csv", "text,label\na,1\nb,?\nc,0\nd,?\n")
+    dataset = read_dataset(path, LABELS, limit=2, skip_bad=True)
+    assert [row.number for row in dataset.rows] == [1, 3]
+    assert [number for number, _ in dataset.skipped] == [2]
+
+
+def test_only_bad_rows(file):
+    message = problem(file("data.csv", "text,label\na,?\nb,?\n"), LABELS, skip_bad=True)
+    assert "All rows of data.csv are bad (2); row 1: The label '?' is no class" in message
+
+
+def test_too_many_rows(file, limits):
+    limits(max_rows=2)
+    path = file("data.csv", "text\na\nb\nc\n")
+    assert "more than 2 rows" in problem(path)
+    assert len(read_dataset(path, limit=2).rows) == 2
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limit_below_one(file, limit):
+    assert "leaves no data" in problem(file("data.csv", "text\na\n"), limit=limit)
+
+
+# ---- real data sets
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real data sets are not here")
+@pytest.mark.parametrize("name", ["sst2/dev", "ag_news/test", "esnli/dev", "babi_qa1/test", "movie_rationales/test"])
+def test_real_data_set(name):
+    names = tuple(json.loads((SHARED / name).with_name("labels.json").read_text()).values())
+    dataset = read_dataset(SHARED / f"{name}.csv.gz", names, limit=500)
+    frame = pd.read_csv(SHARED / f"{name}.csv.gz", keep_default_na=False, nrows=500)
+    assert [row.text for row in dataset.rows] == frame.text.tolist()
+    assert [names.index(row.label) for row in dataset.rows] == frame.label.tolist()
+    if "rationale" in frame:
+        assert [json.dumps(row.rationale) for row in dataset.rows] == frame.rationale.tolist()

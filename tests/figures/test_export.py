@@ -1,0 +1,197 @@
+"""Files: every hostile text stays text, documents parse, tables hold no formulas, records come back."""
+
+import io
+import json
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from explainlab.attribution.records import Attribution
+from explainlab.figures.export import to_csv, to_html, to_json, to_svg
+from explainlab.figures.heatmap import limit
+from explainlab.figures.palette import PALETTES
+from explainlab.figures.svg import cells
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<svg><script>alert(2)</script></svg>",
+    "<img/src=x/onerror=alert(3)>",
+    "&amp;",
+    "\"double\"'single'",
+    '"onmouseover="alert(4)',
+    "<br/>",
+    "</style></title><script>",
+    "{{7*7}}",
+    "שלום",
+    "\u202eevil",
+    "zero\u200bwidth",
+    "👨‍👩‍👧",
+    "e\u0301te\u0301",
+    "北京很好",
+    "nul\x00l\x0b",
+]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Document(HTMLParser):
+    """The tags, attributes and visible text of an HTML document."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def hostile(attribution):
+    """An attribution with hostile text in every place that text can come from."""
+    result = attribution(" ".join(HOSTILE), warnings=(HOSTILE[0],), versions={HOSTILE[2]: HOSTILE[0]})
+    return with_request(result, model=HOSTILE[1], method=HOSTILE[0], parameters={HOSTILE[0]: HOSTILE[2]})
+
+
+def with_request(result: Attribution, **fields) -> Attribution:
+    return Attribution(**{**vars(result), "request": result.request.model_copy(update=fields)})
+
+
+def test_svg_holds_the_text_and_no_markup_of_it(hostile):
+    root = ElementTree.fromstring(to_svg(hostile))
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {
+        "svg", "title", "rect", "text", "line", "defs", "linearGradient", "stop"
+    }  # fmt: skip
+    drawn = "".join(e.text for e in root.iter(f"{SVG}text"))
+    for word in (
+        "<script>alert(1)</script>",
+        "&amp;",
+        "שלום",
+        "👨‍👩‍👧",
+        "e\u0301te\u0301",
+        "北京很好",
+        "null",
+    ):
+        assert word in drawn
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_svg_tells_scale_target_and_signs(attribution, palette):
+    result = attribution("good bad", [0, 0.25, -0.5, 0])
+    root = ElementTree.fromstring(to_svg(result, palette))
+    text = " ".join(root.itertext())
+    for expected in ("−0.500", "+0.500", "for positive", "against positive", "probability", "tiny", "Special tokens"):
+        assert expected in text
+    hues = PALETTES[palette].light
+    heat = [e for e in root.iter(f"{SVG}rect") if e.get("fill-opacity")]
+    assert [(e.get("fill"), e.get("fill-opacity")) for e in heat] == [
+        (hues.positive, "0.500"),
+        (hues.negative, "1.000"),
+    ]
+    assert ["stroke-dasharray" in e.attrib for e in root.iter(f"{SVG}line")] == [False, True]
+
+
+def test_svg_takes_a_limit_and_unsigned_maps_have_no_sign(attribution):
+    root = ElementTree.fromstring(to_svg(attribution("good bad", [0, 1, 2, 0], signed=False), limit=4))
+    assert "magnitude only" in " ".join(root.itertext())
+    assert [e.get("fill-opacity") for e in root.iter(f"{SVG}rect") if e.get("fill-opacity")] == ["0.250", "0.500"]
+    assert not list(root.iter(f"{SVG}line"))
+
+
+def test_svg_wraps_and_everything_stays_inside(attribution):
+    root = ElementTree.fromstring(to_svg(attribution("word " * 60 + "x" * 300 + " 北京" * 80)))
+    width, height = float(root.get("width")), float(root.get("height"))
+    fitted = [e for e in root.iter(f"{SVG}text") if e.get("textLength")]
+    assert len({e.get("y") for e in fitted}) > 6
+    for e in fitted:
+        assert float(e.get("x")) + float(e.get("textLength")) < width
+        assert float(e.get("y")) < height
+
+
+def test_svg_runs_right_to_left_where_the_text_does(attribution):
+    root = ElementTree.fromstring(to_svg(attribution("שלום עולם")))
+    at = {e.text: float(e.get("x")) for e in root.iter(f"{SVG}text")}
+    assert at["שלום"] > at["עולם"] > float(root.get("width")) / 2
+
+
+def test_svg_orders_mixed_directions(attribution):
+    root = ElementTree.fromstring(to_svg(attribution("see שלום עולם there")))
+    at = {e.text: float(e.get("x")) for e in root.iter(f"{SVG}text")}
+    assert at["see"] < at["עולם"] < at["שלום"] < at["there"]
+
+
+def test_svg_shows_the_cut(attribution):
+    root = ElementTree.fromstring(to_svg(attribution("read this not this", spans=[(0, 4), (5, 9)], cut=2)))
+    struck = [e.text for e in root.iter(f"{SVG}text") if e.get("text-decoration") == "line-through"]
+    assert struck == [" not this"]
+    assert "did not read the last 2 tokens" in " ".join(root.itertext())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a", 1), ("北", 2), ("👨‍👩‍👧", 2), ("e\u0301", 1), ("\u200b", 0), ("☺\ufe0f", 2)]
+)
+def test_cells(text, expected):
+    assert cells(text) == expected
+
+
+def test_html_holds_the_text_and_no_markup_of_it(hostile):
+    source = to_html([hostile], snippets=[HOSTILE[0]])
+    document = Document(source)
+    assert not {"script", "svg", "img", "iframe", "link", "object", "form"} & set(document.tags)
+    assert not [name for name, _ in document.attributes if name.startswith("on") or name in ("src", "href")]
+    assert "<script" not in source
+    assert "url(" not in source
+    assert "49" not in document.text.replace("{{7*7}}", "")
+    for word in HOSTILE[:9]:
+        assert word in document.text
+
+
+def test_html_tells_everything(attribution):
+    result = attribution("good bad", [0, 0.25, -0.5, 0], errors=np.full(4, 0.01), warnings=("Mind this.",), cut=2)
+    text = Document(to_html([result, attribution("good bad", signed=False)], "blue_orange", True, ["code here"])).text
+    for expected in (
+        "Input", "tiny", "negative 0.2500", "positive 0.7500", "probability of positive", "+0.500", "+0.400", "25%",
+        "1 forward and 1 backward", "torch 2", "Mind this.", "did not read the last 2", "magnitude only", "−0.500",
+        "one scale for all maps", "code here", "66.7%",
+    ):  # fmt: skip
+        assert expected in text
+
+
+def test_html_draws_the_original_text(attribution):
+    text = "Good,  bad\nand <br /> ugly."
+    assert text in Document(to_html([attribution(text)])).text
+
+
+def test_csv_comes_back(attribution):
+    result = attribution("good bad", [0, 1 / 3, -0.5, 0])
+    frame = pd.read_csv(io.StringIO(to_csv(result)), float_precision="round_trip")
+    assert frame["score"].tolist() == result.scores.tolist()
+    assert frame["text"].tolist() == ["[CLS]", "good", "bad", "[SEP]"]
+    assert frame["method"].unique().tolist() == ["input_x_gradient"]
+    assert len(pd.read_csv(io.StringIO(to_csv(result, result)))) == 8
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+def test_csv_holds_no_formulas(attribution, cell):
+    result = attribution(cell, [0, -0.5, 0], spans=[(0, len(cell))])
+    frame = pd.read_csv(io.StringIO(to_csv(result), newline=""), dtype=str, keep_default_na=False)
+    assert frame["text"][1] == frame["pieces"][1] == "'" + cell
+    assert frame["score"][1] == "-0.5"
+
+
+def test_json_comes_back(hostile):
+    body = json.loads(to_json([hostile, hostile]))
+    back = [Attribution.from_json(entry) for entry in body["attributions"]]
+    assert [a.to_json() for a in back] == [hostile.to_json()] * 2
+    assert limit(back) == limit([hostile])
+
+
+def test_json_refuses_nan(attribution):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_json([attribution("a", [0, np.nan, 0])])

@@ -1,0 +1,165 @@
+"""Payloads: the text flows exactly, scales are honest, conflicts and agreement are right, nothing odd leaks."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from explainlab.errors import RequestError
+from explainlab.figures.heatmap import Token, agreement, heatmap, heatmaps, limit, number, spelled
+
+
+def flow(drawn, part=0):
+    """The text that a paragraph shows."""
+    own = [t for t in drawn.tokens if t.part == part and not t.special]
+    return "".join(t.before + t.shown for t in own) + drawn.paragraphs[part].tail
+
+
+def test_the_text_flows_exactly(attribution):
+    text = " A  stirring,\n<br /> film 👨‍👩‍👧 שלום\u200b \u202eevil  "
+    assert flow(heatmap(attribution(text))) == text
+
+
+def test_overlapping_and_blank_tokens_stay_visible(attribution):
+    drawn = heatmap(attribution("🙂 a\n\u200b", spans=[(0, 1), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]))
+    assert [t.shown for t in drawn.tokens if not t.special] == ["🙂", "◌", "·", "a", "⏎\n", "◌"]
+    assert [t.name for t in drawn.tokens if not t.special] == ["🙂", "🙂", "space", "a", "U+000A", "U+200B"]
+
+
+def test_tokens_of_one_word_are_joined(attribution):
+    drawn = heatmap(attribution("unreal, I", spans=[(0, 2), (2, 6), (6, 7), (8, 9)]))
+    assert [t.joined for t in drawn.tokens if not t.special] == [False, True, False, False]
+
+
+def test_direction_controls_are_isolated(attribution):
+    drawn = heatmap(attribution("good \u202eevil\u202c end"))
+    assert [t.isolated for t in drawn.tokens] == [False, False, True, False, False]
+
+
+def test_a_pair_is_two_paragraphs_each_closed_by_its_separator(attribution):
+    drawn = heatmap(attribution("good film", pair="bad end"))
+    assert [t.part for t in drawn.tokens] == [0, 0, 0, 0, 1, 1, 1]
+    assert (flow(drawn, 0), flow(drawn, 1)) == ("good film", "bad end")
+
+
+def test_the_cut_is_told_and_its_text_kept(attribution):
+    drawn = heatmap(attribution("read this but not this", spans=[(0, 4), (5, 9)], cut=3))
+    assert drawn.cut == 3
+    assert drawn.paragraphs[0].cut
+    assert drawn.paragraphs[0].tail == " but not this"
+    assert not heatmap(attribution("read this ")).paragraphs[0].cut
+
+
+def test_limit_counts_content_and_clips_special_tokens(attribution):
+    result = attribution("a b", [3, -1, 0.5, 0])
+    drawn = heatmap(result)
+    assert limit([result]) == drawn.limit == 1
+    assert [t.strength for t in drawn.tokens] == [1, 1, 0.5, 0]
+    assert [t.clipped for t in drawn.tokens] == [True, False, False, False]
+    assert drawn.special_share == pytest.approx(3 / 4.5)
+
+
+def test_share_and_rank_count_content(attribution):
+    tokens = heatmap(attribution("a b", [3, -1, 0.5, 0])).tokens
+    assert [t.rank for t in tokens] == [None, 1, 2, None]
+    assert tokens[1].share == pytest.approx(2 / 3)
+
+
+def test_all_zero_scores_have_no_strength(attribution):
+    drawn = heatmap(attribution("a b", [0, 0, 0, 0]))
+    assert drawn.limit == 0
+    assert {t.strength for t in drawn.tokens} == {0.0}
+    assert drawn.tokens[1].value == "0"
+
+
+def test_maps_share_a_scale_by_kind(attribution):
+    results = [attribution("a b", [0, 1, 2, 0]), attribution("a b", [0, 4, 1, 0])]
+    results.append(attribution("a b", [0, 9, 8, 0], signed=False))
+    assert [m.limit for m in heatmaps(results)] == [2, 4, 9]
+    assert [m.limit for m in heatmaps(results, shared=True)] == [4, 4, 9]
+
+
+def test_unsigned_values_have_no_sign(attribution):
+    drawn = heatmap(attribution("a b", [0, 0.15, 0.2, 0], signed=False))
+    assert drawn.tokens[1].value == "0.150"
+
+
+def test_conflicts_are_marked_in_every_map(attribution):
+    results = [attribution("a b c", [0, 1, -1, 0.05, 0]), attribution("a b c", [0, -1, -1, -1, 0])]
+    assert agreement(results)[0].conflicts == [1]
+    for drawn in heatmaps(results):
+        assert [t.conflict for t in drawn.tokens] == [False, True, False, False, False]
+
+
+def test_special_tokens_and_unsigned_maps_never_conflict(attribution):
+    special = [attribution("a", [1, 1, 1]), attribution("a", [-1, 1, -1])]
+    assert agreement(special)[0].conflicts == []
+    unsigned = [attribution("a", [0, -1, 0]), attribution("a", [0, 1, 0], signed=False)]
+    assert agreement(unsigned)[0].conflicts == []
+
+
+def test_rank_correlation(attribution):
+    signed = attribution("a b c", [9, 1, 2, -3, 9])
+    assert agreement([signed, signed])[0].rank_correlation == pytest.approx(1)
+    magnitude = attribution("a b c", [0, 1, 2, 3, 0], signed=False)
+    assert agreement([signed, magnitude])[0].rank_correlation == pytest.approx(1)
+    constant = attribution("a b c", [1, 2, 2, 2, 0])
+    assert agreement([signed, constant])[0].rank_correlation is None
+    assert [(p.first, p.second) for p in agreement([signed, magnitude, constant])] == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_maps_of_other_features_are_not_compared(attribution):
+    results = [attribution("a b"), attribution("a c")]
+    with pytest.raises(RequestError, match="different features"):
+        agreement(results)
+    assert not any(m.has_conflicts for m in heatmaps(results))
+
+
+def test_payload_is_plain_json(attribution):
+    drawn = heatmap(attribution("a b", errors=np.full(4, 0.01)), scale=np.float32(2))
+    body = drawn.model_dump(mode="json")
+    assert json.loads(json.dumps(body, allow_nan=False)) == body
+    kinds = {type(value) for token in body["tokens"] for value in token.values()}
+    assert kinds <= {str, bool, int, float, list, type(None)}
+    assert {type(i) for token in body["tokens"] for i in token["ids"]} == {int}
+    assert type(body["limit"]) is float
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_must_be_finite(attribution, bad):
+    with pytest.raises(ValueError, match="not finite"):
+        heatmap(attribution("a b", [0, bad, 1, 0]))
+    token = heatmap(attribution("a b")).tokens[1].model_dump()
+    with pytest.raises(ValidationError):
+        Token(**{**token, "error": bad})
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "expected"),
+    [
+        (0.15, True, "+0.150"),
+        (-0.15, True, "−0.150"),
+        (0.15, False, "0.150"),
+        (0, True, "0"),
+        (0.9999, True, "+1.00"),
+        (1234.5, False, "1230"),
+        (123.456, False, "123"),
+        (-1.206e-5, True, "−1.21e−5"),
+        (2.5e7, True, "+2.50e7"),
+    ],
+)
+def test_numbers(value, signed, expected):
+    assert number(value, signed) == expected
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+def test_numbers_keep_three_figures(value):
+    assert float(number(value, signed=False).replace("−", "-")) == pytest.approx(value, rel=0.00501)
+
+
+def test_invisible_characters_are_spelled_out():
+    assert spelled("a\u200bb\u202e\n\x00") == "aU+200BbU+202EU+000AU+0000"
+    assert (spelled(" "), spelled("   "), spelled("a b")) == ("space", "3 spaces", "a b")

@@ -1,0 +1,107 @@
+"""The attention tap: what is read can be put back, and nothing stays behind."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from explainlab.errors import UnsupportedError
+from explainlab.models.attention import tapped
+from explainlab.models.classifier import Classifier
+from tests.conftest import Zoo, traces
+
+TEXT = "a funny film, isn't it?"
+
+
+def _same(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
+    return probabilities
+
+
+def _uniform(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
+    return torch.full_like(probabilities, 1 / probabilities.shape[-1])
+
+
+def _tappable(classifier: Classifier) -> Classifier:
+    if classifier.architecture.attention == "read":
+        pytest.skip("its attention can only be read")
+    return classifier
+
+
+def test_its_own_probabilities_reproduce_the_logits(classifier: Classifier) -> None:
+    inputs = _tappable(classifier).inputs([classifier.encode(TEXT), classifier.encode(f"{TEXT} {TEXT}")])
+    plain = classifier.logits(inputs)
+    with tapped(classifier.model, _same):
+        found = classifier.logits(inputs)
+    torch.testing.assert_close(found, plain, rtol=1e-6, atol=2e-6)
+
+
+def test_what_the_tap_returns_is_used(classifier: Classifier) -> None:
+    inputs = _tappable(classifier).inputs([classifier.encode(TEXT)])
+    with tapped(classifier.model, _uniform):
+        found = classifier.logits(inputs)
+    assert not torch.allclose(found, classifier.logits(inputs), atol=1e-3)
+
+
+def test_calls_are_numbered_in_order(zoo: Zoo) -> None:
+    for name, calls in (("albert", 3), ("distilbert", 3), ("gpt2", 3), ("t5", 9)):
+        seen: list[int] = []
+        classifier = zoo(name)
+        with tapped(classifier.model, lambda call, _, p: (seen.append(call), p)[1]):  # noqa: B023
+            classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
+        assert seen == list(range(calls))
+
+
+def test_gradients_flow_to_replaced_probabilities(decoder: Classifier) -> None:
+    kept: list[Tensor] = []
+
+    def replace(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
+        kept.append(probabilities.detach().requires_grad_())
+        return kept[-1]
+
+    with tapped(decoder.model, replace):
+        logits = decoder.logits(decoder.inputs([decoder.encode(TEXT)]))
+    (gradient,) = torch.autograd.grad(logits[0, 0], kept[-1])
+    assert gradient[:, :, -1].abs().max() > 0
+    assert gradient[:, :, :-1].abs().max() == 0  # only the last row of the last layer reaches the head
+
+
+def test_attention_that_ignores_the_tap_is_told(zoo: Zoo) -> None:
+    classifier = zoo("deberta")
+    before = traces(classifier)
+    with (
+        pytest.raises(UnsupportedError, match="DebertaV2ForSequenceClassification cannot be tapped"),
+        tapped(classifier.model, _same),
+    ):
+        classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
+    assert traces(classifier) == before
+
+
+def test_an_exception_passes_and_leaves_nothing_behind(classifier: Classifier) -> None:
+    before = traces(classifier)
+    with pytest.raises(ZeroDivisionError), tapped(classifier.model, _same):
+        raise ZeroDivisionError
+    assert traces(classifier) == before
+
+
+def test_an_exception_inside_the_tap_leaves_nothing_behind(decoder: Classifier) -> None:
+    def fail(*_) -> Tensor:
+        raise ZeroDivisionError
+
+    before = traces(decoder)
+    inputs = decoder.inputs([decoder.encode(TEXT)])
+    with pytest.raises(ZeroDivisionError), tapped(decoder.model, fail):
+        decoder.logits(inputs, decoder.embed(inputs.ids))
+    assert traces(decoder) == before
+
+
+def test_taps_can_be_nested(encoder: Classifier) -> None:
+    inputs = encoder.inputs([encoder.encode(TEXT)])
+    plain, before = encoder.logits(inputs), traces(encoder)
+    with tapped(encoder.model, _same):
+        with tapped(encoder.model, _uniform):
+            inner = encoder.logits(inputs)
+        outer = encoder.logits(inputs)
+    assert not torch.allclose(inner, plain, atol=1e-3)
+    torch.testing.assert_close(outer, plain)
+    assert traces(encoder) == before

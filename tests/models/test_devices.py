@@ -1,0 +1,51 @@
+"""Devices: the choice, its errors, and how many tokens a batch holds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explainlab.errors import RequestError
+from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, is_out_of_memory
+from explainlab.settings import settings
+
+CPU = torch.device("cpu")
+
+
+def test_a_device_by_name_or_the_best_one() -> None:
+    assert choose_device("cpu") == CPU
+    assert choose_device().type in ("cuda", "mps", "cpu")
+
+
+@pytest.mark.parametrize("name", ["", "gpu", "cuda:99", "meta:x", "tpu"])
+def test_unknown_devices_are_refused(name: str) -> None:
+    with pytest.raises(RequestError, match="There is no device"):
+        choose_device(name)
+
+
+def test_batches_on_a_cpu_stay_small() -> None:
+    assert 1 <= batch_tokens(CPU, bytes_per_token=1) <= CPU_BATCH_TOKENS
+    assert batch_tokens(CPU, bytes_per_token=2**60) == 1
+
+
+def test_the_setting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", "77")
+    settings.cache_clear()
+    try:
+        assert batch_tokens(CPU, bytes_per_token=2**60) == 77
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_batches_on_a_gpu_use_half_of_what_is_free() -> None:
+    free, total = torch.cuda.mem_get_info()
+    assert 0.4 * free <= batch_tokens(torch.device("cuda"), bytes_per_token=1) <= 0.5 * total
+
+
+def test_out_of_memory_is_recognised() -> None:
+    assert is_out_of_memory(torch.cuda.OutOfMemoryError("CUDA out of memory"))
+    assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))

@@ -1,0 +1,239 @@
+"""Loading: every kind of bad model is refused with one clear line, and the digest knows the very files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, BertConfig, BertForMaskedLM
+
+from explainlab.errors import ModelError, RequestError
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import describe, embedded_models, known_digest, load_model, locate, model_digest
+from tests.conftest import Zoo
+from tests.zoo import LABELS, ZOO, model_of
+
+
+@pytest.fixture
+def folder(zoo_path: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A copy of the tiny BERT that a test may break."""
+    return Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
+
+
+def _configure(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def _refused(model_id: str | Path, pattern: str) -> None:
+    """Loading fails with one line that holds ``pattern`` and a remedy or a reason."""
+    with pytest.raises(ModelError, match=pattern) as caught:
+        load_model(str(model_id), device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+# What is accepted --------------------------------------------------------------------------------------------------
+
+
+def test_a_directory(classifier: Classifier) -> None:
+    assert classifier.source == "directory"
+    assert classifier.labels == LABELS
+    assert classifier.model.config.model_type in {species.model_type for species in ZOO.values()}
+    assert classifier.max_tokens == 48
+    card = describe(classifier.id)
+    assert (card.architecture, card.labels, card.source) == (classifier.architecture, LABELS, "directory")
+
+
+def test_embedded_models_load() -> None:
+    for model_id in embedded_models():
+        classifier = load_model(model_id, device="cpu")
+        assert classifier.source == "embedded"
+        assert len(describe(model_id).labels) == len(classifier.labels) >= 2
+        assert classifier.predict(classifier.encode("A stirring, funny film.")).label in classifier.labels
+
+
+def test_weights_stored_as_float16_are_computed_in_float32(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    halves = {name: weight.half() for name, weight in weights.items()}
+    save_file(halves, folder / "model.safetensors", {"format": "pt"})
+    _configure(folder, dtype="float16")
+    assert load_model(str(folder), device="cpu").dtype == torch.float32
+    assert load_model(str(folder), device="cpu", dtype="bfloat16").dtype == torch.bfloat16
+
+
+def test_a_tokenizer_without_a_limit_reads_what_the_positions_hold(folder: Path) -> None:
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": 10**30}))
+    classifier = load_model(str(folder), device="cpu")
+    assert classifier.max_tokens == 48
+    assert classifier.encode("film " * 100).cut == 54
+
+
+def test_a_model_without_any_limit_reads_everything(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(zoo_path("t5"), tmp_path / "model"))
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": 10**30}))
+    assert load_model(str(folder), device="cpu").encode("film " * 100).cut == 0
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_embedded_model_names_the_nearest() -> None:
+    near = embedded_models()[:1]
+    _refused(near[0][:-1] if near else "embedded:nothing", rf"no embedded model.*{near[0] if near else 'Did you mean'}")
+
+
+@pytest.mark.parametrize(
+    "model_id",
+    ["", "bert", "a/b/c", "/no/such/folder", "./missing", "~/missing", "~no-such-user/missing", "a\\b", "a b/c",
+     "-a/b--c", "a/b\0c", pytest.param("x" * 5000, id="long"), pytest.param("owner/" + "x" * 5000, id="long name"),
+     "embedded:", "embedded:../models", "https://huggingface.co/a/b"],
+)  # fmt: skip
+def test_malformed_names(model_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    _refused(model_id, "no model|not a model id|no embedded model|no config.json")
+
+
+def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    _refused("explainlab-tests/not-here", "hub cannot be reached and explainlab-tests/not-here is not stored here")
+    assert describe("explainlab-tests/not-here") is None
+    assert known_digest("explainlab-tests/not-here") is None
+
+
+# Files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_directory_without_configuration(tmp_path: Path) -> None:
+    _refused(tmp_path, "has no config.json.*save_pretrained")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '"bert"', "{}", '{"model_type": 7}', "\xff\xfe"])
+def test_a_corrupt_configuration(folder: Path, content: str) -> None:
+    (folder / "config.json").write_bytes(content.encode("latin-1"))
+    _refused(folder, "configuration of .* cannot be read")
+
+
+def test_an_unsupported_model_type(folder: Path) -> None:
+    config = {"model_type": "xlnet", "architectures": ["XLNetForSequenceClassification"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    _refused(folder, "type 'xlnet' are not supported.*bert")
+
+
+def test_a_model_type_nobody_knows(folder: Path) -> None:
+    _configure(folder, model_type="no-such-type")
+    _refused(folder, "cannot be read|not supported")
+
+
+def test_pickled_weights_are_not_read(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    _refused(folder, "no safetensors weights.*pickled")
+
+
+def test_damaged_weights(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    _refused(folder, "cannot be loaded")
+
+
+def test_a_directory_without_tokenizer(folder: Path) -> None:
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    _refused(folder, "no tokenizer that can be read.*save_pretrained")
+
+
+def test_a_damaged_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{")
+    _refused(folder, "no tokenizer that can be read")
+
+
+# Heads -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_without_head(folder: Path) -> None:
+    AutoModel.from_pretrained(folder).save_pretrained(folder)
+    _refused(folder, "BertModel, not a classifier")
+
+
+def test_a_model_with_another_head(folder: Path) -> None:
+    BertForMaskedLM(BertConfig.from_pretrained(folder)).save_pretrained(folder)
+    _refused(folder, "BertForMaskedLM, not a classifier")
+
+
+def test_missing_weights_of_the_head_are_named(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not name.startswith("classifier")}
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    _refused(folder, "lacks trained weights for classifier.bias, classifier.weight")
+
+
+def test_weights_of_another_shape_are_refused(folder: Path) -> None:
+    _configure(folder, id2label={"0": "a", "1": "b"}, label2id={"a": 0, "b": 1})
+    _refused(folder, "classifier|cannot be loaded")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"id2label": {0: "score"}, "label2id": {"score": 0}},
+        {"id2label": {0: "score"}, "label2id": {"score": 0}, "problem_type": "regression"},
+        {"problem_type": "multi_label_classification"},
+        {"problem_type": "regression"},
+    ],
+)
+def test_heads_that_choose_no_class_are_refused(folder: Path, options: dict[str, Any]) -> None:
+    model_of("bert", **options).save_pretrained(folder)
+    _refused(folder, "does not choose one of several classes.*single-label")
+
+
+def test_weights_that_are_no_numbers_are_named_at_the_prediction(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = "bert.encoder.layer.1.output.dense.weight"
+    weights[name][0, 0] = torch.nan
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    classifier = load_model(str(folder), device="cpu")
+    with pytest.raises(ModelError, match=f"not finite numbers.*'{name}' is not finite"):
+        classifier.predict(classifier.encode("a film"))
+
+
+@pytest.mark.parametrize("dtype", ["float99", "nn", "int8", ""])
+def test_unknown_dtypes_are_refused(folder: Path, dtype: str) -> None:
+    with pytest.raises(RequestError, match="dtype"):
+        load_model(str(folder), device="cpu", dtype=dtype)
+
+
+# Digests -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_has_the_same_digest(folder: Path, zoo: Zoo) -> None:
+    assert model_digest(str(folder)) == zoo("bert").digest == known_digest(str(folder))
+    (folder / "README.md").write_text("not read by the model")
+    assert model_digest(str(folder)) == zoo("bert").digest
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_the_digest_knows_every_file(folder: Path, zoo: Zoo, name: str) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:-1] + b" ")
+    assert model_digest(str(folder)) != zoo("bert").digest
+
+
+def test_different_models_have_different_digests(zoo: Zoo) -> None:
+    assert len({zoo(name).digest for name in ZOO}) == len(ZOO)
+
+
+def test_real_models_load(shared_models: Path) -> None:
+    classifier = load_model(str(shared_models / "minilm-sst2"), device="cpu")
+    assert classifier.predict(classifier.encode("a stirring, funny film")).index == 1
+    assert locate(classifier.id)[1] == "directory"

@@ -1,0 +1,401 @@
+"""The command line: the JSON that other programs rely on, and one clear line with exit code 2 for every bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from explainlab import explain, load_model
+from explainlab.attribution.registry import methods
+from explainlab.cli import main
+from explainlab.models.loading import embedded_models
+from explainlab.settings import ROOT, settings
+from tests.zoo import LABELS
+
+TEXT = "a stirring, funny film"
+Paths = Callable[[str], Path]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object on stdout of a command that went well."""
+        assert self.code == 0, self.err
+        assert self.out.count("\n") == 1
+        return json.loads(self.out, parse_constant=pytest.fail)
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """``run("explain", "--model", ...)``: the command line in this process."""
+
+    def command(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["explainlab", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        written = capfd.readouterr()
+        return Ended(ended.value.code or 0, written.out, written.err)
+
+    return command
+
+
+@pytest.fixture
+def model(zoo_path: Paths) -> str:
+    return str(zoo_path("bert"))
+
+
+@pytest.fixture
+def folder(zoo_path: Paths, tmp_path: Path) -> Path:
+    """A copy of the tiny BERT that a test may break."""
+    return Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
+
+
+def refused(ended: Ended, *words: str) -> None:
+    """Exit code 2, nothing on stdout, and exactly one line on stderr, with all ``words`` in it."""
+    assert ended.code == 2, ended
+    assert ended.out == ""
+    assert ended.err.endswith("\n")
+    assert len(ended.err.splitlines()) == 1, ended.err
+    assert ended.err.startswith("explainlab: ")
+    for word in words:
+        assert word in ended.err
+
+
+# What other programs read --------------------------------------------------------------------------------------------
+
+
+def test_models(run: Run) -> None:
+    found = run("models", "--json").json
+    assert found.keys() == {"models"}
+    assert [m["id"] for m in found["models"]] == embedded_models()
+    for listed in found["models"]:
+        assert listed.keys() == {"id", "architecture", "labels", "source"}
+        assert listed["source"] == "embedded"
+        assert len(listed["labels"]) >= 2
+    assert [line.split()[0] for line in run("models").out.splitlines()] == embedded_models()
+
+
+def test_methods(run: Run) -> None:
+    found = run("methods", "--json").json
+    assert found.keys() == {"methods"}
+    assert [m["id"] for m in found["methods"]] == list(methods())
+    for listed in found["methods"]:
+        assert {"id", "label", "family", "source", "signed", "needs", "parameters"} <= listed.keys()
+        for parameter in listed["parameters"]:
+            assert parameter.keys() == {"name", "kind", "default", "choices", "minimum", "maximum", "help"}
+            assert parameter["help"]
+    assert [line.split()[0] for line in run("methods").out.splitlines()] == list(methods())
+
+
+def test_predict(run: Run, model: str) -> None:
+    found = run("predict", "--model", model, "--text", TEXT, "--json").json
+    assert found.keys() == {"prediction", "tokens", "truncated"}
+    classifier = load_model(model)
+    encoding = classifier.encode(TEXT)
+    assert found["tokens"] == len(encoding)
+    assert found["truncated"] is False
+    expected = classifier.predict(encoding)
+    assert found["prediction"]["label"] == expected.label == LABELS[found["prediction"]["index"]]
+    assert found["prediction"]["probabilities"] == pytest.approx(expected.probabilities)
+    shown = run("predict", "--model", model, "--text", TEXT).out
+    assert [line.split() for line in shown.splitlines()] == [[f"{expected.probabilities[c]:.4f}", c] for c in LABELS]
+
+
+def test_predict_a_pair(run: Run, model: str) -> None:
+    pair = run("predict", "--model", model, "--text", TEXT, "--text-pair", "a dull plot", "--json").json
+    alone = run("predict", "--model", model, "--text", TEXT, "--json").json
+    assert pair["tokens"] > alone["tokens"]
+    assert pair["prediction"] != alone["prediction"]
+
+
+def test_explain(run: Run, model: str) -> None:
+    ended = run(
+        "explain", "--model", model, "--text", TEXT, "--text-pair", "a dull plot", "--method", "integrated_gradients",
+        "--set", "steps=4", "--set", " baseline = pad ", "--target", "Neutral", "--output", "logit", "--unit", "word",
+        "--seed", "3", "--device", "cpu", "--dtype", "float32", "--json",
+    )  # fmt: skip
+    found = ended.json
+    assert ended.err == ""
+    contract = {
+        "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
+        "features", "completeness", "cost", "truncated", "warnings", "versions",
+    }  # fmt: skip
+    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut"}
+    assert (found["model"], found["text"], found["text_pair"]) == (model, TEXT, "a dull plot")
+    assert (found["output"], found["unit"], found["seed"]) == ("logit", "word", 3)
+    assert (found["method"], found["target"]) == ("integrated_gradients", {"index": 1, "label": "neutral"})
+    assert found["parameters"] == {"rule": "gauss_legendre", "steps": 4, "baseline": "pad"}
+    assert found["prediction"].keys() == {"index", "label", "probabilities"}
+    assert set(found["prediction"]["probabilities"]) == set(LABELS)
+    assert found["completeness"].keys() == {"sum", "expected", "approximation_error"}
+    assert found["cost"].keys() == {"forward", "backward", "seconds"}
+    assert (found["truncated"], found["warnings"]) == (False, [])
+    for feature in found["features"]:
+        assert feature.keys() == {"text", "start", "end", "part", "special", "score", "error", "pieces", "ids"}
+        if not feature["special"]:
+            text = found["text_pair"] if feature["part"] else found["text"]
+            assert text[feature["start"] : feature["end"]] == feature["text"]
+    assert [f["text"] for f in found["features"] if not f["special"]] == [
+        "a", "stirring", ",", "funny", "film", "a", "dull", "plot"
+    ]  # fmt: skip
+    expected = explain(
+        load_model(model), TEXT, text_pair="a dull plot", target="neutral", output="logit", unit="word", seed=3,
+        steps=4, baseline="pad",
+    )  # fmt: skip
+    assert [f["score"] for f in found["features"]] == pytest.approx(expected.scores, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", methods())
+def test_every_method_prints_one_object(run: Run, model: str, method: str) -> None:
+    found = run("explain", "--model", model, "--text", TEXT, "--method", method, "--json").json
+    assert found["method"] == method
+    assert found["parameters"].keys() == {spec.name for spec in methods()[method].parameter_specs()}
+    assert found["output"] == methods()[method].output
+
+
+def test_explain_for_people(run: Run, model: str) -> None:
+    ended = run("explain", "--model", model, "--text", TEXT, "--method", "gradient")
+    lines = ended.out.splitlines()
+    assert ended.code == 0
+    assert lines[0].startswith("gradient for '")
+    assert lines[1].split() == ["text", "score", "share", "rank"]
+    assert [line.split()[0] for line in lines[2:]] == ["[CLS]", "a", "stirring", ",", "funny", "film", "[SEP]"]
+
+
+def test_a_second_run_reads_the_store(run: Run, model: str) -> None:
+    command = ["explain", "--model", model, "--text", "a film for the store", "--method", "gradient", "--json"]
+    assert run(*command).json["cost"]["seconds"] == run(*command).json["cost"]["seconds"]
+
+
+def test_a_text_that_is_cut_says_so(run: Run, model: str) -> None:
+    words = "film " * 60
+    found = run("explain", "--model", model, "--text", words, "--method", "gradient", "--json").json
+    assert (found["truncated"], found["cut"]) == (True, 14)
+    assert "The model reads 48 tokens; the last 14 of the text were cut" in found["warnings"][0]
+    assert "14 of the text were cut" in run("explain", "--model", model, "--text", words, "--method", "gradient").out
+    assert run("predict", "--model", model, "--text", words, "--json").json["truncated"] is True
+    assert "14 tokens were cut" in run("predict", "--model", model, "--text", words).out
+
+
+def test_a_store_that_cannot_be_used_is_told_beside_the_answer(
+    run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(settings(), "home", tmp_path / "file")
+    ended = run("explain", "--model", model, "--text", TEXT, "--method", "random", "--json")
+    assert ended.json["method"] == "random"
+    assert ended.err.startswith("Results are not kept. ")
+
+
+def test_the_module_runs_and_refuses_in_a_process_of_its_own(folder: Path) -> None:
+    _damage(folder)
+    command = [sys.executable, "-m", "explainlab", "explain", "--model", str(folder), "--text", "film " * 100]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    refused(Ended(ended.returncode, ended.stdout, ended.stderr), "not finite", "'classifier.weight'")
+
+
+def test_help_and_settings(run: Run) -> None:
+    for command in ([], ["--help"], ["explain", "--help"]):
+        ended = run(*command)
+        assert (ended.code, ended.err) == (0, "")
+        assert "Usage:" in ended.out
+    found = run("settings", "--json").json["settings"]
+    assert "EXPLAINLAB_HOME" in [s["name"] for s in found]
+    assert all(s["help"] and s["default"] for s in found)
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (["--method", "integrated_gradient"], ["no method 'integrated_gradient'", "Did you mean integrated_gradients"]),
+        (["--method", ""], ["no method ''", "Did you mean"]),
+        (["--set", "stepz=3"], ["has no parameter 'stepz'", "rule, steps, baseline"]),
+        (["--set", "steps=0"], ["steps = '0' is not accepted", "greater than or equal to 1"]),
+        (["--set", "steps=1000000"], ["steps = '1000000' is not accepted", "less than or equal to"]),
+        (["--set", "steps=many"], ["steps = 'many' is not accepted", "integer"]),
+        (["--set", "steps=nan"], ["steps = 'nan' is not accepted"]),
+        (["--set", "steps="], ["steps = '' is not accepted"]),
+        (["--set", "baseline=nothing"], ["baseline = 'nothing' is not accepted", "'mask'"]),
+        (["--set", "steps"], ["--set steps is not of the form name=value"]),
+        (["--set", "=3"], ["not of the form name=value"]),
+        (["--set", "steps=3", "--set", "steps = 4"], ["--set steps is given twice"]),
+        (["--set", "method=lime"], ["has no parameter 'method'"]),
+        (["--method", "gradient_shap", "--set", "noise=nan"], ["noise = 'nan' is not accepted"]),
+        (["--method", "gradient_shap", "--set", "noise=inf"], ["noise = 'inf' is not accepted"]),
+        (["--target", "wonderful"], ["'wonderful' is no class", "negative, neutral, positive"]),
+        (["--target", "3"], ["'3' is no class"]),
+        (["--target", "-1"], ["'-1' is no class"]),
+        (["--target", ""], ["'' is no class"]),
+        (["--unit", "letter"], ["unit = 'letter' is not accepted", "'word' or 'sentence'"]),
+        (["--output", "loss"], ["output = 'loss' is not accepted", "'logit'"]),
+        (["--dtype", "int8"], ["dtype = 'int8' is not accepted", "'bfloat16'"]),
+        (["--device", "tpu"], ["tpu", "cpu"]),
+        (["--seed", "-1"], ["seed = -1 is not accepted"]),
+        (["--seed", "4294967296"], ["seed = 4294967296 is not accepted"]),
+        (["--seed", "one"], ["--seed", "'one' is not a valid int"]),
+        (["--text-pair", " "], ["The second text is empty"]),
+        (["--steps", "3"], ["No such option: --steps"]),
+        (["extra"], ["unexpected extra argument"]),
+        (["--set"], ["--set", "requires an argument"]),
+    ],
+)  # fmt: skip
+def test_bad_options_of_explain(run: Run, model: str, chosen: list[str], words: list[str]) -> None:
+    text = f"a film that was never asked about with {chosen}"  # no stored answer can hide the error
+    refused(run("explain", "--model", model, "--text", text, *chosen, "--json"), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "The text is empty."),
+        (" \n\t ", "The text is empty."),
+        ("[CLS] [SEP] [MASK]", "only special tokens are left"),
+        ("x" * 20_001, "has 20,001 characters; the limit is 20,000."),
+        ("a film \udcff", "not valid Unicode"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_bad_texts(run: Run, model: str, command: str, text: str, words: str) -> None:
+    refused(run(command, "--model", model, "--text", text, "--json"), words)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_bad_models(run: Run, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+    def asked(model: str) -> Ended:
+        return run(command, "--model", model, "--text", TEXT, "--json")
+
+    known = embedded_models()[0]
+    refused(asked(known[:-1]), f"no embedded model '{known[:-1]}'", f"Did you mean {known}")
+    refused(asked("bert"), "There is no model 'bert'", "embedded:")
+    refused(asked(""), "There is no model ''")
+    refused(asked(str(folder / "missing")), "There is no model")
+    refused(asked("explainlab-tests/not-here"), "The hub cannot be reached", "Check the network")
+    _damage(folder)
+    refused(asked(str(folder)), "not finite", "'classifier.weight'")
+    (folder / "model.safetensors").unlink()
+    refused(asked(str(folder)), "has no safetensors weights")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    refused(asked(str(folder)), "has no tokenizer that can be read")
+    (folder / "config.json").unlink()
+    refused(asked(str(folder)), "has no config.json")
+
+
+def test_a_method_that_the_model_cannot_support(run: Run, zoo_path: Paths) -> None:
+    ended = run("explain", "--model", zoo_path("t5"), "--text", TEXT, "--method", "attention_rollout", "--json")
+    refused(ended, "rollout cannot run on a T5 model", "reads the text twice", "Choose another method")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["explain", "--text", TEXT], "Missing option '--model'"),
+        (["explain", "--model", "m"], "Missing option '--text'"),
+        (["predict", "--model", "m", "--text"], "'--text' requires an argument"),
+        (["predict", "--modell", "m"], "No such option: --modell"),
+        (["explane"], "No such command 'explane'"),
+        (["--version"], "No such option: --version"),
+        (["models", "--json", "extra"], "unexpected extra argument"),
+        (["predict", "--model", "m", "--text", TEXT, "--dtype", "int8"], "no dtype 'int8'"),
+        (["bench", "nothing"], "nothing"),
+    ],
+)
+def test_bad_commands(run: Run, command: list[str], words: str) -> None:
+    refused(run(*command), words)
+
+
+def _damage(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"][0, 0] = torch.nan
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+# Training ------------------------------------------------------------------------------------------------------------
+
+TINY = [f"--set={s}" for s in ("epochs=1", "layers=1", "width=16", "heads=2", "vocabulary=300", "max_tokens=16")]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A small labelled file."""
+    rows = [f"a {word} film number {i},{word}" for i in range(10) for word in ("dull", "lovely")]
+    path = tmp_path / "films.csv"
+    path.write_text("\n".join(["text,label", *rows]))
+    return path
+
+
+@pytest.mark.parametrize("architecture", ["bert", "gpt2"])
+def test_train_from_a_file_to_an_explanation(run: Run, data: Path, tmp_path: Path, architecture: str) -> None:
+    out = tmp_path / "trained"
+    command = ["train", "--data", data, "--architecture", architecture, "--out", out, *TINY]
+    ended = run(*command, "--set", f"evaluate={data}", "--json")
+    assert ended.json.keys() == {"out", "accuracy", "prefix_accuracy", "steps", "seconds", "parameters"}
+    assert ended.json["out"] == str(out)
+    assert 0 <= ended.json["accuracy"] <= 1
+    assert "training" in ended.err
+    found = run("explain", "--model", out, "--text", "a lovely film", "--method", "input_x_gradient", "--json").json
+    assert set(found["prediction"]["probabilities"]) == {"dull", "lovely"}
+    assert all(math.isfinite(feature["score"]) for feature in found["features"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (["--data", "no/such/file.csv"], "There is no data file"),
+        (["--architecture", "lstm"], "'lstm'"),
+        (["--set", "epochs=0"], "epochs"),
+        (["--set", "epochz=1"], "epochz"),
+        (["--set", "heads=3"], "width 16 is no multiple of heads 3"),
+        (["--set", "architecture=gpt2"], "architecture"),
+        (["--set", "label_names=dull,great"], "lovely"),
+        (["--set", "evaluate=no/such/file.csv"], "There is no data file"),
+        (["--set", "teacher=no/such/model"], "no/such/model"),
+        (["--out", "."], "."),
+    ],
+)
+def test_bad_trainings(
+    run: Run, data: Path, tmp_path: Path, chosen: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    options = {"--data": str(data), "--architecture": "bert", "--out": "trained"}
+    given = dict(zip(chosen[::2], chosen[1::2], strict=True))
+    small = [option for option in TINY if not option.startswith(f"--set={given.get('--set', '').split('=')[0]}=")]
+    flags = [word for pair in {**options, **given}.items() for word in pair]
+    refused(run("train", *flags, *small, "--json"), words)
+    assert not (tmp_path / "trained").exists()
+
+
+def test_a_row_without_label_is_named(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "films.csv"
+    path.write_text("text,label\na film,good\nanother,\n")
+    refused(run("train", "--data", path, "--architecture", "bert", "--out", tmp_path / "out"), "Row 2", "no label")

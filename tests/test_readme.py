@@ -1,0 +1,88 @@
+"""The README tells the truth: its tables are the program's own, and what it tells to type runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+
+import pytest
+
+from explainlab import Attribution
+from explainlab.attribution.registry import methods_table
+from explainlab.cli import main
+from explainlab.models.loading import embedded_models
+from explainlab.settings import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """What stands under a heading of the second level."""
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)[1]
+
+
+def between(name: str) -> list[str]:
+    """The lines between the markers of a generated table."""
+    return re.search(rf"<!-- {name}: .*? -->\n(.*?)<!-- /{name} -->", README, re.DOTALL)[1].splitlines()
+
+
+def commands(title: str) -> list[list[str]]:
+    """The words of every command line of a section; a backslash goes on in the next line."""
+    code = "\n".join(line[4:] for line in section(title).splitlines() if line.startswith("    "))
+    return [shlex.split(line) for line in code.replace("\\\n", " ").splitlines()]
+
+
+def test_the_table_of_methods_is_the_programs() -> None:
+    assert between("methods") == methods_table()
+
+
+def test_the_table_of_settings_is_the_programs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _main(monkeypatch, ["settings", "--markdown"])
+    assert between("settings") == capsys.readouterr().out.splitlines()
+
+
+def test_both_commands_are_named_and_their_files_exist() -> None:
+    start, test = commands("Two commands")
+    assert start == ["pip", "install", "-r", "requirements.txt", "&&", "streamlit", "run", "app.py"]
+    assert test == ["bash", ".ci/run"]
+    assert all((ROOT / name).is_file() for name in ("requirements.txt", "app.py", ".ci/run"))
+
+
+def test_the_library_section_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", section("The library"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        names: dict[str, object] = {}
+        exec(block, names)
+        assert isinstance(names["result"], Attribution)
+
+
+@pytest.mark.parametrize("words", commands("The command line"), ids=lambda words: words[3])
+def test_the_command_lines_run(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words[:3] == ["python", "-m", "explainlab"]
+    arguments = words[3:]
+    if arguments[0] in ("train", "bench"):  # they take minutes or need a file: only their options are checked
+        arguments = [arguments[0], "--help"]
+    _main(monkeypatch, arguments)
+    shown = capsys.readouterr().out
+    assert shown
+    assert all(word.split("=")[0] in shown for word in words[4:] if arguments[1:] == ["--help"] and word[:2] == "--")
+
+
+def test_named_models_and_files_exist() -> None:
+    named = set(re.findall(r"`?(embedded:[\w-]+)", README))
+    assert named == set(embedded_models())
+    for image in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README):
+        assert (ROOT / image).is_file(), image
+
+
+def _main(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["explainlab", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code

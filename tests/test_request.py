@@ -1,0 +1,124 @@
+"""The request: equal questions have equal keys however they are asked, and different ones never do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explainlab.attribution.registry import complete, methods, request_key
+from explainlab.errors import RequestError
+from explainlab.request import Request, digest
+from explainlab.settings import ROOT
+
+FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "method": "integrated_gradients"}
+DIGEST = "d" * 64
+
+
+def key(**fields: Any) -> str:
+    return request_key(complete(Request.build(**{**FIELDS, **fields})), DIGEST)
+
+
+# Keys ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_64_hexadecimal_digits_and_the_same_in_every_process() -> None:
+    code = (
+        "from explainlab.request import Request; "
+        f"print(Request(**{FIELDS!r}, parameters={{'b': 1, 'a': 'é'}}).key({DIGEST!r}, 3))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert found.strip() == Request(**FIELDS, parameters={"a": "é", "b": 1}).key(DIGEST, 3)
+    assert len(found.strip()) == 64
+    assert int(found, 16) >= 0
+
+
+def test_defaults_filled_in_or_left_out_give_one_key() -> None:
+    defaults = complete(Request(**FIELDS)).parameters
+    assert defaults
+    assert key() == key(parameters=defaults) == key(parameters=dict(reversed(defaults.items())))
+    for name, value in defaults.items():
+        assert key(parameters={name: value}) == key(parameters={name: str(value)}) == key()
+
+
+@pytest.mark.parametrize("method", methods())
+def test_completing_twice_changes_nothing(method: str) -> None:
+    once = complete(Request.build(**{**FIELDS, "method": method}))
+    assert complete(once) == once
+    assert list(once.parameters) == [spec.name for spec in methods()[method].parameter_specs()]
+    assert json.loads(json.dumps(once.parameters)) == once.parameters
+
+
+def test_every_field_but_the_models_name_changes_the_key() -> None:
+    others = {
+        "text": "a film ", "text_pair": "a plot", "method": "gradient", "parameters": {"steps": 51},
+        "target": "negative", "output": "logit", "unit": "word", "seed": 1, "dtype": "bfloat16",
+    }  # fmt: skip
+    assert others.keys() == Request.model_fields.keys() - {"model"}
+    keys = [key(), *(key(**{name: value}) for name, value in others.items())]
+    assert len(set(keys)) == len(keys)
+    assert key(model="another name") == key()
+
+
+def test_model_and_version_change_the_key() -> None:
+    request = Request(**FIELDS)
+    keys = {request.key(DIGEST, 1), request.key(DIGEST, 2), request.key("e" * 64, 1)}
+    assert len(keys) == 3
+
+
+def test_a_missing_second_text_is_not_an_empty_one() -> None:
+    assert key(text_pair=None) != key(text_pair="")
+
+
+@given(st.text(st.characters(), max_size=20), st.text(st.characters(), max_size=20))
+def test_keys_tell_all_texts_apart(first: str, second: str) -> None:
+    assert (key(text=first) == key(text=second)) == (first == second)
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_digest_ignores_the_order_of_names(body: dict[str, Any]) -> None:
+    assert digest(body) == digest(dict(reversed(body.items())))
+
+
+def test_a_digest_refuses_what_is_no_number() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        digest({"value": float("nan")})
+
+
+# Building ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"seed": -1}, "seed = -1 is not accepted. Input should be greater than or equal to 0."),
+        ({"seed": 2**32}, "seed = 4294967296 is not accepted. Input should be less than 4294967296."),
+        ({"seed": "one"}, "seed = 'one' is not accepted. Input should be a valid integer"),
+        ({"seed": 0.5}, "seed = 0.5 is not accepted."),
+        ({"output": "loss"}, "output = 'loss' is not accepted. Input should be 'probability' or 'logit'."),
+        ({"unit": "letter"}, "unit = 'letter' is not accepted. Input should be 'token', 'word' or 'sentence'."),
+        ({"dtype": "int8"}, "dtype = 'int8' is not accepted. Input should be 'float32', 'bfloat16' or 'float16'."),
+        ({"text": None}, "text = None is not accepted. Input should be a valid string."),
+        ({"text": "film " * 10_000, "unit": "x" * 10_000}, "unit = 'xxx"),
+        ({"parameters": [1]}, "parameters = [1] is not accepted. Input should be a valid dictionary."),
+        ({"temperature": 1}, "temperature = 1 is not accepted. Extra inputs are not permitted."),
+    ],
+)
+def test_what_is_not_accepted_is_named_on_one_short_line(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        Request.build(**{**FIELDS, **fields})
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_request_is_frozen_and_survives_json() -> None:
+    request = Request.build(**FIELDS, parameters={"steps": 3}, text_pair="🎬", seed=2**32 - 1)
+    assert Request.model_validate_json(request.model_dump_json()) == request
+    with pytest.raises(ValueError, match="frozen"):
+        request.text = "another"

@@ -1,0 +1,195 @@
+"""Training from scratch: what is saved loads, has learned, repeats itself, reads prefixes; what is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from explainlab.errors import Cancelled, DataError, ModelError, RequestError
+from explainlab.training.train import Trained, settings_for, train
+from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
+
+TINY = {"epochs": 8, "batch_size": 10, "learning_rate": 5e-3, "layers": 1, "width": 32, "heads": 2, "vocabulary": 300}
+NAMES = ("negative", "positive")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Matrices this small only lose by being shared out."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def sentences(count: int = 60, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Sentences whose every third word tells their class, and these classes' names."""
+    draw = random.Random(seed)
+    words = {"negative": ["dull", "awful", "boring"], "positive": ["bright", "lovely", "moving"]}
+    filler = ["the", "film", "plot", "with", "actors", "scene", "and"]
+    labels = [NAMES[i % 2] for i in range(count)]
+    texts = [
+        " ".join(draw.choice(words[label] if i % 3 == 0 else filler) for i in range(draw.randint(4, 12)))
+        for label in labels
+    ]
+    return texts, labels
+
+
+@pytest.fixture(scope="module", params=["bert", "gpt2"])
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Trained]:
+    """One tiny model of each architecture: its name, its directory, what its training came to."""
+    out = tmp_path_factory.mktemp("trained") / request.param
+    settings = settings_for(request.param, **TINY)
+    return request.param, out, train(*sentences(), request.param, out, settings, held_out=sentences(40, seed=1))
+
+
+def test_learns_and_tells(trained: tuple[str, Path, Trained]) -> None:
+    _, out, told = trained
+    assert told.accuracy > 0.9
+    assert told.steps == 8 * 6
+    model = AutoModelForSequenceClassification.from_pretrained(out, dtype=torch.float32)
+    assert told.parameters == sum(p.numel() for p in model.parameters())
+    assert not list(out.parent.glob(".training-*"))
+
+
+def test_loads_with_auto_classes(trained: tuple[str, Path, Trained]) -> None:
+    _, out, _ = trained
+    model = AutoModelForSequenceClassification.from_pretrained(out, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    assert model.config.id2label == dict(enumerate(NAMES))
+    assert model.config.label2id == {name: i for i, name in enumerate(NAMES)}
+    assert model.config.pad_token_id == tokenizer.pad_token_id
+    assert tokenizer.model_max_length == settings_for(trained[0]).max_tokens
+    assert len(tokenizer) == model.config.vocab_size
+    assert tokenizer.mask_token_id in tokenizer(f"a {tokenizer.mask_token} film")["input_ids"]
+    assert tokenizer(["a film with actors", "film"], padding=True)["attention_mask"][1][-1] == 0
+    texts, labels = sentences()
+    for text, label in zip(texts[:10], labels, strict=False):
+        logits = model(**tokenizer(text, return_tensors="pt")).logits[0]
+        assert model.config.id2label[int(logits.argmax())] == label
+
+
+def test_offsets_point_into_the_text(trained: tuple[str, Path, Trained]) -> None:
+    text = "Lovely film, dull plot."
+    tokenizer = AutoTokenizer.from_pretrained(trained[1])
+    offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
+    assert "".join(text[start:end] for start, end in offsets).replace(" ", "") == text.replace(" ", "")
+
+
+def test_decoder_reads_every_prefix(trained: tuple[str, Path, Trained]) -> None:
+    architecture, _, told = trained
+    if architecture == "bert":
+        assert told.prefix_accuracy == {}
+    else:
+        assert list(told.prefix_accuracy) == [0.25, 0.5, 0.75, 1.0]
+        assert min(told.prefix_accuracy.values()) > 0.8
+
+
+@pytest.mark.parametrize("architecture", ["bert", "gpt2"])
+def test_same_seed_same_files(architecture: str, tmp_path: Path) -> None:
+    settings = settings_for(architecture, **TINY | {"epochs": 1})
+    before = torch.random.get_rng_state()
+    for name in ("a", "b"):
+        train(*sentences(), architecture, tmp_path / name, settings)
+    other = settings.model_copy(update={"seed": 1})
+    train(*sentences(), architecture, tmp_path / "c", other)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for file in ("model.safetensors", "tokenizer.json", "config.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "ac"]
+    assert weights[0] != weights[1]
+
+
+def test_imitates_a_teacher(trained: tuple[str, Path, Trained], tmp_path: Path) -> None:
+    """With nothing but the teacher to go by, the student learns the classes although its labels are shuffled."""
+    texts, labels = sentences()
+    settings = settings_for("bert", **TINY, label_names="positive,negative", teacher=str(trained[1]), distillation=1.0)
+    told = train(texts, labels[::-1], "bert", tmp_path / "student", settings, held_out=(texts, labels))
+    assert told.accuracy > 0.9
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "student")
+    assert model.config.id2label == {0: "positive", 1: "negative"}
+
+
+def test_labels_may_be_indices(tmp_path: Path) -> None:
+    texts, labels = sentences(20)
+    indices = [str(NAMES.index(label)) for label in labels]
+    for name, given in (("names", labels), ("indices", indices)):
+        settings = settings_for("bert", **TINY | {"epochs": 1}, label_names=NAMES)
+        train(texts, given, "bert", tmp_path / name, settings)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("names", "indices")]
+    assert weights[0] == weights[1]
+
+
+def test_batches_hold_every_text_once_and_likes_together() -> None:
+    ids = [[0] * (1 + i % 10) for i in range(95)]
+    batches = list(shuffled_batches(ids, 8, torch.Generator().manual_seed(0)))
+    assert sorted(row for rows in batches for row in rows) == list(range(95))
+    assert all(len(ids[rows[-1]]) - len(ids[rows[0]]) <= 1 for rows in batches)
+
+
+def test_padding_weights_and_masks() -> None:
+    inputs, attention = padded([[5, 6, 7], [8]], pad=0)
+    assert inputs.tolist() == [[5, 6, 7], [8, 0, 0]]
+    assert attention.tolist() == [[1, 1, 1], [1, 0, 0]]
+    weights = position_weights(attention, 0.6)
+    assert torch.allclose(weights, torch.tensor([[0.2, 0.2, 0.6], [1.0, 0, 0]]))
+    generator = torch.Generator().manual_seed(0)
+    many, content = inputs[:1].expand(2000, 3), torch.tensor([[True, True, False]]).expand(2000, 3)
+    ordinary = masked(many, content, 1, settings_for("bert", mask_share=0.2, heavy_mask=0), generator)
+    heavy = masked(many, content, 1, settings_for("bert", heavy_mask=1), generator)
+    assert (ordinary == 1).float().mean(0).tolist() == pytest.approx([0.1, 0.1, 0], abs=0.02)
+    assert (heavy == 1).float().mean(0).tolist() == pytest.approx([0.5, 0.5, 0], abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "names", "message"),
+    [
+        ([], [], (), "0 texts"),
+        (["a film", "b"], ["x"], (), "2 texts with 1 labels"),
+        (["a film", "b"], ["x", "x"], (), "fewer than two"),
+        (["a film", "b"], ["x", "x"], ("x", "y"), "fewer than two"),
+        (["a film", " "], ["x", "y"], (), "row 2 is empty"),
+        (["a film", "b"], ["x", "z"], ("x", "y"), "unknown label 'z'"),
+    ],
+)
+def test_refuses_bad_data(texts: list, labels: list, names: tuple, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        train(texts, labels, "bert", tmp_path / "out", settings_for("bert", label_names=names))
+    assert not list(tmp_path.iterdir())
+
+
+def test_refuses_bad_requests(trained: tuple[str, Path, Trained], tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"Unknown architecture 'lstm'.*bert, gpt2"):
+        train(*sentences(), "lstm", tmp_path / "out")
+    with pytest.raises(RequestError, match="not empty"):
+        train(*sentences(), "bert", trained[1])
+    settings = settings_for("bert", label_names="0,1", teacher=str(trained[1]))
+    with pytest.raises(RequestError, match="teacher's classes"):
+        train(sentences()[0], ["0", "1"] * 30, "bert", tmp_path / "out", settings)
+    with pytest.raises(ModelError):
+        train(*sentences(), "bert", tmp_path / "out", settings_for("bert", teacher=str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"epochs": 0}, "epochs"), ({"colour": 1}, "colour"), ({"width": 30, "heads": 4}, "no multiple of heads")],
+)
+def test_refuses_bad_settings(given: dict, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        settings_for("bert", **given)
+
+
+def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
+    def report(done: int, total: int, phase: str) -> None:
+        if phase == "evaluation":
+            raise Cancelled
+
+    settings = settings_for("bert", **TINY | {"epochs": 1})
+    with pytest.raises(Cancelled):
+        train(*sentences(), "bert", tmp_path / "out", settings, held_out=sentences(), report=report)
+    assert not list(tmp_path.iterdir())
