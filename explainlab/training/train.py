@@ -31,10 +31,10 @@ from transformers import (
 from explainlab.errors import DataError, RequestError
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model
-from explainlab.training.tokenizers import train_byte_bpe, train_wordpiece
 from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
 from explainlab.training.passes import Report, head_logits, measured_accuracy, teacher_logits
 from explainlab.training.settings import TrainingSettings
+from explainlab.training.tokenizers import train_byte_bpe, train_wordpiece
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from explainlab.data import EXAMPLES, embedded_examples, examples_for, read_dataset
 from explainlab.errors import DataError
 
-LEAST_ROWS = {"embedded:sentiment": 250, "embedded:news": 168}
+LEAST_ROWS = {"embedded:sentiment": 240, "embedded:news": 160}
 WORDS = {"embedded:sentiment": (2, 65), "embedded:news": (10, 80)}
 NOTES = {
     "embedded:sentiment": {

@@ -11,8 +11,8 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError
-from explainlab.training.train import Trained, settings_for, train
 from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
+from explainlab.training.train import Trained, settings_for, train
 
 TINY = {"epochs": 8, "batch_size": 10, "learning_rate": 5e-3, "layers": 1, "width": 32, "heads": 2, "vocabulary": 300}
 NAMES = ("negative", "positive")
