@@ -219,10 +219,8 @@ def test_the_module_runs_and_refuses_in_a_process_of_its_own(folder: Path) -> No
 
 
 def test_help_and_settings(run: Run) -> None:
-    for command in ([], ["--help"], ["explain", "--help"]):
-        ended = run(*command)
-        assert (ended.code, ended.err) == (0, "")
-        assert "Usage:" in ended.out
+    ended = [run(*command) for command in ([], ["--help"], ["explain", "--help"])]
+    assert all((e.code, e.err) == (0, "") and "Usage:" in e.out for e in ended)
     found = run("settings", "--json").json["settings"]
     assert "EXPLAINLAB_HOME" in [s["name"] for s in found]
     assert all(s["help"] and s["default"] for s in found)

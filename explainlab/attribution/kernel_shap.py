@@ -58,7 +58,9 @@ class KernelShap(Method):
     id: ClassVar = "kernel_shap"
     label: ClassVar = "KernelSHAP"
     family: ClassVar = "Perturbation"
-    source: ClassVar = "Lundberg & Lee 2017, Theorem 2; pairs: Covert & Lee 2021; surrogate: regression adjustment"
+    source: ClassVar = (
+        "Lundberg & Lee 2017, Theorem 2; pairs: Covert & Lee 2021; regression adjustment: Witter et al. 2025"
+    )
     definition: ClassVar = "φ = argmin Σ_S (n−1) / (C(n,|S|) |S| (n−|S|)) (F(S) − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅)"
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
@@ -164,8 +166,8 @@ def _rates(keep: np.ndarray, gains: np.ndarray) -> np.ndarray:
     effect = np.abs(np.concatenate([gains[alone], gains[1] - gains[missing]]))
     seen = np.bincount(feature, minlength=n)
     mean = effect.mean() + np.finfo(float).tiny if len(effect) else 1.0
-    size = np.where(seen, np.bincount(feature, effect, minlength=n) / np.maximum(seen, 1), mean) + mean / 10
-    return RATE * size / size.sum()
+    rates = np.where(seen, np.bincount(feature, effect, minlength=n) / np.maximum(seen, 1), mean) + mean / 10
+    return RATE * rates / rates.sum()
 
 
 def _kernel_shapley(x: np.ndarray, rates: np.ndarray) -> np.ndarray:

@@ -98,12 +98,14 @@ class GradientShap(Method):
     def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
         """Which draws start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
         rng = np.random.default_rng(subject.seed)
-        shape = tuple(subject.embeddings.shape)
-        content = subject.encoding.content[:, None]
+        content = subject.encoding.content
+        shape = (int(content.sum()), subject.embeddings.shape[1])
         uniform, noise = [], []
         for _ in range(parameters.samples):
             uniform.append(rng.random(2))
             if parameters.noise:
-                noise.append(torch.from_numpy(rng.standard_normal(shape) * parameters.noise * content))
+                drawn = torch.zeros(subject.embeddings.shape, dtype=torch.float64)
+                drawn[content] = torch.from_numpy(rng.standard_normal(shape) * parameters.noise)
+                noise.append(drawn)
         pairs = np.array(uniform)
         return pairs[:, 0] < 0.5, pairs[:, 1], torch.stack(noise) if noise else torch.empty(0)

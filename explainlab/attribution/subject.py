@@ -134,6 +134,7 @@ class Subject:
             batch = points(part).detach().requires_grad_()
             value = self._value(self._pass(batch), target)
             (gradient,) = torch.autograd.grad(value.sum(), batch)
+            self.forward += len(batch)
             self.backward += len(batch)
             return part, value.detach(), gradient
 
@@ -147,6 +148,7 @@ class Subject:
             logits = self._pass(batch)
             self._original = self._finite(logits.detach())[0]
             (gradient,) = torch.autograd.grad(self._value(logits, self.target.index).sum(), batch)
+            self.forward += 1
             self.backward += 1
             return gradient[0]
 
@@ -154,7 +156,9 @@ class Subject:
 
     def differentiable(self, points: Tensor) -> Tensor:
         """The explained scalar [K] at ``points`` [K, N, d] in one pass, for a library that differentiates it itself."""
-        return self._value(self._pass(points), self.target.index)
+        value = self._value(self._pass(points), self.target.index)
+        self.forward += len(points)
+        return value
 
     def once(self, run: Callable[[], T]) -> T:
         """``run()`` as one batch of one: it can be cancelled before, and memory running out is told clearly."""
@@ -181,14 +185,14 @@ class Subject:
         return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., target]
 
     def _pass(self, batch: Tensor) -> Tensor:
-        logits = self.classifier.logits(self.inputs.repeat(len(batch)), batch)
-        self.forward += len(batch)
-        return logits
+        return self.classifier.logits(self.inputs.repeat(len(batch)), batch)
 
     def _logits(self, points: Points, count: int, phase: str = "forward passes") -> np.ndarray:
         def run(part: slice) -> Tensor:
             with torch.no_grad():
-                return self._pass(points(part))
+                logits = self._pass(points(part))
+            self.forward += len(logits)
+            return logits
 
         rows = list(self._batches(count, run, gradients=False, phase=phase))
         return self._finite(torch.cat(rows)) if rows else np.empty((0, len(self.classifier.labels)))

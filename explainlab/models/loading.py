@@ -106,6 +106,12 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
             f"{model_id} lacks trained weights for {', '.join(missing[:3])}.",
             "Give a model that was fine-tuned for sequence classification.",
         )
+    rows = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise ModelError(
+            f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
+            "Save the tokenizer that the model was trained with.",
+        )
     model.requires_grad_(False).eval().to(target)
     return Classifier(
         id=model_id,

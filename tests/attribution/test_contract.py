@@ -219,7 +219,7 @@ def _variants() -> list[tuple[str, dict[str, Any]]]:
         for spec in method.parameter_specs():
             values = (True, False) if spec.kind == "flag" else spec.choices
             found += [(method.id, {spec.name: value}) for value in values if value != spec.default]
-    return found
+    return [*found, ("gradient_shap", {"noise": 0.1})]
 
 
 @pytest.mark.parametrize(("method", "chosen"), _variants())

@@ -12,7 +12,7 @@ import huggingface_hub.constants
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, BertConfig, BertForMaskedLM
+from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.classifier import Classifier
@@ -156,6 +156,13 @@ def test_a_directory_without_tokenizer(folder: Path) -> None:
 def test_a_damaged_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{")
     _refused(folder, "no tokenizer that can be read")
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model(folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["zebra"])
+    tokenizer.save_pretrained(folder)
+    _refused(folder, r"tokenizer of .* has \d+ tokens, its model only \d+")
 
 
 # Heads -------------------------------------------------------------------------------------------------------------
