@@ -103,9 +103,10 @@ def explain(
     """Attribute a prediction to the tokens, words or sentences of its text."""
     from explainlab.attribution.registry import get_method
     from explainlab.compute.service import open_service
-    from explainlab.request import Request
+    from explainlab.request import Request, checked
 
-    request = Request.build(
+    request = checked(
+        Request,
         model=model,
         text=text,
         text_pair=text_pair,

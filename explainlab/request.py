@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from reprlib import repr as quote
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from explainlab.errors import RequestError
 
+R = TypeVar("R", bound=BaseModel)
 Output = Literal["probability", "logit"]
 Unit = Literal["token", "word", "sentence"]
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -37,16 +37,6 @@ class Request(BaseModel):
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
 
-    @classmethod
-    def build(cls, **fields: Any) -> Request:
-        """A request from ``fields``; raises :class:`RequestError` naming the first one that is not accepted."""
-        try:
-            return cls(**fields)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise RequestError(f"{name} = {quote(first['input'])} is not accepted.", f"{first['msg']}.") from None
-
     def key(self, model_digest: str, method_version: int) -> str:
         """The store's key: 64 hexadecimal digits.
 
@@ -55,6 +45,16 @@ class Request(BaseModel):
         """
         body = self.model_dump(mode="json", exclude={"model"})
         return digest({**body, "model_digest": model_digest, "method_version": method_version})
+
+
+def checked(record: type[R], **fields: Any) -> R:
+    """A ``record`` of these fields; raises :class:`RequestError` naming the first one that is not accepted."""
+    try:
+        return record(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
 
 
 def digest(body: Any) -> str:

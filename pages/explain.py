@@ -5,7 +5,6 @@ import streamlit as st
 from explainlab.compute.service import service as get_service
 from explainlab.errors import ExplainLabError
 from explainlab.ui import controls, explain_page, results
-from explainlab.ui.components import enter_runs
 from explainlab.ui.navigation import guard
 from explainlab.ui.progress import draw_jobs
 from explainlab.ui.text import plain
@@ -31,10 +30,9 @@ st.title("Explain", anchor=False)
 st.caption("One text, one model: which words speak for the prediction, and which against it?")
 if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
+card = controls.draw_question(run)
+controls.draw_options(card, run)
 try:
-    card = controls.draw_question(run)
-    controls.draw_options(card, run)
-    enter_runs(controls.TEXT_BOXES)
     view = explain_page.settle(service)
     answers = explain_page.collect(service, view, card)
 except ExplainLabError as error:
@@ -54,4 +52,4 @@ if answers.results:
 elif not view.methods:
     st.info("Choose a method above to see which words speak for the prediction and which against it.")
 elif any(not job.progress.finished for job in answers.jobs):
-    st.skeleton(height=220)
+    st.skeleton(height=160)

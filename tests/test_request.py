@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from explainlab.attribution.registry import complete, methods, request_key
 from explainlab.errors import RequestError
-from explainlab.request import Request, digest
+from explainlab.request import checked, digest
 
 FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "method": "integrated_gradients"}
 DIGEST = "d" * 64
 
 
 def key(**fields: Any) -> str:
-    return request_key(complete(Request.build(**{**FIELDS, **fields})), DIGEST)
+    return request_key(complete(checked(Request, **{**FIELDS, **fields})), DIGEST)
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def test_defaults_filled_in_or_left_out_give_one_key() -> None:
 
 @pytest.mark.parametrize("method", methods())
 def test_completing_twice_changes_nothing(method: str) -> None:
-    once = complete(Request.build(**{**FIELDS, "method": method}))
+    once = complete(checked(Request, **{**FIELDS, "method": method}))
     assert complete(once) == once
     assert list(once.parameters) == [spec.name for spec in methods()[method].parameter_specs()]
     assert json.loads(json.dumps(once.parameters)) == once.parameters
@@ -104,14 +104,14 @@ def test_a_digest_refuses_what_is_no_number() -> None:
 )
 def test_what_is_not_accepted_is_named_on_one_short_line(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError) as caught:
-        Request.build(**{**FIELDS, **fields})
+        checked(Request, **{**FIELDS, **fields})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
 def test_a_request_is_frozen_and_survives_json() -> None:
-    request = Request.build(**FIELDS, parameters={"steps": 3}, text_pair="🎬", seed=2**32 - 1)
+    request = checked(Request, **FIELDS, parameters={"steps": 3}, text_pair="🎬", seed=2**32 - 1)
     assert Request.model_validate_json(request.model_dump_json()) == request
     with pytest.raises(ValueError, match="frozen"):
         request.text = "another"

@@ -16,7 +16,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import Request
+from explainlab.request import Request, checked
 from explainlab.text.encoding import Encoding
 
 
@@ -39,7 +39,8 @@ def explain(
     method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the
     method. Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
-    request = Request.build(
+    request = checked(
+        Request,
         model=classifier.id,
         text=text,
         text_pair=text_pair,

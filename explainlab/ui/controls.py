@@ -10,10 +10,12 @@ import streamlit as st
 from explainlab.attribution.method import Method, ParameterSpec
 from explainlab.attribution.registry import get_method, methods
 from explainlab.data import Row, examples_for, read_dataset
+from explainlab.errors import ModelError
 from explainlab.figures.palette import PALETTES
 from explainlab.models.loading import ModelCard, describe, embedded_models
-from explainlab.request import Dtype
+from explainlab.request import Dtype, checked
 from explainlab.settings import settings
+from explainlab.ui.components import enter_runs
 from explainlab.ui.text import plain
 from explainlab.ui.view import Choice, View
 
@@ -46,9 +48,9 @@ def set_target(label: str) -> None:
 
 
 def draw_question(run) -> ModelCard | None:
-    """The model and the text; ``run`` is called when a text is entered. The card of the model, None if it is not here.
+    """The model and the text; ``run`` is called when either is entered.
 
-    Raises :class:`explainlab.errors.ModelError` for a name that is no usable model.
+    Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
     """
     known = embedded_models()
     current = _now("model")
@@ -64,7 +66,7 @@ def draw_question(run) -> ModelCard | None:
             on_change=run,
             help="An embedded model, or type a directory or a hub id (owner/name; safetensors only).",
         )
-        card = describe(_now("model") or "")
+        card = _card(_now("model") or "")
         _draw_examples(card, run)
     with left:
         st.text_area(
@@ -85,6 +87,7 @@ def draw_question(run) -> ModelCard | None:
                 max_chars=settings().max_characters,
                 on_change=run,
             )
+        enter_runs(TEXT_BOXES)
     return card
 
 
@@ -120,10 +123,11 @@ def draw_options(card: ModelCard | None, run) -> None:
 
 
 def draft() -> View:
-    """The view that the controls describe now."""
+    """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
     state = st.session_state
     values = {name: state[_key(name)] for name in _FIELDS}
-    return View(
+    return checked(
+        View,
         **values,
         text_pair=state[_key("pair")] if state[_key("pair_on")] else None,
         methods=tuple(
@@ -153,6 +157,13 @@ def _draw_examples(card: ModelCard | None, run) -> None:
         format_func=lambda i: f"{rows[i].label}: {rows[i].text}",
         placeholder=f"{len(rows)} labelled examples",
     )
+
+
+def _card(model_id: str) -> ModelCard | None:
+    try:
+        return describe(model_id)
+    except ModelError:
+        return None
 
 
 @lru_cache(maxsize=8)
@@ -208,11 +219,12 @@ def _draw_parameter(method: Method, spec: ParameterSpec) -> Any:
     if spec.kind == "text":
         return st.text_input(label, str(value), key=key, help=spec.help)
     whole = spec.kind == "integer"
+    number = int if whole else float
     return st.number_input(
         label,
-        min_value=spec.minimum if spec.minimum is None or not whole else int(spec.minimum),
-        max_value=spec.maximum if spec.maximum is None or not whole else int(spec.maximum),
-        value=value,
+        min_value=None if spec.minimum is None else number(spec.minimum),
+        max_value=None if spec.maximum is None else number(spec.maximum),
+        value=number(value),
         step=1 if whole else None,
         format=None if whole else "%g",
         key=key,

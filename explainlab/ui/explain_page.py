@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import streamlit as st
-from pydantic import ValidationError
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
@@ -13,6 +12,7 @@ from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError, RequestError, ResourceError
 from explainlab.models.loading import ModelCard
+from explainlab.request import checked
 from explainlab.ui import controls, session
 from explainlab.ui.text import plain
 from explainlab.ui.view import View, first_view
@@ -56,13 +56,17 @@ def settle(service: Service) -> View:
 
     Where the controls have moved on, a line says that the answer shown is not theirs yet.
     """
-    draft = controls.draft()
     asked = session.asked()
-    if draft.asks_the_same(asked):
-        return draft
-    if draft.methods and all(service.find(request) is not None for request in draft.requests()):
-        session.ask(service, draft)
-        return draft
+    try:
+        draft = controls.draft()
+        if draft.asks_the_same(asked):
+            return draft
+        if draft.methods and all(service.find(request) is not None for request in draft.requests()):
+            session.ask(service, draft)
+            return draft
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return asked
     st.caption(":material/edit: The controls have changed; press **Explain** to ask again.")
     return asked.model_copy(update={"palette": draft.palette, "scale": draft.scale})
 
@@ -103,11 +107,9 @@ def _linked(service: Service, view_id: str) -> View | None:
         body = service.store.view(view_id)
         if body is None:
             raise RequestError("There is no view under this link here.", "It was made elsewhere or has been deleted.")
-        view = View.model_validate(body)
+        view = checked(View, **body)
         view.requests()
         return view
-    except ValidationError:
-        st.warning("This link holds a view that this version cannot show.", icon=":material/link_off:")
     except ExplainLabError as error:
         st.warning(plain(str(error)), icon=":material/link_off:")
     return None

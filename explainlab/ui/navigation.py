@@ -39,18 +39,23 @@ _RETRIED = "navigation_retried"
 
 
 def navigation() -> StreamlitPage:
-    """Declare all pages; the first one is the home page."""
+    """Declare all pages. The first one is the home page: it is served at the root, and its own url leads there."""
     pages = [
         st.Page(
             ROOT / "pages" / entry.file,
             title=entry.title,
             icon=entry.icon,
-            url_path=entry.url,
+            url_path="" if entry is PAGES[0] else entry.url,
             default=entry is PAGES[0],
+            help=entry.help,
         )
         for entry in PAGES
     ]
-    return st.navigation(pages)
+
+    def go_home() -> None:
+        st.switch_page(pages[0], query_params=st.query_params.to_dict())
+
+    return st.navigation([*pages, st.Page(go_home, url_path=PAGES[0].url, visibility="hidden")])
 
 
 @contextmanager

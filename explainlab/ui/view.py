@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PALETTES
-from explainlab.request import Dtype, Output, Request, Unit
+from explainlab.request import Dtype, Output, Request, Unit, checked
 
 Scale = Literal["shared", "each"]
 
@@ -50,7 +50,7 @@ class View(BaseModel):
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         shared = self.model_dump(exclude={"methods", "palette", "scale"})
         return [
-            complete(Request.build(**shared, method=choice.method, parameters=choice.parameters))
+            complete(checked(Request, **shared, method=choice.method, parameters=choice.parameters))
             for choice in self.methods
         ]
 
