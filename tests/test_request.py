@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from explainlab.attribution.registry import complete, methods, request_key
 from explainlab.errors import RequestError
-from explainlab.request import checked, digest
+from explainlab.request import Request, checked, digest
 
 FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "method": "integrated_gradients"}
 DIGEST = "d" * 64

@@ -45,6 +45,10 @@ _parser = MarkdownIt("gfm-like", {"linkify": False}).enable("table")
 """CommonMark with GitHub's tables and strikethrough; raw HTML on, so that any that comes through is seen as such."""
 
 
+JOINER = "\u2060"
+"""Shows nothing; it may keep characters apart that Streamlit would read as one."""
+
+
 def visible(markdown: str) -> str:
     """What a reader sees of ``markdown``; fails if it holds anything but text."""
     shown = ""
@@ -53,12 +57,12 @@ def visible(markdown: str) -> str:
         for token in block.children or []:
             assert token.type in ("text", "text_special"), token.type
             shown += token.content
-    return shown
+    return shown.replace(JOINER, "")
 
 
 def expected(text: str) -> str:
     """The same text with every control character and line break as a blank."""
-    return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", text)
+    return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", text).replace(JOINER, "")
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -70,6 +74,27 @@ def test_nothing_but_the_very_characters_is_shown(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_at_all(text: str) -> None:
     assert visible(plain(f"x{text}x")) == expected(f"x{text}x")
+
+
+STREAMLITS = {
+    "arrow or dash": r"(^|\s)(<->|->|<-|--|>=|<=|~=)(\s|$)",
+    "icon or emoji": r":(material[_/])?[\w+-]+:",
+    "web address": r"https?://[-.\w]|www\.[-.\w]",
+    "mail address": r"[-.\w+]+@[-\w]+\.",
+}
+"""What Streamlit's page looks for in the text that is left when Markdown has been read and the escapes are gone."""
+
+
+@pytest.mark.parametrize("reading", STREAMLITS)
+@pytest.mark.parametrize(
+    "text",
+    ["a -> b <- c <-> d -- e", "x >= 1 and y <= 2 or z ~= 3", "-> -- ->", ":streamlit: :material_home: :+1: :a_b:",
+     "http://a.b HTTPS://a.b www.a.b WWW.a.b", "ann@a.b ann+x.y@a-b.c_d"],
+)  # fmt: skip
+def test_streamlit_reads_nothing_in_what_is_left(text: str, reading: str) -> None:
+    left = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain(text))
+    assert left.replace(JOINER, "") == text
+    assert not re.search(STREAMLITS[reading], left, re.IGNORECASE)
 
 
 @given(st.text(st.sampled_from("$:[]()*_`#<>&\\/|~!-+=. \n1ax{}\"'@^")))
