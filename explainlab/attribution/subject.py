@@ -101,13 +101,20 @@ class Subject:
     # Passes ------------------------------------------------------------------------------------------------------
 
     def values(self, points: Tensor) -> np.ndarray:
-        """float64 [K]: the explained scalar at ``points`` [K, N, d]; the text joins the batch if not yet seen."""
-        if self._original is not None:
-            return self.scalar(self._logits(lambda part: points[part], len(points)))
-        points = torch.cat([points, self.embeddings[None]])
-        logits = self._logits(lambda part: points[part], len(points))
-        self._original = logits[-1]
-        return self.scalar(logits[:-1])
+        """float64 [K]: the explained scalar at ``points`` [K, N, d]; the text joins the batch if not yet seen.
+
+        Points equal to the text are not run: they have its very score, free of rounding.
+        """
+        other = ~(points == self.embeddings).flatten(1).all(dim=1)
+        pending = points[other]
+        if self._original is None:
+            pending = torch.cat([pending, self.embeddings[None]])
+        logits = self._logits(lambda part: pending[part], len(pending))
+        if self._original is None:
+            self._original, logits = logits[-1], logits[:-1]
+        found = np.repeat(self._original[None], len(points), axis=0)
+        found[other.cpu().numpy()] = logits
+        return self.scalar(found)
 
     def masked(self, keep: np.ndarray, baseline: str) -> np.ndarray:
         """float64 [K]: the explained scalar of K versions of the text, ``keep`` bool [K, n_content] telling what stays.

@@ -83,8 +83,10 @@ def encode(
             )
         if value is not None and any("\ud800" <= c <= "\udfff" for c in value):
             raise TextError(f"The {name} is not valid Unicode: it holds half of a surrogate pair.", "Save it as UTF-8.")
-    whole = len(tokenizer(text, text_pair, verbose=False)["input_ids"])
-    tokens = tokenizer(text, text_pair, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
+    tokens = tokenizer(text, text_pair, return_offsets_mapping=True, verbose=False)
+    whole = len(tokens["input_ids"])
+    if whole > max_tokens:
+        tokens = tokenizer(text, text_pair, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
     origin = tokens.sequence_ids(0)
     ids = np.array(tokens["input_ids"], dtype=np.int64)
     encoding = Encoding(

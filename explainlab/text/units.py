@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -97,38 +96,38 @@ def group(encoding: Encoding, unit: Unit) -> Units:
     that is no blank stands; a token that spans several segments joins them; blanks join what follows.
     """
     membership = np.full(len(encoding), -1, dtype=np.int64)
-    features: list[Feature] = []
-
-    def close(tokens: list[int]) -> None:
+    features = []
+    for tokens in _runs(encoding, unit):
         membership[tokens] = len(features)
         features.append(_feature(encoding, tokens))
-
-    segmenters: dict[str, Callable[[str], list[Span]]] = {"word": words, "sentence": sentences}
-    segments: dict[int, list[Span]] = {}
-    if unit != "token":
-        segments = {part: segmenters[unit](encoding.part_text(part)) for part in (0, 1)}
-    open_tokens: list[int] = []
-    reach = -1
-    for i in np.flatnonzero(encoding.attention):
-        first, last = _segments_of(encoding, i, segments) if not encoding.special[i] else (-1, -1)
-        joins = open_tokens and unit != "token" and not encoding.special[i] and first <= reach
-        if open_tokens and not (joins and encoding.parts[i] == encoding.parts[open_tokens[-1]]):
-            close(open_tokens)
-            open_tokens, reach = [], -1
-        open_tokens.append(int(i))
-        reach = max(reach, last)
-        if encoding.special[i]:
-            close(open_tokens)
-            open_tokens, reach = [], -1
-    if open_tokens:
-        close(open_tokens)
     return Units(tuple(features), membership)
 
 
-def _segments_of(encoding: Encoding, token: int, segments: dict[int, list[Span]]) -> Span:
+def _runs(encoding: Encoding, unit: Unit) -> list[list[int]]:
+    """The tokens of each feature, in order; padding belongs to none."""
+    real = np.flatnonzero(encoding.attention).tolist()
+    if unit == "token":
+        return [[i] for i in real]
+    segmenter = words if unit == "word" else sentences
+    segments = [segmenter(encoding.part_text(part)) for part in (0, 1)]
+    runs: list[list[int]] = []
+    reach = -1  # the last segment that the open run touches; a special token touches none
+    for i in real:
+        first, last = (-1, -1) if encoding.special[i] else _segments_of(encoding, i, segments)
+        follows = not encoding.special[i] and runs and encoding.parts[i] == encoding.parts[runs[-1][-1]]
+        if follows and first <= reach:
+            runs[-1].append(i)
+            reach = max(reach, last)
+        else:
+            runs.append([i])
+            reach = last
+    return runs
+
+
+def _segments_of(encoding: Encoding, token: int, segments: list[list[Span]]) -> Span:
     """First and last segment that a content token touches; for a blank one the segment that follows it, twice."""
     part = int(encoding.parts[token])
-    spans = segments.get(part, [])
+    spans = segments[part]
     start, end = _trimmed(encoding.part_text(part), *encoding.offsets[token])
     first = min(bisect_right(spans, start, key=lambda span: span[1]), len(spans) - 1)
     last = bisect_left(spans, end, key=lambda span: span[0]) - 1

@@ -29,9 +29,9 @@ def seed_controls(view: View, force: bool = False) -> None:
     values = {_key(name): getattr(view, name) for name in _FIELDS}
     values[_key("pair_on")] = view.text_pair is not None
     values[_key("pair")] = view.text_pair or ""
-    values[_key("methods")] = [choice.method for choice in view.methods if choice.method in methods()]
-    for choice in view.methods:
-        values |= {_parameter_key(choice.method, name): value for name, value in choice.parameters.items()}
+    values[_key("methods")] = [choice.method for choice in view.methods]
+    for request in view.requests():
+        values |= {_parameter_key(request.method, name): value for name, value in request.parameters.items()}
     for key, value in values.items():
         if force or key not in st.session_state:
             st.session_state[key] = value

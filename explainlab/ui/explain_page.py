@@ -30,7 +30,10 @@ class Answers:
 
 
 def open_view(service: Service) -> None:
-    """Bring the controls to the link's view when one is followed, else to the view last asked, else to the first."""
+    """Bring the controls to the link's view when one is followed, else to the view last asked, else to the first.
+
+    Limits and choices are checked by the browser alone: controls that hold anything else are told of and set back.
+    """
     link = st.query_params.get("r", "")
     if link and link != st.session_state.get(_OPENED):
         st.session_state[_OPENED] = link
@@ -41,6 +44,11 @@ def open_view(service: Service) -> None:
     if session.asked() is None:
         session.ask(service, first_view())
     controls.seed_controls(session.asked())
+    try:
+        controls.draft().requests()
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        controls.seed_controls(session.asked(), force=True)
 
 
 def ask_draft(service: Service) -> None:

@@ -25,7 +25,7 @@ def _rows(service: Service, jobs: Sequence[Job], ended_before: list[bool]) -> No
     if [job.progress.finished for job in jobs] != ended_before:
         st.rerun()
     for job in jobs:
-        draw = _draw_ended if job.progress.finished else _draw_running
+        draw = _draw_ended if job.progress.finished or _given_up(job) else _draw_running
         draw(service, job)
 
 
@@ -48,7 +48,7 @@ def _draw_running(service: Service, job: Job) -> None:
 def _draw_ended(service: Service, job: Job) -> None:
     label = plain(get_method(job.request.method).label)
     message, button = st.columns([6, 1], vertical_alignment="center")
-    if job.progress.status == "cancelled":
+    if job.progress.status == "cancelled" or _given_up(job):
         message.info(f"**{label}** was cancelled.", icon=":material/cancel:")
     else:
         message.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
@@ -59,6 +59,11 @@ def _draw_ended(service: Service, job: Job) -> None:
         args=(service, job.request),
         width="stretch",
     )
+
+
+def _given_up(job: Job) -> bool:
+    """Whether this session has cancelled a job that goes on for another one."""
+    return owner() not in job.owners and not job.stop.is_set()
 
 
 def _state(service: Service, job: Job) -> str:
