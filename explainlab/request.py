@@ -15,6 +15,9 @@ Output = Literal["probability", "logit"]
 Unit = Literal["token", "word", "sentence"]
 Dtype = Literal["float32", "bfloat16", "float16"]
 
+RECORD_VERSION = 1
+"""Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
+
 
 class Request(BaseModel):
     """One question to one model: explain ``text`` with ``method``.
@@ -44,7 +47,8 @@ class Request(BaseModel):
         two names computes once.
         """
         body = self.model_dump(mode="json", exclude={"model"})
-        return digest({**body, "model_digest": model_digest, "method_version": method_version})
+        versions = {"model_digest": model_digest, "method_version": method_version, "record_version": RECORD_VERSION}
+        return digest({**body, **versions})
 
 
 def checked(record: type[R], **fields: Any) -> R:

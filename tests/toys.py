@@ -1,4 +1,4 @@
-"""Classifiers whose scores are a formula of the word embeddings, so that their attributions are known in closed form."""
+"""Classifiers whose scores are a formula of the word embeddings, so that attributions are known in closed form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Linear(nn.Module):
 
     def __init__(self, outputs: int = len(LABELS), bias: bool = True) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(MAX_TOKENS, WIDTH, outputs))
+        self.weight = nn.Parameter(torch.randn(MAX_TOKENS, WIDTH, outputs) / 4)
         self.weight.data[self.UNUSED] = 0
         self.bias = nn.Parameter(torch.randn(outputs) * bias)
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Baseline, Method, Outcome
-from explainlab.attribution.paths import BASELINE_HELP
+from explainlab.attribution.method import BASELINE_HELP, Baseline, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 

@@ -10,6 +10,11 @@ from explainlab.attribution import method
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
 
+CANCELLED = (
+    "The signed sums are rounding errors: through its layer normalisation the model does not see a constant added to "
+    "an embedding, so the numbers of every token's gradient add up to zero. Choose norm l2."
+)
+
 
 class Gradient(Method):
     """How fast the explained scalar changes with each word embedding."""
@@ -33,8 +38,11 @@ class Gradient(Method):
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         gradient = subject.input_gradient().cpu().double()
-        tokens = gradient.norm(dim=-1) if parameters.norm == "l2" else gradient.sum(dim=-1)
-        return Outcome(subject.units.sum_tokens(tokens.numpy()))
+        if parameters.norm == "l2":
+            return Outcome(subject.units.sum_tokens(gradient.norm(dim=-1).numpy()))
+        tokens, size = gradient.sum(dim=-1), gradient.abs().sum(dim=-1)
+        cancelled = tokens.abs().max() < 1e-3 * size.max()
+        return Outcome(subject.units.sum_tokens(tokens.numpy()), warnings=(CANCELLED,) if cancelled else ())
 
 
 class InputXGradient(Method):

@@ -12,9 +12,7 @@ from pydantic_core import PydanticCustomError
 from scipy.linalg import cho_factor, cho_solve
 
 from explainlab.attribution import method
-from explainlab.attribution.lime import Evaluations
-from explainlab.attribution.method import Baseline, Method, Outcome
-from explainlab.attribution.occlusion import BASELINE_HELP
+from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 RATE = 2.0

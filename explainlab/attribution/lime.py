@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Baseline, Method, Outcome
-from explainlab.attribution.occlusion import BASELINE_HELP
+from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
 from explainlab.attribution.subject import Subject
-from explainlab.settings import settings
-
-
-def _affordable(evaluations: int) -> int:
-    limit = settings().max_evaluations
-    if evaluations > limit:
-        raise PydanticCustomError("limit", "The limit is {limit} (EXPLAINLAB_MAX_EVALUATIONS)", {"limit": limit})
-    return evaluations
-
-
-Evaluations = Annotated[int, Field(ge=1), AfterValidator(_affordable)]
-"""A number of model evaluations that the settings allow."""
 
 
 class Lime(Method):

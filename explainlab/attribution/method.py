@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args, get_origin
+from typing import Annotated, ClassVar, Literal, get_args, get_origin
 
 import annotated_types
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
+from explainlab.settings import settings
 
 Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero"]
+BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
+
+
+def _affordable(evaluations: int) -> int:
+    limit = settings().max_evaluations
+    if evaluations > limit:
+        raise PydanticCustomError("limit", "The limit is {limit} (EXPLAINLAB_MAX_EVALUATIONS)", {"limit": limit})
+    return evaluations
+
+
+Evaluations = Annotated[int, Field(ge=1), AfterValidator(_affordable)]
+"""A number of model evaluations that the settings allow."""
 
 
 class Parameters(BaseModel):

@@ -8,10 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Baseline, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, Method, Outcome
 from explainlab.attribution.subject import Subject
-
-BASELINE_HELP = "What stands in place of a feature that is taken away."
 
 
 class Occlusion(Method):

@@ -9,11 +9,9 @@ import torch
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Baseline, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
-
-BASELINE_HELP = "What stands for 'no information' in place of every token of the text."
 
 
 class IntegratedGradients(Method):
@@ -24,7 +22,7 @@ class IntegratedGradients(Method):
 
     class Parameters(method.Parameters):
         rule: Rule = Field("gauss_legendre", description="Where on the path the gradient is evaluated.")
-        steps: int = Field(50, ge=1, le=10_000, description="Gradient evaluations (trapezoid: one more).")
+        steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations (trapezoid: one more).")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
 
     id: ClassVar = "integrated_gradients"
@@ -58,7 +56,7 @@ class GradientShap(Method):
     """
 
     class Parameters(method.Parameters):
-        samples: int = Field(5, ge=1, le=10_000, description="Random points on random paths.")
+        samples: Evaluations = Field(5, le=10_000, description="Random points on random paths.")
         noise: float = Field(0.0, ge=0, le=100, description="Standard deviation of the noise on the word embeddings.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
 

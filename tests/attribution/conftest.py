@@ -15,6 +15,8 @@ from tests.conftest import Zoo
 from tests.toys import toy
 from tests.zoo import ZOO
 
+Toys = Callable[[Callable[[], nn.Module]], Classifier]
+
 
 @pytest.fixture(scope="session", params=["bert", "gpt2", "minilm-sst2", "gpt2-mini-ag-news"])
 def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
@@ -31,7 +33,7 @@ def plain(model: Classifier) -> Plain:
 
 
 @pytest.fixture
-def toys(zoo: Zoo) -> Callable[[Callable[[], nn.Module]], Classifier]:
+def toys(zoo: Zoo) -> Toys:
     """A classifier with a head of known formula and random weights, by what makes the head; no special tokens."""
 
     def build(head: Callable[[], nn.Module]) -> Classifier:

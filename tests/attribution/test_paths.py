@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 from captum.attr import GradientShap, IntegratedGradients
-from torch import Tensor, nn
+from torch import Tensor
 
 from explainlab import Attribution, explain
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.models.classifier import Classifier
+from tests.attribution.conftest import Toys
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
 from tests.toys import Linear, Squares
 
 TEXT = "A funny film. It isn't good!"
 STEPS = 8
-Toys = Callable[[Callable[[], nn.Module]], Classifier]
 
 every_rule = pytest.mark.parametrize("rule", get_args(Rule))
 every_output = pytest.mark.parametrize("output", ["probability", "logit"])
@@ -46,14 +45,14 @@ def by_loop(scalar: Scalar, start: Tensor, end: Tensor, rule: str, steps: int) -
     return ((end - start) * total).sum(dim=-1)[0]
 
 
-def linear(classifier: Classifier, baseline: str = "mask") -> tuple[np.ndarray, np.ndarray]:
-    """(x - x') * w of every token for the first logit of a toy without special tokens, and x * w."""
+def linear(classifier: Classifier, baseline: str = "mask") -> np.ndarray:
+    """(x - x') * w of every token, for the first logit of a linear toy."""
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
     filler = classifier.tokenizer(" ...")["input_ids"][-1]
     table = classifier.model.embeddings.weight
     start = torch.zeros(len(ids), table.shape[1]) if baseline == "zero" else table[[filler] * len(ids)]
     weight = classifier.model.head.weight[: len(ids), :, 0]
-    return ((table[ids] - start) * weight).sum(dim=-1).numpy(), (table[ids] * weight).sum(dim=-1).numpy()
+    return ((table[ids] - start) * weight).sum(dim=-1).numpy()
 
 
 # Integrated gradients against others ---------------------------------------------------------------------------------
@@ -91,7 +90,10 @@ def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule:
     scalar = plain.scalar("probability", plain.predicted(TEXT))
     found = explain(model, TEXT, rule=rule, steps=STEPS)
     close(found.scores, by_loop(scalar, start, end, rule, STEPS))
-    assert (found.cost.forward, found.cost.backward) == (STEPS + 2 + (rule == "trapezoid"), STEPS + (rule == "trapezoid"))
+    assert (found.cost.forward, found.cost.backward) == (
+        STEPS + 2 + (rule == "trapezoid"),
+        STEPS + (rule == "trapezoid"),
+    )
     expected = float(scalar(end) - scalar(start))
     assert found.completeness.expected == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
@@ -128,7 +130,7 @@ def test_special_tokens_score_nothing(model: Classifier) -> None:
 def test_a_linear_model_is_exact_whatever_the_steps(toys: Toys, rule: str, steps: int, baseline: str) -> None:
     classifier = toys(Linear)
     result = explain(classifier, TEXT, rule=rule, steps=steps, baseline=baseline, output="logit", target="first")
-    close(result.scores, linear(classifier, baseline)[0], 1e-6)
+    close(result.scores, linear(classifier, baseline), 1e-6)
     assert result.completeness.approximation_error < 1e-5
     assert result.scores[Linear.UNUSED] == 0
 
@@ -145,20 +147,16 @@ def test_squares_show_the_error_of_the_one_sided_rules_alone(toys: Toys, rule: s
     assert result.completeness.approximation_error == pytest.approx(abs(bias), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "baseline"), [("bert", "😀 😀", "unk"), ("gpt2", " ... ...", "mask"), ("t5", "😀", "unk")]
-)
+@pytest.mark.parametrize(("name", "text", "baseline"), [("bert", "😀 😀", "unk"), ("gpt2", " ... ...", "mask")])
 @pytest.mark.parametrize("method", ["integrated_gradients", "gradient_shap", "deep_lift"])
 def test_a_text_that_is_its_own_baseline_scores_nothing(
     zoo: Zoo, name: str, text: str, baseline: str, method: str
 ) -> None:
     result = explain(zoo(name), text, method, baseline=baseline)
-    tokens = [feature.ids[0] for feature in result.features if not feature.special]
-    if set(tokens) != {zoo(name).filler_id(baseline)}:
-        pytest.skip(f"the tokenizer makes {tokens} of it")
+    assert [feature.ids for feature in result.features if not feature.special] == [(zoo(name).filler_id(baseline),)] * 2
     assert (result.scores == 0).all()
+    assert result.completeness.expected == 0
     assert result.completeness.approximation_error is None
-    assert result.completeness.expected == pytest.approx(0, abs=1e-8)
 
 
 def test_a_typed_mask_is_a_token_that_says_nothing(encoder: Classifier) -> None:
@@ -201,9 +199,7 @@ def test_equals_a_loop_over_the_same_draws(model: Classifier, plain: Plain, nois
         parts.append(((last - first) * gradient(scalar, first + alpha * (last - first))).sum(dim=-1)[0].numpy())
         promised.append(top - (top if from_text else bottom))
     for samples in (1, 3, 6):
-        found = explain(
-            model, TEXT, "gradient_shap", samples=samples, noise=noise, seed=3, output=output, target=1
-        )
+        found = explain(model, TEXT, "gradient_shap", samples=samples, noise=noise, seed=3, output=output, target=1)
         close(found.scores, np.mean(parts[:samples], axis=0))
         assert found.completeness.expected == pytest.approx(np.mean(promised[:samples]), rel=1e-3, abs=1e-6)
 
@@ -220,7 +216,7 @@ def test_draws_from_the_text_cost_nothing_without_noise(encoder: Classifier) -> 
 
 def test_a_linear_model_gives_all_or_nothing_in_every_draw(toys: Toys) -> None:
     classifier = toys(Linear)
-    whole = linear(classifier)[0]
+    whole = linear(classifier)
     shares = set()
     for seed in range(12):
         result = explain(classifier, TEXT, "gradient_shap", samples=1, seed=seed, output="logit", target="first")
@@ -234,7 +230,7 @@ def test_a_linear_model_gives_all_or_nothing_in_every_draw(toys: Toys) -> None:
 def test_a_linear_model_agrees_with_captum_in_expectation(toys: Toys) -> None:
     """Half of the way, give or take three standard errors of 3,000 draws."""
     classifier, draws = toys(Linear), 3000
-    close_enough = 3 * 0.5 / np.sqrt(draws)
+    close_enough = 3 * np.sqrt(0.25 / draws)
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
     table = classifier.model.embeddings.weight
     end, start = table[ids][None], table[[classifier.filler_id("mask")] * len(ids)][None]
@@ -244,7 +240,7 @@ def test_a_linear_model_agrees_with_captum_in_expectation(toys: Toys) -> None:
     )
     result = explain(classifier, TEXT, "gradient_shap", samples=draws, output="logit", target="first")
     for found in (result.scores, captum.sum(dim=-1)[0].numpy()):
-        np.testing.assert_allclose(found / linear(classifier)[0].clip(1e-9), 0.5, atol=close_enough)
+        close(found, 0.5 * linear(classifier), 2 * close_enough)
     assert result.completeness.approximation_error < 1e-5
 
 
@@ -261,7 +257,7 @@ def test_noise_leaves_a_linear_model_its_expectation(toys: Toys) -> None:
 def test_many_draws_come_to_add_up(encoder: Classifier) -> None:
     errors = [
         explain(encoder, TEXT, "gradient_shap", samples=samples, seed=1).completeness.approximation_error
-        for samples in (4, 600)
+        for samples in (4, 3000)
     ]
     assert errors[1] < 0.1
     assert errors[1] < errors[0]

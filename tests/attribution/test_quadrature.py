@@ -20,7 +20,7 @@ def test_nodes_lie_on_the_path_and_weights_sum_to_one(rule: str, steps: int) -> 
     alphas, weights = nodes(rule, steps)
     assert alphas.shape == weights.shape == (steps + (rule == "trapezoid"),)
     assert alphas.dtype == weights.dtype == np.float64
-    assert 0 <= alphas[0]
+    assert alphas[0] >= 0
     assert alphas[-1] <= 1
     assert (np.diff(alphas) > 0).all()
     assert (weights > 0).all()

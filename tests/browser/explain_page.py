@@ -1,0 +1,78 @@
+"""The Explain page as tests drive it: a running app with a store of its own, and names for what is on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page
+
+from explainlab.settings import SQLITE_FILE
+from explainlab.store.store import Store
+from explainlab.ui.view import Choice, View
+
+SENTIMENT = "embedded:bert-mini-sst2"
+NEWS = "embedded:gpt2-mini-ag-news"
+CLASS_NOT_THERE = "no such class"
+
+OpenPage = Callable[..., Page]
+
+
+def view(text: str, *methods: str | Choice, model: str = SENTIMENT, **fields) -> View:
+    """A view of ``text``; a method without parameters is given by its id."""
+    choices = (Choice(method=method) if isinstance(method, str) else method for method in methods)
+    return View(model=model, text=text, methods=tuple(choices), **fields)
+
+
+def integrated_gradients(steps: int) -> Choice:
+    """As slow as one likes: at 10,000 steps it runs for as long as a test needs."""
+    return Choice(method="integrated_gradients", parameters={"steps": steps})
+
+
+@dataclass(frozen=True)
+class App:
+    """A running app and its home folder."""
+
+    url: str
+    home: Path
+
+    @property
+    def store(self) -> Store:
+        """The store that the app uses, opened once more."""
+        return Store(f"sqlite:///{self.home / SQLITE_FILE}")
+
+    def link(self, asked: View) -> str:
+        """A link that opens this view."""
+        return f"{self.url}/?r={self.store.save_view(asked.model_dump(mode='json'))}"
+
+
+def text_box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Text", exact=True)
+
+
+def select(page: Page, label: str) -> Locator:
+    return page.get_by_role("combobox", name=label, exact=True)
+
+
+def press(page: Page, button: str) -> None:
+    page.get_by_role("button", name=button).click()
+
+
+def heatmaps(page: Page) -> Locator:
+    return page.locator(".heatmap")
+
+
+def map_text(page: Page, which: int = 0) -> Locator:
+    """The text that a map shows, its legend and notes left out."""
+    return heatmaps(page).nth(which).locator(".text")
+
+
+def job(page: Page, method: str) -> Locator:
+    """The row of an unfinished job: its progress and its Cancel button."""
+    rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
+    return rows.filter(has_text=f"{method}:")
+
+
+def cancel(page: Page, method: str) -> None:
+    job(page, method).get_by_role("button", name="Cancel").click()
