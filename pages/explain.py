@@ -39,6 +39,7 @@ except ExplainLabError as error:
     st.error(plain(str(error)), icon=":material/error:")
     st.stop()
 
+link = explain_page.link(service, view)
 st.divider()
 for reason in answers.obstacles:
     st.warning(plain(reason), icon=":material/block:")
@@ -48,7 +49,7 @@ if answers.results:
     results.draw_prediction(answers.results[0], explain_class)
     results.draw_maps(view, answers.results)
     results.draw_agreement(answers.results)
-    results.draw_exports(view, answers.results, explain_page.link(service, view))
+    results.draw_exports(view, answers.results, link)
 elif not view.methods:
     st.info("Choose a method above to see which words speak for the prediction and which against it.")
 elif any(not job.progress.finished for job in answers.jobs):
