@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from reprlib import repr as quote
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -58,7 +59,7 @@ def checked(record: type[R], **fields: Any) -> R:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+        raise RequestError(f"{name} = {quote(first['input'])} is not accepted.", f"{first['msg']}.") from None
 
 
 def digest(body: Any) -> str:

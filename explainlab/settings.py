@@ -6,8 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from platformdirs import user_data_path
-from pydantic import Field
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from explainlab.errors import RequestError
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSETS = ROOT / "assets"
@@ -32,6 +34,11 @@ class Settings(BaseSettings):
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )
 
+    @field_validator("home")
+    @classmethod
+    def _expand(cls, home: Path) -> Path:
+        return home.expanduser()
+
     @property
     def store_url(self) -> str:
         """URL of the result store."""
@@ -53,5 +60,10 @@ def describe_settings() -> list[dict[str, str]]:
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process."""
-    return Settings()
+    """The settings of this process; raises :class:`RequestError` naming the first variable that is not accepted."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "EXPLAINLAB_" + ".".join(str(part) for part in first["loc"]).upper()
+        raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None

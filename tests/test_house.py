@@ -19,7 +19,7 @@ BASE = {"errors", "request", "settings"}
 
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
-    "settings": set(),
+    "settings": {"errors"},
     "request": {"errors"},
     "text": set(),
     "models": {"text"},

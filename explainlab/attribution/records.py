@@ -34,6 +34,7 @@ class Completeness:
 
     @classmethod
     def of(cls, scores: np.ndarray, expected: float) -> Completeness:
+        """What float64 [n] ``scores`` add up to against ``expected``."""
         total = float(scores.sum())
         error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
         return cls(total, float(expected), error)
@@ -72,6 +73,7 @@ class Attribution:
 
     @property
     def truncated(self) -> bool:
+        """Whether the model read only the beginning of the text."""
         return self.cut > 0
 
     def with_warning(self, warning: str) -> Attribution:

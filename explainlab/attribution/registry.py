@@ -23,7 +23,7 @@ def methods() -> dict[str, Method]:
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
     families = get_args(Family)
-    found = sorted(_concrete(Method), key=lambda m: families.index(m.family))
+    found = sorted(_concrete(Method), key=lambda m: (families.index(m.family), m.__module__))
     return {method.id: method() for method in found}
 
 

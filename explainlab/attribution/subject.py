@@ -81,6 +81,7 @@ class Subject:
 
     @property
     def prediction(self) -> Prediction:
+        """What the classifier says of the text itself."""
         return self.classifier.prediction(self.original)
 
     @property

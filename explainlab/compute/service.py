@@ -14,6 +14,7 @@ from explainlab.compute.pool import ModelPool
 from explainlab.compute.worker import Worker
 from explainlab.errors import ResourceError
 from explainlab.models.context import RunContext
+from explainlab.models.devices import choose_device
 from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import Request, digest
 from explainlab.settings import settings
@@ -27,6 +28,7 @@ class Service:
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
+        choose_device(device)
         self.store = store
         self.notice = notice
         self._pool = ModelPool(device, settings().model_pool_mb * 2**20)

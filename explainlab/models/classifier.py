@@ -79,6 +79,7 @@ class Classifier:
 
     @property
     def dtype(self) -> torch.dtype:
+        """The number format of the weights."""
         return self._embedding.weight.dtype
 
     @property

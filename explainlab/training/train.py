@@ -113,7 +113,7 @@ RECIPES = {
 }
 
 
-def settings_for(architecture: str, **given: object) -> TrainingSettings:
+def settings_for(architecture: str, /, **given: object) -> TrainingSettings:
     """The settings of a training: ``given`` over the architecture's defaults over the general ones.
 
     Raises RequestError for an unknown architecture, an unknown setting or a value out of range.

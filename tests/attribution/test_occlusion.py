@@ -10,18 +10,8 @@ from captum.attr import FeatureAblation
 from explainlab import explain
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model
-from tests.conftest import Zoo
-from tests.zoo import ZOO
 
 TEXT = "A funny film. It isn't good!"
-
-
-@pytest.fixture(scope="module", params=["bert", "gpt2", "minilm-sst2", "gpt2-mini-ag-news"])
-def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    if request.param in ZOO:
-        return zoo(request.param)
-    return load_model(str(request.getfixturevalue("shared_models") / request.param), device="cpu")
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])

@@ -14,9 +14,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from explainlab.settings import ROOT
+from tests.browser.explain_page import App, OpenPage
+
+expect.set_options(timeout=60_000)
 
 _SWITCHES = (
     "--no-sandbox",
@@ -56,6 +59,14 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
 
 
 @pytest.fixture(scope="session")
+def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """One ExplainLab for all tests that need no fresh one; a test leaves no job of its own running there."""
+    home = tmp_path_factory.mktemp("app")
+    with serve(ROOT / "app.py", {"EXPLAINLAB_HOME": str(home)}) as url:
+        yield App(url, home)
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests: the system's Chromium where there is one, else Playwright's own."""
     with sync_playwright() as playwright:
@@ -66,7 +77,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def browser_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+def browser_page(chromium: Browser) -> Iterator[OpenPage]:
     """``browser_page(url, **context)`` opens a page and waits until its script has run; scripts may not open dialogs.
 
     The keywords are those of Playwright's ``new_context``: ``viewport``, ``color_scheme``, ``has_touch`` ...
@@ -75,6 +86,7 @@ def browser_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
 
     def open_page(url: str, **context) -> Page:
         contexts.append(chromium.new_context(**context))
+        contexts[-1].set_default_timeout(60_000)
         page = contexts[-1].new_page()
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.goto(url)
@@ -91,7 +103,7 @@ def wait_for_run(page: Page) -> None:
     """Wait until the page is connected and no script of it runs."""
     page.locator(
         '[data-testid="stApp"][data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"]'
-    ).wait_for(timeout=60_000)
+    ).wait_for()
 
 
 def _free_port() -> int:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
-from explainlab.settings import SQLITE_FILE
+from explainlab.settings import Settings
 from explainlab.store.store import Store
 from explainlab.ui.view import Choice, View
 
 SENTIMENT = "embedded:bert-mini-sst2"
 NEWS = "embedded:gpt2-mini-ag-news"
-CLASS_NOT_THERE = "no such class"
 
 OpenPage = Callable[..., Page]
 
@@ -40,7 +39,7 @@ class App:
     @property
     def store(self) -> Store:
         """The store that the app uses, opened once more."""
-        return Store(f"sqlite:///{self.home / SQLITE_FILE}")
+        return Store(Settings(home=self.home).store_url)
 
     def link(self, asked: View) -> str:
         """A link that opens this view."""
@@ -63,9 +62,9 @@ def heatmaps(page: Page) -> Locator:
     return page.locator(".heatmap")
 
 
-def map_text(page: Page, which: int = 0) -> Locator:
-    """The text that a map shows, its legend and notes left out."""
-    return heatmaps(page).nth(which).locator(".text")
+def map_shows(page: Page, text: str, which: int = 0) -> None:
+    """Wait for the map that shows ``text``."""
+    expect(heatmaps(page).nth(which).locator(".text")).to_have_text(text, use_inner_text=True)
 
 
 def job(page: Page, method: str) -> Locator:

@@ -9,8 +9,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import wait_for_run
 
-expect.set_options(timeout=30_000)
-
 
 @pytest.fixture(scope="module")
 def url(serve) -> Iterator[str]:

@@ -1,0 +1,266 @@
+"""From a request to its record: targets, outputs, units, table, JSON, and what is told when something is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from explainlab import Attribution, explain, methods
+from explainlab.attribution.explain import answer
+from explainlab.attribution.subject import Subject, class_index
+from explainlab.errors import ModelError, RequestError, TextError, UnsupportedError
+from explainlab.models.classifier import Classifier
+from explainlab.request import Request
+from tests.attribution.conftest import Toys
+from tests.conftest import Zoo
+from tests.toys import Broken
+from tests.zoo import LABELS
+
+TEXT = "A funny film. It isn't good!"
+
+
+@pytest.fixture(scope="module")
+def result(encoder: Classifier) -> Attribution:
+    return explain(encoder, TEXT, steps=4)
+
+
+# Targets and outputs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", ["neutral", "NEUTRAL", " Neutral ", "1", 1])
+def test_a_target_by_name_or_index(encoder: Classifier, asked: str | int) -> None:
+    found = explain(encoder, TEXT, "gradient", target=asked)
+    assert (found.target.index, found.target.label) == (1, "neutral")
+    assert np.array_equal(found.scores, explain(encoder, TEXT, "gradient", target="neutral").scores)
+
+
+@pytest.mark.parametrize("asked", ["joy", "3", "-1", "1.0", "", "²", "neg"])
+def test_an_unknown_target_is_told_the_classes(encoder: Classifier, asked: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        explain(encoder, TEXT, "gradient", target=asked)
+    assert str(caught.value) == f"'{asked}' is no class of this model. Its classes: negative, neutral, positive."
+
+
+@pytest.mark.parametrize(
+    ("asked", "labels", "index"),
+    [
+        ("1", ("2", "1", "0"), 1),  # a name before an index
+        ("0", ("2", "1", "3"), 0),
+        ("US", ("us", "US"), 1),
+        ("us", ("us", "US"), 0),
+        ("predicted", ("asked", "predicted"), 1),
+        ("straße", ("STRASSE", "other"), 0),
+    ],
+)
+def test_names_come_before_indices_and_case_counts_where_it_must(asked: str, labels: tuple, index: int) -> None:
+    assert class_index(asked, labels) == index
+
+
+def test_an_ambiguous_case_is_refused() -> None:
+    with pytest.raises(RequestError, match="'Us' is no class"):
+        class_index("Us", ("us", "US"))
+
+
+def test_the_predicted_class_stays_the_target_along_the_path(zoo: Zoo) -> None:
+    """At the baseline this model predicts another class."""
+    classifier = zoo("llama")
+    subject = Subject(classifier, classifier.encode(TEXT))
+    baseline = classifier.logits(subject.inputs, subject.baseline("mask")[None])[0]
+    assert int(baseline.argmax()) != subject.target.index
+    found, named = (explain(classifier, TEXT, steps=8, target=target) for target in ("predicted", subject.target.label))
+    assert np.array_equal(found.scores, named.scores)
+    assert found.target == named.target == subject.target
+
+
+@pytest.mark.parametrize("method", methods())
+def test_probability_is_explained_by_default(encoder: Classifier, method: str) -> None:
+    found = explain(encoder, "film", method)
+    assert found.request.output == methods()[method].output == "probability"
+
+
+def test_outputs_differ_by_what_is_expected(encoder: Classifier) -> None:
+    for target, label in enumerate(LABELS):
+        by_output = {
+            out: explain(encoder, TEXT, steps=64, target=target, output=out) for out in ("probability", "logit")
+        }
+        for output, found in by_output.items():
+            values = []
+            for ids in (encoder.encode(TEXT).ids, _masked(encoder)):
+                logits = encoder.model(torch.tensor(ids)[None]).logits[0]
+                values.append(float((logits.softmax(dim=0) if output == "probability" else logits)[target]))
+            assert found.completeness.expected == pytest.approx(values[0] - values[1], rel=1e-4, abs=1e-6)
+        assert by_output["probability"].target.label == label
+
+
+def _masked(classifier: Classifier) -> np.ndarray:
+    encoding = classifier.encode(TEXT)
+    return np.where(encoding.special, encoding.ids, classifier.tokenizer.mask_token_id)
+
+
+# Units ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+@pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient", "attention_last"])
+def test_a_unit_scores_the_sum_of_its_tokens(encoder: Classifier, method: str, unit: str) -> None:
+    tokens, units = explain(encoder, TEXT, method), explain(encoder, TEXT, method, unit=unit)
+    for feature, score in zip(units.features, units.scores, strict=True):
+        inside = [
+            i
+            for i, token in enumerate(tokens.features)
+            if token.special == feature.special and feature.start <= token.start and token.end <= feature.end
+            if not feature.special or token.pieces == feature.pieces
+        ]
+        assert score == pytest.approx(tokens.scores[inside].sum(), abs=1e-12)
+        assert feature.special or TEXT[feature.start : feature.end] == feature.text
+
+
+# The record ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_table(result: Attribution) -> None:
+    table = result.to_frame()
+    assert list(table) == ["text", "start", "end", "part", "special", "score", "error", "share", "rank"]
+    assert np.array_equal(table["score"], result.scores)
+    assert table["error"].isna().all()
+    content = table[~table["special"]]
+    assert list(content["text"]) == ["A", "funny", "film", ".", "It", "isn", "'", "t", "good", "!"]
+    assert [TEXT[a:b] for a, b in zip(content["start"], content["end"], strict=True)] == list(content["text"])
+    assert content["share"].sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(content["share"], content["score"].abs() / content["score"].abs().sum())
+    assert sorted(content["rank"]) == list(range(1, 11))
+    assert (content.sort_values("rank")["score"].abs().diff().dropna() <= 0).all()
+    assert table[table["special"]][["share", "rank"]].isna().all(axis=None)
+
+
+def test_special_tokens_take_no_share_and_no_rank(result: Attribution) -> None:
+    loud = replace(result, scores=np.where([f.special for f in result.features], 1e6, result.scores))
+    pd.testing.assert_frame_equal(
+        loud.to_frame().drop(columns="score"), result.to_frame().drop(columns="score"), check_exact=False
+    )
+
+
+def test_ties_rank_in_the_order_of_the_text_and_zeros_share_nothing(result: Attribution) -> None:
+    table = replace(result, scores=np.zeros(len(result.scores))).to_frame()
+    assert table["rank"].dropna().tolist() == list(range(1, 11))
+    assert (table["share"].dropna() == 0).all()
+
+
+def test_errors_are_shown_where_there_are_some(result: Attribution) -> None:
+    errors = np.linspace(0, 1e-3, len(result.scores))
+    assert np.array_equal(replace(result, errors=errors).to_frame()["error"], errors)
+
+
+def test_json_keeps_every_bit(result: Attribution) -> None:
+    """Scores over all magnitudes, the smallest and a negative zero among them."""
+    scores = (
+        np.random.default_rng(0).normal(size=len(result.scores))
+        * 10.0 ** np.arange(-300, 301, 50)[: len(result.scores)]
+    )
+    scores[:3] = -0.0, np.nextafter(0, 1), np.nextafter(1, 2)
+    rich = replace(
+        result, scores=scores, errors=np.abs(scores[::-1]), cut=3, warnings=("a", "b — ü"), signed=False
+    )  # fmt: skip
+    back = Attribution.from_json(json.loads(json.dumps(rich.to_json(), allow_nan=False)))
+    assert back.scores.tobytes() == scores.tobytes()
+    assert back.errors.tobytes() == rich.errors.tobytes()
+    for name in ("request", "prediction", "target", "features", "signed", "completeness", "cost", "cut", "warnings"):
+        assert getattr(back, name) == getattr(rich, name)
+    assert back.versions == rich.versions
+
+
+def test_json_has_the_keys_of_the_contract(result: Attribution) -> None:
+    body = result.to_json()
+    assert body.keys() >= {
+        "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
+        "features", "completeness", "cost", "truncated", "warnings", "versions",
+    }  # fmt: skip
+    assert body["features"][0].keys() >= {"text", "start", "end", "part", "special", "score", "error"}
+    assert body["completeness"].keys() == {"sum", "expected", "approximation_error"}
+    assert body["cost"].keys() == {"forward", "backward", "seconds"}
+    assert body["target"] == {"index": result.target.index, "label": result.target.label}
+
+
+def test_a_method_that_promises_nothing_says_so(encoder: Classifier) -> None:
+    found = explain(encoder, TEXT, "gradient")
+    assert found.completeness is None
+    assert found.to_json()["completeness"] is None
+    assert Attribution.from_json(found.to_json()).completeness is None
+
+
+def test_versions_name_all_that_the_numbers_depend_on(encoder: Classifier, result: Attribution) -> None:
+    assert result.versions.keys() == {
+        "torch", "transformers", "tokenizers", "numpy", "captum", "scipy", "method", "model", "device",
+    }  # fmt: skip
+    assert result.versions["torch"] == torch.__version__
+    assert (result.versions["model"], result.versions["device"]) == (encoder.digest, "cpu")
+    assert result.versions["method"] == str(methods()["integrated_gradients"].version)
+
+
+def test_the_request_is_complete(encoder: Classifier, result: Attribution) -> None:
+    assert result.request == Request(
+        model=encoder.id,
+        text=TEXT,
+        method="integrated_gradients",
+        parameters={"rule": "gauss_legendre", "steps": 4, "baseline": "mask"},
+    )
+    assert np.array_equal(answer(encoder, result.request).scores, result.scores)
+
+
+# What is told --------------------------------------------------------------------------------------------------------
+
+
+def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:
+    found = explain(encoder, "film " * 50, "gradient")
+    assert (found.cut, found.truncated, len(found.features)) == (4, True, 48)
+    assert found.warnings == ("The model reads 48 tokens; the last 4 of the text were cut and have no score.",)
+    assert found.to_json()["truncated"] is True
+    whole = explain(encoder, "film " * 46, "gradient")
+    assert (whole.cut, whole.truncated, whole.warnings) == (0, False, ())
+
+
+@pytest.mark.parametrize("method", methods())
+def test_scores_of_a_damaged_model_are_refused(encoder: Classifier, method: str) -> None:
+    model = copy.deepcopy(encoder.model)
+    model.bert.pooler.dense.weight[0, 0] = torch.nan
+    with pytest.raises(
+        ModelError, match=r"not finite numbers\. Its weight 'bert\.pooler\.dense\.weight' is not finite"
+    ):
+        explain(replace(encoder, model=model), "film", method)
+
+
+def test_scores_that_are_no_numbers_are_refused(toys: Toys) -> None:
+    for method in ("input_x_gradient", "integrated_gradients", "deep_lift"):
+        with pytest.raises(ModelError, match=r"on toy gave scores that are not finite numbers\. Try dtype float32"):
+            explain(toys(Broken), TEXT, method)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"method": "gradient_descent"}, RequestError),
+        ({"unit": "letter"}, RequestError),
+        ({"output": "loss"}, RequestError),
+        ({"seed": -1}, RequestError),
+        ({"steps": 0}, RequestError),
+        ({"text": " "}, TextError),
+        ({"text": "[MASK] [SEP]"}, TextError),
+        ({"text_pair": ""}, TextError),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_on_one_line(encoder: Classifier, options: dict, error: type) -> None:
+    with pytest.raises(error) as caught:
+        explain(encoder, **{"text": TEXT, **options})
+    assert "\n" not in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_a_filler_that_the_tokenizer_lacks_is_refused(decoder: Classifier) -> None:
+    with pytest.raises(UnsupportedError, match="has no unk token"):
+        explain(decoder, TEXT, baseline="unk")

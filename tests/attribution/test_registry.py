@@ -1,0 +1,168 @@
+"""The registry: every method declares itself fully, and what a request gets wrong is named with its remedy."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from explainlab import methods
+from explainlab.attribution.method import ParameterSpec
+from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse
+from explainlab.errors import RequestError
+from explainlab.models.architectures import ARCHITECTURES
+from explainlab.request import Request
+
+every_method = pytest.mark.parametrize("method", methods())
+every_parameter = pytest.mark.parametrize(
+    ("method", "spec"),
+    [(method, spec) for method in methods() for spec in get_method(method).parameter_specs()],
+    ids=lambda value: value.name if isinstance(value, ParameterSpec) else value,
+)
+
+
+def spec(method: str, name: str) -> ParameterSpec:
+    return next(spec for spec in get_method(method).parameter_specs() if spec.name == name)
+
+
+# Declarations --------------------------------------------------------------------------------------------------------
+
+
+def test_methods_come_family_by_family() -> None:
+    families = [method.family for method in methods().values()]
+    order = ["Gradients", "Paths", "Perturbation", "Attention", "Control"]
+    assert families == sorted(families, key=order.index)
+    assert set(families) == set(order)
+    assert all(method.id == name for name, method in methods().items())
+
+
+@every_method
+def test_a_method_says_all_about_itself(method: str) -> None:
+    found = get_method(method)
+    assert all((found.label, found.source, found.definition, type(found).__doc__))
+    assert found.version >= 1
+    capabilities = next(iter(ARCHITECTURES.values())).capabilities
+    assert set(found.needs) <= capabilities.keys()
+    assert found.is_signed(parse(found, {})) == found.signed
+
+
+def test_the_records_of_the_contract() -> None:
+    found = describe_methods()
+    assert [body["id"] for body in found] == list(methods())
+    keys = {"id", "label", "family", "source", "signed", "needs", "parameters"}
+    assert all(keys <= body.keys() for body in found)
+    assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == found[0]["id"]
+    body = next(body for body in found if body["id"] == "integrated_gradients")
+    assert body["signed"] is True
+    assert body["needs"] == ["gradients"]
+    assert [parameter["name"] for parameter in body["parameters"]] == ["rule", "steps", "baseline"]
+
+
+@every_parameter
+def test_a_parameter_is_fit_for_a_form(method: str, spec: ParameterSpec) -> None:
+    assert spec.help.endswith(".")
+    assert spec.default in (spec.choices or (spec.default,))
+    assert (spec.kind == "choice") == bool(spec.choices)
+    if spec.kind in ("integer", "number"):
+        assert spec.minimum is not None
+        assert spec.minimum <= spec.default <= (float("inf") if spec.maximum is None else spec.maximum)
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "expected"),
+    [
+        ("integrated_gradients", "steps", ("integer", 50, 1, 10_000)),
+        ("gradient_shap", "noise", ("number", 0.0, 0, 100)),
+        ("lime", "samples", ("integer", 200, 1, None)),
+        ("attention_rollout", "residual", ("flag", True, None, None)),
+        ("kernel_shap", "samples", ("text", "2n", None, None)),
+        ("gradient", "norm", ("choice", "l2", None, None)),
+    ],
+)
+def test_kind_default_and_range(method: str, name: str, expected: tuple) -> None:
+    found = spec(method, name)
+    assert (found.kind, found.default, found.minimum, found.maximum) == expected
+
+
+def test_the_choices_in_the_order_of_their_declaration() -> None:
+    assert spec("gradient", "norm").choices == ("l2", "signed_sum")
+    assert spec("deep_lift", "baseline").choices == ("mask", "pad", "unk", "zero")
+
+
+def test_the_table_has_a_row_a_method() -> None:
+    head, rule, *rows = methods_table()
+    assert [row.split("`")[1] for row in rows] == list(methods())
+    assert {line.replace("\\|", "").count("|") for line in (head, rule, *rows)} == {6}
+
+
+# Requests ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("integrated_gradient", "integrated_gradients"),
+        ("gradients", "gradient"),
+        ("kernelshap", "kernel_shap"),
+        ("Deep_Lift", "deep_lift"),
+        ("atention_rollout", "attention_rollout"),
+    ],
+)
+def test_an_unknown_method_is_told_the_nearest(asked: str, near: str) -> None:
+    with pytest.raises(RequestError, match=rf"There is no method '{asked}'\. Did you mean {near}( or \w+)?\?"):
+        get_method(asked)
+
+
+def test_a_method_like_no_other_is_told_all() -> None:
+    with pytest.raises(RequestError) as caught:
+        get_method("§§§")
+    assert all(method in caught.value.remedy for method in methods())
+
+
+@every_method
+def test_an_unknown_parameter_is_told_the_known_ones(method: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse(get_method(method), {"temperature": 1})
+    known = ", ".join(spec.name for spec in get_method(method).parameter_specs()) or "none"
+    assert str(caught.value) == f"{method} has no parameter 'temperature'. Its parameters: {known}."
+
+
+@every_parameter
+def test_what_is_out_of_range_is_refused(method: str, spec: ParameterSpec) -> None:
+    wrong: list[Any] = [None, "", "nothing", [1], {}]
+    if spec.kind in ("integer", "number"):
+        wrong += [spec.minimum - 1, float("nan"), float("inf"), "inf", "-1"]
+        wrong += [] if spec.maximum is None else [spec.maximum + 1, str(spec.maximum + 1)]
+    if spec.kind == "integer":
+        wrong += [1.5, "1.5", 10**30]
+    for value in wrong:
+        with pytest.raises(RequestError) as caught:
+            parse(get_method(method), {spec.name: value})
+        assert str(caught.value).startswith(f"{method}: {spec.name} = {value!r} is not accepted.")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (0, "integrated_gradients: steps = 0 is not accepted. Input should be greater than or equal to 1."),
+        (10_001, "integrated_gradients: steps = 10001 is not accepted. Input should be less than or equal to 10000."),
+    ],
+)
+def test_the_range_is_named(steps: int, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse(get_method("integrated_gradients"), {"steps": steps})
+    assert str(caught.value) == message
+
+
+@every_parameter
+def test_values_may_come_as_text(method: str, spec: ParameterSpec) -> None:
+    found = parse(get_method(method), {spec.name: str(spec.default)})
+    assert found == parse(get_method(method), {})
+    assert type(getattr(found, spec.name)) is type(spec.default)
+
+
+def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
+    request = complete(Request(model="m", text="t", method="integrated_gradients", parameters={"steps": "7"}))
+    assert request.parameters == {"rule": "gauss_legendre", "steps": 7, "baseline": "mask"}

@@ -1,0 +1,89 @@
+"""The first request to a fresh server, and the same link after a restart."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explainlab.settings import ROOT
+from explainlab.ui.navigation import PAGES
+from tests.browser.explain_page import (
+    NEWS,
+    App,
+    heatmaps,
+    integrated_gradients,
+    map_shows,
+    press,
+    select,
+    text_box,
+    view,
+)
+
+TEXT = "The team won the final game. Shares of its sponsor rose."
+ASKED = view(
+    TEXT,
+    integrated_gradients(12),
+    "occlusion",
+    model=NEWS,
+    target="Business",
+    output="logit",
+    unit="word",
+    seed=7,
+    palette="blue_orange",
+    scale="shared",
+)
+
+
+def shows_what_was_asked(page: Page) -> None:
+    expect(heatmaps(page)).to_have_count(2)
+    map_shows(page, TEXT)
+    expect(text_box(page)).to_have_value(TEXT)
+    expect(select(page, "Model")).to_have_value(NEWS)
+    expect(select(page, "Target")).to_have_value("Business")
+    for method in ("Integrated gradients", "Occlusion"):
+        expect(page.get_by_role("button", name=f"Remove {method}")).to_be_visible()
+    for chosen in ("word", "logit"):
+        expect(page.get_by_role("radio", name=chosen)).to_be_checked()
+    press(page, "More")
+    expect(select(page, "Colours")).to_have_value("Blue and orange")
+    expect(page.get_by_role("radio", name="One for all")).to_be_checked()
+    expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("7")
+    expect(page.get_by_role("spinbutton", name="Steps")).to_have_value("12")
+    expect(page.get_by_text("The controls have changed")).to_have_count(0)
+
+
+def costs(page: Page) -> list[str]:
+    """Passes and seconds of each map: the very same only if nothing was computed again."""
+    return page.get_by_test_id("stCaptionContainer").filter(has_text="forward").all_inner_texts()
+
+
+def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, browser_page, tmp_path):
+    home = {"EXPLAINLAB_HOME": str(tmp_path)}
+    with serve(ROOT / "app.py", home) as url:
+        app = App(url, tmp_path)
+        page = browser_page(app.link(ASKED).replace("/?", "/explain?"))
+        shows_what_was_asked(page)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        has_the_frame(page)
+        computed = costs(page)
+    with serve(ROOT / "app.py", home) as url:
+        again = browser_page(App(url, tmp_path).link(ASKED))
+        shows_what_was_asked(again)
+        assert costs(again) == computed
+        assert len(computed) == 2
+
+
+@pytest.mark.parametrize("path", ["/", f"/{PAGES[0].url}"])
+def test_both_addresses_of_the_home_page_have_the_frame(app, browser_page, path):
+    page = browser_page(app.url + path)
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    expect(heatmaps(page)).to_have_count(2)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    has_the_frame(page)
+
+
+def has_the_frame(page: Page) -> None:
+    """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
+    expect(page).to_have_title("ExplainLab")
+    visible = [entry.title for entry in PAGES] if len(PAGES) > 1 else []
+    expect(page.get_by_test_id("stSidebarNavLink")).to_have_text(visible)
