@@ -15,8 +15,8 @@ from explainlab.bench.runner import Row, classifiers, fastest, peak_memory_mb, t
 from explainlab.models.classifier import Classifier
 
 LENGTHS = (25, 120)
-_REPEATS = 5
-_BATCHES = (8, 16, 32, 64, 128, 256)
+_REPEATS = 3
+_BATCHES = (16, 64, 256)
 _EXEMPT = ("random", "deep_lift")
 
 

@@ -71,6 +71,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         for row in parts[name]():
             say(_line(row))
             rows.append(asdict(row))
+    say(f"peak memory {peak_memory_mb(choose_device()):.0f} MB")
     return {"machine": machine(), "rows": rows}
 
 
