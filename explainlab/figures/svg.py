@@ -19,7 +19,7 @@ from explainlab.figures.heatmap import Heatmap, Token
 COLUMNS = 92
 CELL, LINE, SIZE = 8.4, 30, 14
 MARGIN, TEXT_TOP = 24, 104
-INK, MUTED, PAPER = "#1b2420", "#5c6560", "#ffffff"
+INK, MUTED, PAPER = "#101814", "#5c6560", "#ffffff"
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif"
 _NOT_XML = regex.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -52,6 +52,11 @@ def draw_question(run) -> ModelCard | None:
 
     Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
     """
+
+    def change_model() -> None:
+        _keep_target(_card(_now("model") or ""))
+        run()
+
     known = embedded_models()
     current = _now("model")
     left, right = st.columns([3, 1], gap="medium")
@@ -63,7 +68,7 @@ def draw_question(run) -> ModelCard | None:
             index=models.index(current),
             key=_key("model"),
             accept_new_options=True,
-            on_change=run,
+            on_change=change_model,
             help="An embedded model, or type a directory or a hub id (owner/name; safetensors only).",
         )
         card = _card(_now("model") or "")
@@ -101,10 +106,7 @@ def draw_options(card: ModelCard | None, run) -> None:
         format_func=lambda method_id: methods()[method_id].label,
         placeholder="Choose one or more methods",
     )
-    labels = list(card.labels) if card else []
-    targets = ["predicted", *labels]
-    if _now("target") not in targets:
-        st.session_state[_key("target")] = "predicted"
+    targets = _keep_target(card)
     target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
     target.selectbox(
         "Target",
@@ -114,9 +116,9 @@ def draw_options(card: ModelCard | None, run) -> None:
         help="The class that the scores speak for or against.",
     )
     with output:
-        _segments("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)
+        _choose("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)
     with unit:
-        _segments("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
+        _choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
     with more.popover("More", icon=":material/tune:", width="stretch"):
         _draw_more()
     button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
@@ -159,6 +161,14 @@ def _draw_examples(card: ModelCard | None, run) -> None:
     )
 
 
+def _keep_target(card: ModelCard | None) -> list[str]:
+    """The targets that the model has; a target chosen that is none of them gives way to the prediction."""
+    targets = ["predicted", *(card.labels if card else ())]
+    if _now("target") not in targets:
+        set_target("predicted")
+    return targets
+
+
 def _card(model_id: str) -> ModelCard | None:
     try:
         return describe(model_id)
@@ -182,11 +192,11 @@ def _draw_more() -> None:
         format_func=lambda name: PALETTES[name].label,
     )
     scales = {"each": "One per map", "shared": "One for all"}
-    _segments("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
+    _choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
     st.number_input(
         "Seed", 0, 2**32 - 1, _now("seed"), step=1, key=_key("seed"), help="Everything random starts from it."
     )
-    _segments("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
+    _choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
     for method_id in _now("methods"):
         method = get_method(method_id)
         specs = method.parameter_specs()
@@ -196,14 +206,15 @@ def _draw_more() -> None:
             _draw_parameter(method, spec)
 
 
-def _segments(label: str, name: str, options: dict[str, str], help_text: str) -> None:
-    st.segmented_control(
+def _choose(label: str, name: str, options: dict[str, str], help_text: str) -> None:
+    names = list(options)
+    st.radio(
         label,
-        list(options),
-        default=_now(name),
+        names,
+        index=names.index(_now(name)),
         key=_key(name),
-        required=True,
         format_func=options.get,
+        horizontal=True,
         help=help_text,
     )
 

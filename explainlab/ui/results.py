@@ -59,7 +59,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     """Rank correlation and sign conflicts of every pair of maps of the same features."""
     if len(results) < 2:
         return
-    st.subheader("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
+    st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
     if not comparable(results):
         st.info("These maps score different features and cannot be compared.")
         return
@@ -93,7 +93,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
 
 def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
-    st.subheader("Take away")
+    st.header("Take away")
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
     report, table, record, _ = st.columns([1, 1, 1, 3])
