@@ -1,10 +1,12 @@
 """Tiny random models of every supported architecture with tiny real tokenizers, built in code in a second or two.
 
-Weights are drawn wider than a fresh model's, and biases are not zero, so that every part shows in the output.
+Weights are drawn wider than a fresh model's, and biases are not zero, so that every part shows in the output. Training
+a tokenizer breaks ties by chance, so what it found is sorted: every run of the tests sees the same models.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,6 +40,10 @@ def _wordpiece() -> PreTrainedTokenizerFast:
     core.train_from_iterator(
         CORPUS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False)
     )
+    used = {piece for text in CORPUS for piece in core.encode(text).tokens}
+    letters = {piece for piece in core.get_vocab() if len(piece.removeprefix("##")) == 1}
+    vocabulary = {piece: number for number, piece in enumerate([*special, *sorted(used | letters)])}
+    core.model = models.WordPiece(vocabulary, unk_token="[UNK]")
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -96,6 +102,9 @@ def _unigram() -> PreTrainedTokenizerFast:
     special = ["<pad>", "</s>", "<unk>", "<extra_id_0>", "<extra_id_1>"]
     trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=special, unk_token="<unk>", show_progress=False)
     core.train_from_iterator(CORPUS, trainer)
+    learnt = [(piece, round(score, 2)) for piece, score in json.loads(core.to_str())["model"]["vocab"]]
+    learnt[len(special) :] = sorted(learnt[len(special) :], key=lambda pair: (-pair[1], pair[0]))
+    core.model = models.Unigram(learnt, special.index("<unk>"))
     core.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", core.token_to_id("</s>"))]
     )

@@ -146,7 +146,7 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
         return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
     if not model_id.strip():
-        raise ModelError("No model is named.", _nearest(""))
+        raise ModelError("There is no model without a name.", _nearest(""))
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     if os.path.isdir(path):
         if not (path / "config.json").is_file():

@@ -25,8 +25,10 @@ def _rows(service: Service, jobs: Sequence[Job], ended_before: list[bool]) -> No
     if [job.progress.finished for job in jobs] != ended_before:
         st.rerun()
     for job in jobs:
-        draw = _draw_ended if job.progress.finished or _given_up(job) else _draw_running
-        draw(service, job)
+        if job.progress.finished or _given_up(job):
+            _draw_ended(job)
+        else:
+            _draw_running(service, job)
 
 
 def _draw_running(service: Service, job: Job) -> None:
@@ -45,20 +47,16 @@ def _draw_running(service: Service, job: Job) -> None:
     )
 
 
-def _draw_ended(service: Service, job: Job) -> None:
+def _draw_ended(job: Job) -> None:
     label = plain(get_method(job.request.method).label)
     message, button = st.columns([6, 1], vertical_alignment="center")
     if job.progress.status == "cancelled" or _given_up(job):
         message.info(f"**{label}** was cancelled.", icon=":material/cancel:")
     else:
         message.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
-    button.button(
-        "Run again",
-        key=f"again_{job.key}",
-        on_click=submit_again,
-        args=(service, job.request),
-        width="stretch",
-    )
+    if button.button("Run again", key=f"again_{job.key}", width="stretch"):
+        submit_again(job.request)
+        st.rerun()
 
 
 def _given_up(job: Job) -> bool:

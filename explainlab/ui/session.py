@@ -44,6 +44,6 @@ def submit_once(service: Service, request: Request) -> None:
         done.add(request.model_dump_json())
 
 
-def submit_again(service: Service, request: Request) -> None:
-    """Queue ``request`` although an earlier job of it failed or was cancelled."""
-    service.submit(request, owner())
+def submit_again(request: Request) -> None:
+    """Let :func:`submit_once` queue ``request`` once more: its job failed or was cancelled."""
+    st.session_state[_SUBMITTED].discard(request.model_dump_json())

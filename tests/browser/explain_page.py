@@ -55,7 +55,7 @@ def select(page: Page, label: str) -> Locator:
 
 
 def press(page: Page, button: str) -> None:
-    page.get_by_role("button", name=button).click()
+    page.get_by_role("button", name=button, exact=True).click()
 
 
 def heatmaps(page: Page) -> Locator:
@@ -65,13 +65,3 @@ def heatmaps(page: Page) -> Locator:
 def map_shows(page: Page, text: str, which: int = 0) -> None:
     """Wait for the map that shows ``text``."""
     expect(heatmaps(page).nth(which).locator(".text")).to_have_text(text, use_inner_text=True)
-
-
-def job(page: Page, method: str) -> Locator:
-    """The row of an unfinished job: its progress and its Cancel button."""
-    rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
-    return rows.filter(has_text=f"{method}:")
-
-
-def cancel(page: Page, method: str) -> None:
-    job(page, method).get_by_role("button", name="Cancel").click()

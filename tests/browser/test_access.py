@@ -1,0 +1,90 @@
+"""The Explain page for everyone: keyboard, narrow windows, and axe in light and dark, in every state."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, view
+
+TEXT = "Funny, warm and never dull."
+
+
+def test_the_keyboard_reaches_and_reads_every_token(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion", "gradient")))
+    expect(heatmaps(page)).to_have_count(2)
+    first = heatmaps(page).first
+    tokens, card = first.locator(".token:not(.special)"), first.locator(".card")
+    first.get_by_role("button", name="PNG").focus()
+    page.keyboard.press("Tab")
+    expect(tokens.first).to_be_focused()
+    expect(card).to_be_visible()
+    for fact in ("funny (", "score", "of the total |score|", "rank", "characters", "0–5"):
+        expect(card).to_contain_text(fact)
+    page.keyboard.press("ArrowRight")
+    expect(tokens.nth(1)).to_be_focused()
+    expect(card).to_contain_text("5–6")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(tokens.nth(1)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(first.locator(".token:focus")).to_have_count(0)
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion", "gradient")), viewport={"width": 420, "height": 900})
+    expect(heatmaps(page)).to_have_count(2)
+    expect(page.get_by_role("button", name="HTML report")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    for which in range(2):
+        box = heatmaps(page).nth(which).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed(request, browser_page):
+    """``themed(url)`` opens a page in the light, then in the dark theme."""
+    return lambda url: browser_page(url, color_scheme=request.param)
+
+
+def has_no_violation(page: Page) -> None:
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_axe_finds_nothing_on_an_answer(app, themed):
+    page = themed(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
+    expect(heatmaps(page)).to_have_count(2)
+    for closed in ("Scores", "Reproduce this"):
+        page.get_by_text(closed).first.click()
+    has_no_violation(page)
+    press(page, "More")
+    expect(page.get_by_role("spinbutton", name="Seed")).to_be_visible()
+    has_no_violation(page)
+
+
+def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, themed):
+    page = themed(app.link(view(TEXT, integrated_gradients(10_000), "occlusion")))
+    expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
+    has_no_violation(page)
+    page.get_by_role("button", name="Cancel").first.click()
+    map_shows(page, TEXT)
+    has_no_violation(page)
+
+
+def test_axe_finds_nothing_on_errors(app, themed):
+    page = themed(app.link(view("[CLS]", "occlusion", "attention_rollout")))
+    expect(page.get_by_role("button", name="Run again")).to_have_count(2)
+    has_no_violation(page)
+    page = themed(app.link(view(TEXT, "occlusion", model="embedded:nothing")))
+    expect(page.get_by_text("There is no embedded model")).to_be_visible()
+    has_no_violation(page)
+
+
+def test_axe_finds_nothing_on_an_empty_page(app, themed):
+    page = themed(app.link(view(TEXT)))
+    expect(page.get_by_text("Choose a method above")).to_be_visible()
+    has_no_violation(page)

@@ -1,0 +1,100 @@
+"""Long work in a browser: progress, queue, cancel, leaving the page, and two sessions that ask the same."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import request_key
+from explainlab.models.loading import model_digest
+from explainlab.ui.view import Choice
+from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
+
+TEXT = "The first act drags a little, but the ending is so beautiful that I forgave everything."
+ENDLESS = integrated_gradients(10_000)
+SAMPLES = Choice(method="gradient_shap", parameters={"samples": 10_000})
+COUNTS = re.compile(r"[1-9]\d* of \d+ ")
+
+
+def job(page: Page, method: str):
+    """The row of an unfinished job: its progress and its Cancel button."""
+    rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
+    return rows.filter(has_text=f"{method}:")
+
+
+def cancel(page: Page, method: str) -> None:
+    """Cancel a job and wait until it has stopped."""
+    job(page, method).get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(f"{method} was cancelled.")).to_be_visible()
+    expect(job(page, method)).to_have_count(0)
+
+
+def stored(app: App, asked) -> Attribution | None:
+    """The answer to the only method of a view, once it is in the store."""
+    return app.store.get(request_key(asked.requests()[0], model_digest(asked.model)))
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.1)
+
+
+def test_progress_queue_and_cancel(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion", ENDLESS, SAMPLES)))
+    expect(job(page, "Integrated gradients")).to_contain_text(COUNTS)
+    expect(job(page, "Integrated gradients")).to_contain_text("s left")
+    expect(job(page, "Gradient SHAP")).to_contain_text("waiting, 1 job before it")
+    expect(heatmaps(page)).to_have_count(1)
+    cancel(page, "Integrated gradients")
+    expect(job(page, "Gradient SHAP")).to_contain_text(COUNTS)
+    press(page, "Run again")
+    expect(job(page, "Integrated gradients")).to_contain_text("waiting, 1 job before it")
+    cancel(page, "Integrated gradients")
+    cancel(page, "Gradient SHAP")
+    expect(page.get_by_role("button", name="Run again")).to_have_count(2)
+    expect(heatmaps(page)).to_have_count(1)
+
+
+def test_another_question_gives_the_running_one_up(app, browser_page):
+    page = browser_page(app.link(view(TEXT, ENDLESS, seed=1)))
+    expect(job(page, "Integrated gradients")).to_contain_text(COUNTS)
+    page.get_by_role("button", name="Remove Integrated gradients").click()
+    page.get_by_role("combobox", name="Methods").fill("Occlusion")
+    page.get_by_role("option", name="Occlusion").click()
+    page.keyboard.press("Escape")
+    press(page, "Explain")
+    map_shows(page, TEXT)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+def test_work_goes_on_while_the_page_is_left(app, browser_page):
+    asked = view(TEXT, integrated_gradients(300), seed=2)
+    link = app.link(asked)
+    page = browser_page(link)
+    expect(job(page, "Integrated gradients")).to_be_visible()
+    page.goto("about:blank")
+    assert stored(app, asked) is None
+    until(lambda: stored(app, asked))
+    page.goto(link)
+    map_shows(page, TEXT)
+    seconds = stored(app, asked).cost.seconds
+    expect(page.get_by_text(f"302 forward + 300 backward passes, {seconds:.2f} s")).to_be_visible()
+
+
+def test_two_sessions_share_one_job_and_one_may_leave(app, browser_page):
+    blocker = browser_page(app.link(view(TEXT, ENDLESS, seed=3)))
+    expect(job(blocker, "Integrated gradients")).to_contain_text(COUNTS)
+    link = app.link(view(TEXT, "occlusion", seed=3))
+    first, second = browser_page(link), browser_page(link)
+    for page in (first, second):
+        expect(job(page, "Occlusion")).to_contain_text("waiting, 1 job before it")
+    cancel(first, "Occlusion")
+    expect(job(second, "Occlusion")).to_contain_text("waiting, 1 job before it")
+    cancel(blocker, "Integrated gradients")
+    map_shows(second, TEXT)
