@@ -34,16 +34,19 @@ class IntegratedGradients(Method):
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         baseline = subject.baseline(parameters.baseline)
-        difference = subject.embeddings - baseline
+        origin, difference = baseline.float(), subject.embeddings.float() - baseline.float()
         start = subject.values(baseline[None])[0]
         alphas, weights = nodes(parameters.rule, parameters.steps)
-        position = torch.as_tensor(alphas, device=baseline.device, dtype=baseline.dtype)
+        position = torch.as_tensor(alphas, device=baseline.device, dtype=torch.float32)
         weight = torch.as_tensor(weights, device=baseline.device, dtype=torch.float32)
-        integral = torch.zeros_like(baseline, dtype=torch.float32)
-        points = lambda part: torch.addcmul(baseline, position[part, None, None], difference)  # noqa: E731
+        integral = torch.zeros_like(origin)
+
+        def points(part: slice) -> torch.Tensor:
+            return torch.addcmul(origin, position[part, None, None], difference).to(baseline.dtype)
+
         for part, _, gradient in subject.gradients(points, len(alphas)):
             integral += torch.tensordot(weight[part], gradient.float(), dims=1)
-        tokens = (difference.float() * integral).sum(dim=-1).cpu().double().numpy()
+        tokens = (difference * integral).sum(dim=-1).cpu().double().numpy()
         expected = subject.scalar(subject.original) - start
         return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from explainlab import Attribution, explain
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -98,13 +99,19 @@ def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule:
     assert found.completeness.expected == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
-def test_many_batches_equal_a_loop(encoder: Classifier) -> None:
-    text = "I did not like this film at all. It isn't funny, and it isn't good!"
+def test_many_batches_equal_a_loop(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Plain(encoder.id, encoder.tokenizer)
-    start, end = ends(plain, text, "mask")
-    assert 70 * end.shape[1] > 1024, "fits into one batch of a CPU"
-    found = explain(encoder, text, steps=70, output="logit", target=0)
-    close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", 70))
+    start, end = ends(plain, TEXT, "mask")
+    monkeypatch.setattr("explainlab.attribution.subject.batch_tokens", lambda *_: 3 * end.shape[1])
+    seen: list[int] = []
+
+    class Recorder(RunContext):
+        def report(self, done: int, total: int, phase: str) -> None:
+            seen.append(done)
+
+    found = explain(encoder, TEXT, steps=20, output="logit", target=0, context=Recorder())
+    close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", 20))
+    assert seen == [2, 3, 6, 9, 12, 15, 18, 20]
 
 
 def test_scores_come_to_add_up(model: Classifier) -> None:
