@@ -26,7 +26,9 @@ def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:
     key = "class_bars"
 
     def picked() -> None:
-        on_pick(st.session_state[key].picked)
+        pressed = st.session_state.get(key)
+        if pressed is not None:  # else the bars have left the page since
+            on_pick(pressed.picked)
 
     ordered = sorted(result.prediction.probabilities.items(), key=lambda item: -item[1])
     rows = [

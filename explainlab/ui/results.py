@@ -126,11 +126,11 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     )
     with st.expander("Reproduce this", icon=":material/code:"):
         st.caption("The same numbers in Python, and on the command line.")
-        st.code(code, language="python")
-        st.code(commands, language="bash")
+        st.code(code, language=None, wrap_lines=True)
+        st.code(commands, language=None, wrap_lines=True)
     if link:
         st.caption("This link reopens exactly this view, also after a restart.")
-        st.code(link, language=None)
+        st.code(link, language=None, wrap_lines=True)
 
 
 def _draw_card(drawn: Heatmap, result: Attribution) -> None:

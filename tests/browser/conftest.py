@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from explainlab.settings import ROOT
 from tests.browser.explain_page import App, OpenPage
 
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=120_000)
 
 _SWITCHES = (
     "--no-sandbox",
@@ -80,17 +80,19 @@ def chromium() -> Iterator[Browser]:
 def browser_page(chromium: Browser) -> Iterator[OpenPage]:
     """``browser_page(url, **context)`` opens a page and waits until its script has run; scripts may not open dialogs.
 
-    The keywords are those of Playwright's ``new_context``: ``viewport``, ``color_scheme``, ``has_touch`` ...
+    Without a url the page stays blank. The keywords are those of Playwright's ``new_context``: ``viewport``,
+    ``color_scheme``, ``has_touch`` ...
     """
     contexts, dialogs = [], []
 
-    def open_page(url: str, **context) -> Page:
+    def open_page(url: str = "", **context) -> Page:
         contexts.append(chromium.new_context(**context))
-        contexts[-1].set_default_timeout(60_000)
+        contexts[-1].set_default_timeout(120_000)
         page = contexts[-1].new_page()
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-        page.goto(url)
-        wait_for_run(page)
+        if url:
+            page.goto(url)
+            wait_for_run(page)
         return page
 
     yield open_page

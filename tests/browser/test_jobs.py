@@ -6,21 +6,22 @@ import re
 import time
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import request_key
 from explainlab.models.loading import model_digest
 from explainlab.ui.view import Choice
+from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
 
-TEXT = "The first act drags a little, but the ending is so beautiful that I forgave everything."
+TEXT = " ".join(["The first act drags a little, but the ending is so beautiful that I forgave everything."] * 5)
 ENDLESS = integrated_gradients(10_000)
 SAMPLES = Choice(method="gradient_shap", parameters={"samples": 10_000})
 COUNTS = re.compile(r"[1-9]\d* of \d+ ")
 
 
-def job(page: Page, method: str):
+def job(page: Page, method: str) -> Locator:
     """The row of an unfinished job: its progress and its Cancel button."""
     rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
     return rows.filter(has_text=f"{method}:")
@@ -28,6 +29,7 @@ def job(page: Page, method: str):
 
 def cancel(page: Page, method: str) -> None:
     """Cancel a job and wait until it has stopped."""
+    wait_for_run(page)
     job(page, method).get_by_role("button", name="Cancel").click()
     expect(page.get_by_text(f"{method} was cancelled.")).to_be_visible()
     expect(job(page, method)).to_have_count(0)
@@ -74,7 +76,7 @@ def test_another_question_gives_the_running_one_up(app, browser_page):
 
 
 def test_work_goes_on_while_the_page_is_left(app, browser_page):
-    asked = view(TEXT, integrated_gradients(300), seed=2)
+    asked = view(TEXT, integrated_gradients(1000), seed=2)
     link = app.link(asked)
     page = browser_page(link)
     expect(job(page, "Integrated gradients")).to_be_visible()
@@ -84,7 +86,7 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     page.goto(link)
     map_shows(page, TEXT)
     seconds = stored(app, asked).cost.seconds
-    expect(page.get_by_text(f"302 forward + 300 backward passes, {seconds:.2f} s")).to_be_visible()
+    expect(page.get_by_text(f"1002 forward + 1000 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
 def test_two_sessions_share_one_job_and_one_may_leave(app, browser_page):
