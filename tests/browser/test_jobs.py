@@ -87,16 +87,3 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     map_shows(page, TEXT)
     seconds = stored(app, asked).cost.seconds
     expect(page.get_by_text(f"1002 forward + 1000 backward passes, {seconds:.2f} s")).to_be_visible()
-
-
-def test_two_sessions_share_one_job_and_one_may_leave(app, browser_page):
-    blocker = browser_page(app.link(view(TEXT, ENDLESS, seed=3)))
-    expect(job(blocker, "Integrated gradients")).to_contain_text(COUNTS)
-    link = app.link(view(TEXT, "occlusion", seed=3))
-    first, second = browser_page(link), browser_page(link)
-    for page in (first, second):
-        expect(job(page, "Occlusion")).to_contain_text("waiting, 1 job before it")
-    cancel(first, "Occlusion")
-    expect(job(second, "Occlusion")).to_contain_text("waiting, 1 job before it")
-    cancel(blocker, "Integrated gradients")
-    map_shows(second, TEXT)
