@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, view
 
 TEXT = "Funny, warm and never dull."
@@ -45,12 +46,18 @@ def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
 
 
 @pytest.fixture(params=["light", "dark"])
-def themed(request, browser_page):
+def theme(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def themed(theme, browser_page):
     """``themed(url)`` opens a page in the light, then in the dark theme."""
-    return lambda url: browser_page(url, color_scheme=request.param)
+    return lambda url: browser_page(url, color_scheme=theme)
 
 
 def has_no_violation(page: Page) -> None:
+    wait_for_run(page)
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
 
@@ -66,8 +73,8 @@ def test_axe_finds_nothing_on_an_answer(app, themed):
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, themed):
-    text = " ".join([TEXT] * 12)
+def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, themed, theme):
+    text = " ".join([f"Not stored yet in the {theme} theme.", *[TEXT] * 12])
     page = themed(app.link(view(text, integrated_gradients(10_000), "occlusion")))
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
     has_no_violation(page)

@@ -1,4 +1,4 @@
-"""Long work in a browser: progress, queue, cancel, leaving the page, and two sessions that ask the same."""
+"""Long work in a browser: progress, queue, cancel, and leaving the page."""
 
 from __future__ import annotations
 
