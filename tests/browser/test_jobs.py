@@ -1,4 +1,4 @@
-"""Long work in a browser: progress, queue, cancel, and leaving the page."""
+"""Long work in a browser: progress, queue, cancel, leaving the page, and two sessions that ask the same."""
 
 from __future__ import annotations
 
@@ -87,3 +87,16 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     map_shows(page, TEXT)
     seconds = stored(app, asked).cost.seconds
     expect(page.get_by_text(f"1002 forward + 1000 backward passes, {seconds:.2f} s")).to_be_visible()
+
+
+def test_two_sessions_share_one_job(app, browser_page):
+    link = app.link(view(TEXT, ENDLESS, seed=3))
+    first, second = browser_page(link), browser_page(link)
+    for page in (first, second):
+        expect(job(page, "Integrated gradients")).to_contain_text(COUNTS)
+    cancel(first, "Integrated gradients")
+    expect(job(second, "Integrated gradients")).to_contain_text(COUNTS)
+    press(first, "Run again")
+    expect(job(first, "Integrated gradients")).to_contain_text(COUNTS)
+    cancel(second, "Integrated gradients")
+    cancel(first, "Integrated gradients")
