@@ -125,7 +125,7 @@ def explain(
     probability = result.prediction.probabilities[result.target.label]
     head = f"{result.request.method} for '{result.target.label}' ({probability:.4f})"
     table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
-    _print(result.to_json(), as_json, [head, table, *result.warnings])
+    _print(result.to_json(), as_json, [head, table, *result.notes, *result.warnings])
 
 
 @app.command()

@@ -16,7 +16,7 @@ Output = Literal["probability", "logit"]
 Unit = Literal["token", "word", "sentence"]
 Dtype = Literal["float32", "bfloat16", "float16"]
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
 
 
@@ -41,15 +41,16 @@ class Request(BaseModel):
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
 
-    def key(self, model_digest: str, method_version: int) -> str:
+    def key(self, model_digest: str, method_version: int, data_digest: str = "") -> str:
         """The store's key: 64 hexadecimal digits.
 
         The model enters by its digest, not by its name: a retrained directory gets new answers, and one model under
-        two names computes once.
+        two names computes once. So does the data that the method reads beside the text, if it reads any.
         """
         body = self.model_dump(mode="json", exclude={"model"})
         versions = {"model_digest": model_digest, "method_version": method_version, "record_version": RECORD_VERSION}
-        return digest({**body, **versions})
+        data = {"data_digest": data_digest} if data_digest else {}
+        return digest({**body, **versions, **data})
 
 
 def checked(record: type[R], **fields: Any) -> R:

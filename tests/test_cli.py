@@ -144,11 +144,11 @@ def test_explain(run: Run, model: str) -> None:
         "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
         "features", "completeness", "cost", "truncated", "warnings", "versions",
     }  # fmt: skip
-    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut"}
+    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut", "notes"}
     assert (found["model"], found["text"], found["text_pair"]) == (model, TEXT, "a dull plot")
     assert (found["output"], found["unit"], found["seed"]) == ("logit", "word", 3)
     assert (found["method"], found["target"]) == ("integrated_gradients", {"index": 1, "label": "neutral"})
-    assert found["parameters"] == {"rule": "gauss_legendre", "steps": 4, "baseline": "pad"}
+    assert found["parameters"] == {"rule": "gauss_legendre", "steps": 4, "baseline": "pad", "baseline_data": ""}
     assert found["prediction"].keys() == {"index", "label", "probabilities"}
     assert set(found["prediction"]["probabilities"]) == set(LABELS)
     assert found["completeness"].keys() == {"sum", "expected", "approximation_error"}

@@ -23,7 +23,7 @@ MAY_USE: dict[str, set[str]] = {
     "request": {"errors"},
     "text": set(),
     "models": {"text"},
-    "attribution": {"models", "text"},
+    "attribution": {"data", "models", "text"},
     "data": set(),
     "training": {"models", "text"},
     "store": {"attribution", "models", "text"},

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 
@@ -24,6 +24,7 @@ class DeepLift(Method):
 
     class Parameters(method.Parameters):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "deep_lift"
     label: ClassVar = "DeepLift"

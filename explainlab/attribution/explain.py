@@ -77,6 +77,7 @@ def attribute(
         output=request.output,
         unit=request.unit,
         seed=request.seed,
+        baseline_data=getattr(parameters, "baseline_data", ""),
         context=context,
     )
     outcome = method.attribute(subject, parameters)
@@ -93,6 +94,7 @@ def attribute(
         cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
         cut=encoding.cut,
         warnings=(*_cut_warning(encoding), *subject.warnings, *outcome.warnings),
+        notes=tuple(subject.notes),
         versions={
             **versions(),
             "method": str(method.version),

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from scipy.linalg import cho_factor, cho_solve
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 RATE = 2.0
@@ -52,6 +52,7 @@ class KernelShap(Method):
         )
         paired: bool = Field(True, description="Draw each coalition together with its complement.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "kernel_shap"
     label: ClassVar = "KernelSHAP"

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 
@@ -25,6 +25,7 @@ class Lime(Method):
         )
         alpha: float = Field(0.01, ge=0, le=1e6, description="Ridge penalty on the slopes.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "lime"
     label: ClassVar = "LIME"

@@ -19,8 +19,12 @@ from explainlab.request import Output
 from explainlab.settings import settings
 
 Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
-Baseline = Literal["mask", "pad", "unk", "zero"]
+Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
+BaselineData = Annotated[
+    str, Field(description="Data file that max_entropy is chosen from; empty: the embedded examples of these classes.")
+]
+"""A data set by path or embedded id; it is looked at only where the baseline is ``max_entropy``."""
 
 
 def _affordable(evaluations: int) -> int:

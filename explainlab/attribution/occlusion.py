@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
 from explainlab.attribution.subject import Subject
 
 
@@ -17,6 +17,7 @@ class Occlusion(Method):
 
     class Parameters(method.Parameters):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "occlusion"
     label: ClassVar = "Occlusion"

@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, Evaluations, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 
@@ -24,6 +24,7 @@ class IntegratedGradients(Method):
         rule: Rule = Field("gauss_legendre", description="Where on the path the gradient is evaluated.")
         steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations (trapezoid: one more).")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "integrated_gradients"
     label: ClassVar = "Integrated gradients"
@@ -62,6 +63,7 @@ class GradientShap(Method):
         samples: Evaluations = Field(5, le=10_000, description="Random points on random paths.")
         noise: float = Field(0.0, ge=0, le=100, description="Standard deviation of the noise on the word embeddings.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
 
     id: ClassVar = "gradient_shap"
     label: ClassVar = "Gradient SHAP"

@@ -55,7 +55,7 @@ class Attribution:
 
     ``scores`` float64 [n_features], special tokens included; ``errors`` float64 [n_features] estimates of the scores'
     numerical errors, where the method has them; ``signed`` False where scores only tell magnitude; ``cut`` tokens of
-    the text did not fit into the model.
+    the text did not fit into the model; ``notes`` are facts of this run that no other field tells.
     """
 
     request: Request
@@ -69,6 +69,7 @@ class Attribution:
     cost: Cost
     cut: int = 0
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -118,6 +119,7 @@ class Attribution:
             "truncated": self.truncated,
             "cut": self.cut,
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "versions": self.versions,
         }
 
@@ -142,5 +144,6 @@ class Attribution:
             cost=Cost(**body["cost"]),
             cut=body["cut"],
             warnings=tuple(body["warnings"]),
+            notes=tuple(body["notes"]),
             versions=body["versions"],
         )

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 import explainlab.attribution as package
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Family, Method, Parameters
 from explainlab.errors import RequestError
 from explainlab.request import Request
@@ -57,10 +58,14 @@ def methods_table() -> list[str]:
     """The lines of the README's table of methods, in Markdown."""
     lines = ["| id | method | definition | parameters (default) | source |", "|---|---|---|---|---|"]
     for method in methods().values():
-        parameters = ", ".join(f"`{spec.name}` ({spec.default})" for spec in method.parameter_specs()) or "-"
+        parameters = ", ".join(f"`{spec.name}` ({_written(spec.default)})" for spec in method.parameter_specs()) or "-"
         definition = method.definition.replace("|", "\\|")
         lines.append(f"| `{method.id}` | {method.label} | {definition} | {parameters} | {method.source} |")
     return lines
+
+
+def _written(default: object) -> str:
+    return "empty" if default == "" else str(default)
 
 
 def parse(method: Method, values: dict[str, Any]) -> Parameters:
@@ -84,7 +89,7 @@ def complete(request: Request) -> Request:
 
 def request_key(request: Request, model_digest: str) -> str:
     """The store's key of a complete request."""
-    return request.key(model_digest, get_method(request.method).version)
+    return request.key(model_digest, get_method(request.method).version, data_digest(request.parameters))
 
 
 def _concrete(base: type[Method]) -> list[type[Method]]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explainlab.attribution.baselines import choose, data_source
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError, ResourceError
 from explainlab.models.classifier import Classifier, Inputs, Prediction
@@ -33,7 +34,8 @@ Points = Callable[[slice], Tensor]
 class Subject:
     """One encoding, a classifier, and the scalar explained: ``output`` of the target class.
 
-    ``forward`` and ``backward`` count passes per single input; ``warnings`` collects what a reader must know.
+    ``forward`` and ``backward`` count passes per single input; ``warnings`` collects what a reader must know,
+    ``notes`` what a reader may want to know. ``baseline_data`` names the data set of the baseline ``max_entropy``.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Subject:
         output: Output = "probability",
         unit: Unit = "token",
         seed: int = 0,
+        baseline_data: str = "",
         context: RunContext | None = None,
     ) -> None:
         self.classifier = classifier
@@ -56,6 +59,8 @@ class Subject:
         self.forward = 0
         self.backward = 0
         self.warnings: list[str] = []
+        self.notes: list[str] = []
+        self._baseline_data = baseline_data
         self._asked = None if target == "predicted" else class_index(target, classifier.labels)
         self._original: np.ndarray | None = None
         self._fit = {True: sys.maxsize, False: sys.maxsize}
@@ -91,13 +96,31 @@ class Subject:
         return Target(index, self.classifier.labels[index])
 
     def baseline(self, kind: str) -> Tensor:
-        """Word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token."""
+        """Word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token.
+
+        ``max_entropy``: with the tokens of :func:`explainlab.attribution.baselines.choose` in place of them, cut or
+        filled up with ``mask``. The passes that the choice takes are counted in ``forward``; where the context
+        remembers it there are none.
+        """
+        if kind == "max_entropy":
+            return self._max_entropy
         if kind == "zero":
             filler = torch.zeros_like(self.embeddings[0])
         else:
             filler = self.classifier.embed(torch.tensor(self.classifier.filler_id(kind), device=self.classifier.device))
         content = torch.as_tensor(self.encoding.content, device=self.classifier.device)
         return torch.where(content[:, None], filler, self.embeddings)
+
+    @cached_property
+    def _max_entropy(self) -> Tensor:
+        source = data_source(self._baseline_data, self.classifier)
+        chosen = choose(self.classifier, source, self.context)
+        self.forward += chosen.passes
+        self.notes.append(chosen.note(source, len(self.classifier.labels)))
+        content = self.encoding.content
+        ids = self.encoding.ids.copy()
+        ids[content] = chosen.fitted(int(content.sum()), self.classifier.filler_id("mask"))
+        return self.classifier.embed(torch.as_tensor(ids, device=self.classifier.device))
 
     # Passes ------------------------------------------------------------------------------------------------------
 

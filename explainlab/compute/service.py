@@ -6,10 +6,12 @@ import threading
 from dataclasses import replace
 from functools import lru_cache
 
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import answer
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, request_key
 from explainlab.compute.jobs import Job, JobContext
+from explainlab.compute.memory import StoredContext
 from explainlab.compute.pool import ModelPool
 from explainlab.compute.worker import Worker
 from explainlab.errors import ResourceError
@@ -68,7 +70,8 @@ class Service:
         stored = self._stored(request, key)
         if stored is not None:
             return stored
-        result = answer(self._pool.get(request.model, request.dtype), request, context)
+        classifier = self._pool.get(request.model, request.dtype)
+        result = answer(classifier, request, StoredContext(context, self.store))
         try:
             self.store.put(key, result)
         except ResourceError as error:
@@ -86,7 +89,7 @@ class Service:
 
 
 def _job_key(request: Request) -> str:
-    return digest(request.model_dump(mode="json"))
+    return digest([request.model_dump(mode="json"), data_digest(request.parameters)])
 
 
 def open_service(device: str | None = None) -> Service:

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
@@ -75,6 +75,19 @@ class Dataset:
         return digest.hexdigest()
 
 
+def source_digest(path: str | Path) -> str:
+    """SHA-256 of the very file behind a path or an embedded id, in hexadecimal; read anew only once it has changed.
+
+    Raises :class:`DataError` for a file that is missing or cannot be read.
+    """
+    name, file = _locate(path)
+    try:
+        status = file.stat()
+        return _file_digest(file.absolute(), status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
+
+
 def read_dataset(
     path: str | Path,
     labels: Sequence[str] | None = None,
@@ -117,6 +130,12 @@ def read_dataset(
 
 
 # ---- where and which columns
+
+
+@lru_cache(maxsize=64)
+def _file_digest(file: Path, _size: int, _changed: int) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _locate(path: str | Path) -> tuple[str, Path]:

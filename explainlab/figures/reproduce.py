@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from explainlab.attribution.records import Attribution
+from explainlab.request import Request
 
 
 def python_code(result: Attribution) -> str:
@@ -17,7 +19,7 @@ def python_code(result: Attribution) -> str:
         "output": request.output,
         "unit": request.unit,
         "seed": request.seed,
-        **request.parameters,
+        **_parameters(request),
     }
     written = "\n".join(f"    {name}={value!r}," for name, value in arguments.items())
     dtype = "" if request.dtype == "float32" else f", dtype={request.dtype!r}"
@@ -36,8 +38,13 @@ def command_line(result: Attribution) -> str:
     if request.text_pair is not None:
         words += ["--text-pair", request.text_pair]
     words += ["--method", request.method]
-    for name, value in request.parameters.items():
+    for name, value in _parameters(request).items():
         words += ["--set", f"{name}={value}"]
     words += ["--target", result.target.label, "--output", request.output, "--unit", request.unit]
     words += ["--seed", str(request.seed), "--dtype", request.dtype, "--json"]
     return shlex.join(words)
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    """Those that say something: a text left empty is what it is by default."""
+    return {name: value for name, value in request.parameters.items() if value != ""}

@@ -1,13 +1,32 @@
-"""What a method is handed beside the model: where to report progress, and whether to stop."""
+"""What a method is handed beside the model: where to report progress, whether to stop, and a memory."""
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 
 class RunContext:
-    """Progress and cancellation of one run; this base reports to nobody and never stops."""
+    """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
+
+    The memory holds intermediate results that a run may need again, as plain JSON bodies under keys made by
+    :func:`explainlab.request.digest` of all that decides them. The base class remembers nothing beyond this object.
+    """
 
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        """What was kept under ``key``, or None."""
+        return self._memory.get(key)
+
+    def keep(self, key: str, body: dict[str, Any]) -> None:
+        """Remember ``body`` under ``key``; what is already there stays."""
+        self._memory.setdefault(key, body)
+
+    @cached_property
+    def _memory(self) -> dict[str, dict[str, Any]]:
+        return {}

@@ -1,4 +1,4 @@
-"""Results and views in a SQL database, SQLite or any other SQLAlchemy URL. JSON in, JSON out, no pickle."""
+"""Results, views and notes in a SQL database, SQLite or any other SQLAlchemy URL. JSON in, JSON out, no pickle."""
 
 from __future__ import annotations
 
@@ -35,10 +35,17 @@ _views = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
+_notes = Table(
+    "notes",
+    _metadata,
+    Column("key", String(64), primary_key=True),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+)
 
 
 class Store:
-    """A database of results by request key, and of views (what a link reopens) by id.
+    """A database of results by request key, of views (what a link reopens) by id, and of notes (what runs remember).
 
     Every write is one transaction: it is there whole or not at all. Errors of the database (a full disk, a read-only
     folder, a server away) come as :class:`ResourceError`. Safe to use from several threads and processes.
@@ -78,6 +85,15 @@ class Store:
         """The view saved under ``view_id``, or None."""
         body = self._body(select(_views.c.body).where(_views.c.id == view_id))
         return None if body is None else json.loads(body)
+
+    def note(self, key: str) -> dict[str, Any] | None:
+        """The note kept under ``key``, or None."""
+        body = self._body(select(_notes.c.body).where(_notes.c.key == key))
+        return None if body is None else json.loads(body)
+
+    def keep_note(self, key: str, body: dict[str, Any]) -> None:
+        """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
+        self._insert(_notes, {"key": key, "body": json.dumps(body, allow_nan=False)})
 
     def _insert(self, table: Table, row: dict[str, Any]) -> None:
         with self._connection() as connection:

@@ -158,6 +158,6 @@ def _facts(result: Attribution) -> list[str]:
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
     facts.append(f"{passes}, {cost.seconds:.2f} s")
-    settings = [f"{name.replace('_', ' ')} {value}" for name, value in result.request.parameters.items()]
-    facts += [plain(setting) for setting in settings]
+    settings = [f"{name.replace('_', ' ')} {value}" for name, value in result.request.parameters.items() if value != ""]
+    facts += [plain(line) for line in (*settings, *result.notes)]
     return facts

@@ -218,7 +218,9 @@ def _variants() -> list[tuple[str, dict[str, Any]]]:
     for method in methods().values():
         for spec in method.parameter_specs():
             values = (True, False) if spec.kind == "flag" else spec.choices
-            found += [(method.id, {spec.name: value}) for value in values if value != spec.default]
+            found += [(method.id, {spec.name: value}) for value in values if value not in (spec.default, "max_entropy")]
+        if "baseline_data" in method.Parameters.model_fields:
+            found.append((method.id, {"baseline": "max_entropy", "baseline_data": "embedded:sentiment"}))
     return [*found, ("gradient_shap", {"noise": 0.1})]
 
 

@@ -56,7 +56,7 @@ def test_the_records_of_the_contract() -> None:
     body = next(body for body in found if body["id"] == "integrated_gradients")
     assert body["signed"] is True
     assert body["needs"] == ["gradients"]
-    assert [parameter["name"] for parameter in body["parameters"]] == ["rule", "steps", "baseline"]
+    assert [parameter["name"] for parameter in body["parameters"]] == ["rule", "steps", "baseline", "baseline_data"]
 
 
 @every_parameter
@@ -77,6 +77,7 @@ def test_a_parameter_is_fit_for_a_form(method: str, spec: ParameterSpec) -> None
         ("lime", "samples", ("integer", 200, 1, None)),
         ("attention_rollout", "residual", ("flag", True, None, None)),
         ("kernel_shap", "samples", ("text", "2n", None, None)),
+        ("occlusion", "baseline_data", ("text", "", None, None)),
         ("gradient", "norm", ("choice", "l2", None, None)),
     ],
 )
@@ -87,13 +88,14 @@ def test_kind_default_and_range(method: str, name: str, expected: tuple) -> None
 
 def test_the_choices_in_the_order_of_their_declaration() -> None:
     assert spec("gradient", "norm").choices == ("l2", "signed_sum")
-    assert spec("deep_lift", "baseline").choices == ("mask", "pad", "unk", "zero")
+    assert spec("deep_lift", "baseline").choices == ("mask", "pad", "unk", "zero", "max_entropy")
 
 
 def test_the_table_has_a_row_a_method() -> None:
     head, rule, *rows = methods_table()
     assert [row.split("`")[1] for row in rows] == list(methods())
     assert {line.replace("\\|", "").count("|") for line in (head, rule, *rows)} == {6}
+    assert any("`baseline` (mask), `baseline_data` (empty)" in row for row in rows)
 
 
 # Requests ------------------------------------------------------------------------------------------------------------
@@ -130,7 +132,8 @@ def test_an_unknown_parameter_is_told_the_known_ones(method: str) -> None:
 
 @every_parameter
 def test_what_is_out_of_range_is_refused(method: str, spec: ParameterSpec) -> None:
-    wrong: list[Any] = [None, "", "nothing", [1], {}]
+    wrong: list[Any] = [None, [1], {}]
+    wrong += [] if spec.name == "baseline_data" else ["", "nothing"]  # any text may name a file
     if spec.kind in ("integer", "number"):
         wrong += [spec.minimum - 1, float("nan"), float("inf"), "inf", "-1"]
         wrong += [] if spec.maximum is None else [spec.maximum + 1, str(spec.maximum + 1)]
@@ -165,4 +168,4 @@ def test_values_may_come_as_text(method: str, spec: ParameterSpec) -> None:
 
 def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     request = complete(Request(model="m", text="t", method="integrated_gradients", parameters={"steps": "7"}))
-    assert request.parameters == {"rule": "gauss_legendre", "steps": 7, "baseline": "mask"}
+    assert request.parameters == {"rule": "gauss_legendre", "steps": 7, "baseline": "mask", "baseline_data": ""}

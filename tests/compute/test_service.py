@@ -23,6 +23,7 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.request import Request
 from explainlab.settings import settings
 from explainlab.store.store import Store
+from tests.zoo import CORPUS
 
 SOON = 60
 TEXT = "a stirring, funny film"
@@ -134,6 +135,79 @@ def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.
     service = serve(url)
     assert service.find(request) is None
     assert finished(service, request).result.versions["method"] == "2"
+
+
+# What runs remember --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data file of a few texts."""
+    file = tmp_path / "texts.csv"
+    file.write_text("text\n" + "\n".join(f'"{text}"' for text in CORPUS), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def from_entropy(ask: Ask, data: Path) -> Ask:
+    """A request that starts from the most uniformly predicted text of the data file."""
+    chosen = {"baseline": "max_entropy", "baseline_data": str(data)}
+    return lambda **fields: ask(method="occlusion", parameters=chosen, **fields)
+
+
+def test_a_baseline_is_chosen_once_even_over_a_restart(url: str, from_entropy: Ask) -> None:
+    first = finished(serve(url), from_entropy()).result
+    others = [
+        finished(serve(url), from_entropy(text="a dull film")).result,
+        serve(url).run(from_entropy(text="a dull film", unit="word")),
+    ]
+    passes = first.cost.forward - len(CORPUS)
+    assert passes == len([f for f in first.features if not f.special]) + 1
+    for other in others:
+        assert other.notes == first.notes != ()
+        assert other.cost.forward == len([f for f in other.features if not f.special]) + 1
+
+
+def test_the_command_line_remembers_for_the_page(url: str, from_entropy: Ask) -> None:
+    first = serve(url).run(from_entropy())
+    assert finished(serve(url), from_entropy(seed=1)).result.cost.forward == first.cost.forward - len(CORPUS)
+    assert serve("sqlite://").run(from_entropy()).cost.forward == first.cost.forward
+
+
+def test_changed_data_get_a_new_answer(url: str, from_entropy: Ask, data: Path) -> None:
+    service = serve(url)
+    job = finished(service, from_entropy())
+    assert service.find(from_entropy()) is job.result
+    data.write_text("text\nanother film altogether\n", encoding="utf-8")
+    assert service.find(from_entropy()) is None
+    assert service.job(from_entropy()) is None
+    assert "another film altogether" in finished(service, from_entropy()).result.notes[0]
+    assert serve(url).find(from_entropy()).notes == service.find(from_entropy()).notes
+    data.unlink()
+    assert service.find(from_entropy()) is None
+    assert "no data file" in finished(service, from_entropy()).progress.error
+
+
+def test_choosing_shows_progress_and_stops(from_entropy: Ask, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data.write_text("text\n" + "a good film\n" * 5000, encoding="utf-8")
+    monkeypatch.setattr(settings(), "batch_tokens", 64)
+    service = serve()
+    job = service.submit(from_entropy(), "ann")
+    while job.progress.done < 20 and not job.progress.finished:
+        service.worker.wait(job, 0.01)
+    assert (job.progress.phase, job.progress.total) == ("choosing the baseline", 5000)
+    service.worker.cancel(job.key, "ann")
+    assert service.worker.wait(job, SOON)
+    assert (job.progress.status, job.result) == ("cancelled", None)
+
+
+def test_a_store_without_its_notes_remembers_nothing_and_answers(url: str, from_entropy: Ask) -> None:
+    service = serve(url)
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        database.execute("DROP TABLE notes")
+    first, again = (finished(service, from_entropy(seed=seed)).result for seed in (0, 1))
+    np.testing.assert_array_equal(first.scores, again.scores)
+    assert (first.warnings, again.warnings, first.cost.forward) == ((), (), again.cost.forward)
 
 
 # A store that fails --------------------------------------------------------------------------------------------------

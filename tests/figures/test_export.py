@@ -55,7 +55,9 @@ class Document(HTMLParser):
 @pytest.fixture
 def hostile(attribution):
     """An attribution with hostile text in every place that text can come from."""
-    result = attribution(" ".join(HOSTILE), warnings=(HOSTILE[0],), versions={HOSTILE[2]: HOSTILE[0]})
+    result = attribution(
+        " ".join(HOSTILE), warnings=(HOSTILE[0],), notes=(HOSTILE[1],), versions={HOSTILE[2]: HOSTILE[0]}
+    )
     return with_request(result, model=HOSTILE[1], method=HOSTILE[0], parameters={HOSTILE[0]: HOSTILE[2]})
 
 
@@ -153,12 +155,14 @@ def test_html_holds_the_text_and_no_markup_of_it(hostile):
 
 
 def test_html_tells_everything(attribution):
-    result = attribution("good bad", [0, 0.25, -0.5, 0], errors=np.full(4, 0.01), warnings=("Mind this.",), cut=2)
+    result = attribution(
+        "good bad", [0, 0.25, -0.5, 0], errors=np.full(4, 0.01), warnings=("Mind this.",), notes=("Row 7.",), cut=2
+    )
     text = Document(to_html([result, attribution("good bad", signed=False)], "blue_orange", True, ["code here"])).text
     for expected in (
         "Input", "tiny", "negative 0.2500", "positive 0.7500", "probability of positive", "+0.500", "+0.400", "25%",
-        "1 forward and 1 backward", "torch 2", "Mind this.", "did not read the last 2", "magnitude only", "−0.500",
-        "one scale for all maps", "code here", "66.7%",
+        "1 forward and 1 backward", "torch 2", "Mind this.", "Row 7.", "did not read the last 2", "magnitude only",
+        "−0.500", "one scale for all maps", "code here", "66.7%",
     ):  # fmt: skip
         assert expected in text
 

@@ -31,6 +31,7 @@ NASTY = [
 ]
 CHOSEN: list[dict[str, Any]] = [
     {"method": "integrated_gradients", "steps": 3, "rule": "trapezoid", "baseline": "zero"},
+    {"method": "occlusion", "baseline": "max_entropy", "baseline_data": "embedded:sentiment"},
     {"method": "gradient_shap", "noise": 0.1, "samples": 2, "seed": 7},
     {"method": "lime", "samples": 10, "unit": "word", "output": "logit", "target": "neutral"},
     {"method": "input_x_gradient", "text_pair": 'and it\'s "worse"\nthan $that'},
@@ -75,6 +76,11 @@ def test_a_shell_reads_the_command_line_as_we_do(result: Attribution) -> None:
     words = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout.decode().split("\0")
     assert words[:-1] == shlex.split(command_line(result))
     assert words[words.index("--text") + 1] == result.request.text
+
+
+def test_what_was_left_empty_is_left_out(result: Attribution) -> None:
+    given = result.request.parameters.get("baseline_data", "")
+    assert ("baseline_data" in python_code(result)) == ("baseline_data" in command_line(result)) == bool(given)
 
 
 def test_a_dtype_other_than_the_usual_is_repeated(model: str) -> None:

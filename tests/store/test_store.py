@@ -100,6 +100,17 @@ def test_views_are_named_by_their_content(store: Store) -> None:
     assert store.view("'; DROP TABLE views; --") is None
 
 
+def test_notes_are_kept_once(path: Path, store: Store) -> None:
+    body = {"text": AWKWARD, "number": 0.1, "ids": [1, 2], "none": None}
+    assert store.note(KEY) is None
+    store.keep_note(KEY, body)
+    store.keep_note(KEY, {"another": 1})
+    assert store.note(KEY) == body
+    assert store.note("1" * 64) is store.get(KEY) is None
+    Store(f"sqlite:///{path}").keep_note(KEY, body)
+    assert Store(f"sqlite:///{path}").note(KEY) == body
+
+
 # Many at once --------------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +241,8 @@ def test_a_read_only_database_is_read_and_not_written(
         frozen.put("1" * 64, result)
     with pytest.raises(ResourceError, match="readonly"):
         frozen.save_view({"text": "film"})
+    with pytest.raises(ResourceError, match="readonly"):
+        frozen.keep_note(KEY, {})
     assert [found.name for found in path.parent.iterdir() if found.is_dir()] == []
 
 

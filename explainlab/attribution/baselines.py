@@ -1,0 +1,184 @@
+"""The baseline that is chosen from a data set: the text whose prediction is the most uniform."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from math import log
+from typing import Any
+
+import numpy as np
+import torch
+
+from explainlab.data import EXAMPLES, Dataset, Row, examples_for, read_dataset, source_digest
+from explainlab.errors import DataError, RequestError, ResourceError, TextError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.models.devices import batch_tokens, is_out_of_memory
+from explainlab.request import digest
+from explainlab.settings import settings
+from explainlab.text.encoding import Encoding
+
+PHASE = "choosing the baseline"
+_CHOICE = "max_entropy/1"  # part of the key of what is remembered: rises when another text would be chosen
+_WINDOW = 1024  # rows that are encoded and sorted by length at a time
+_DIGITS = 7  # float32 passes agree to about this much, so that ties do not depend on the batches
+_SHOWN = 80  # characters of the chosen text that a note tells
+
+
+@dataclass(frozen=True)
+class MaxEntropy:
+    """The text of a data set whose prediction is the most uniform.
+
+    ``row`` its number in the data set; ``entropy`` H(p) of its prediction in nats; ``ids`` its content tokens, those of
+    a pair's texts one after the other; ``passes`` the forward passes that finding it took now (0: remembered).
+    """
+
+    text: str
+    text_pair: str | None
+    row: int
+    entropy: float
+    ids: tuple[int, ...]
+    passes: int = field(default=0, compare=False)
+
+    def fitted(self, length: int, filler: int) -> np.ndarray:
+        """int64 [length]: its tokens, cut at the end or followed by ``filler``."""
+        return np.array((*self.ids[:length], *[filler] * (length - len(self.ids))), dtype=np.int64)
+
+    def note(self, source: str, classes: int) -> str:
+        """One line that tells which text of ``source`` was chosen, and how near it is to a uniform prediction."""
+        text = self.text if self.text_pair is None else f"{self.text} | {self.text_pair}"
+        return (
+            f"Baseline: row {self.row} of {source}, entropy {self.entropy:.3f} of at most {log(classes):.3f}: "
+            f"{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'!r}"
+        )
+
+
+def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntropy:
+    """The text of the data set ``source`` (path or embedded id) predicted most uniformly, as ``context`` remembers it.
+
+    Chosen once for a model (its digest and number format) and a data set (its content). Raises what
+    :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise; rows that cannot be read are left out.
+    """
+    named = {"model": classifier.digest, "dtype": str(classifier.dtype), "data": source_digest(source)}
+    key = digest({"choice": _CHOICE, **named})
+    known = context.recall(key)
+    if known is not None:
+        return MaxEntropy(**{**known, "ids": tuple(known["ids"])})
+    found = max_entropy(classifier, read_dataset(source, skip_bad=True), context)
+    context.keep(key, {**asdict(found), "passes": 0})
+    return found
+
+
+def data_source(data: str, classifier: Classifier) -> str:
+    """``data`` itself, or the embedded examples with the model's class names; raises :class:`RequestError`."""
+    examples = examples_for(classifier.labels)
+    if data or examples:
+        return data or examples.id
+    raise RequestError(
+        f"No embedded examples have the classes of {classifier.id}, so max_entropy has no text to choose.",
+        "Name a data file in baseline_data, or choose another baseline.",
+    )
+
+
+def data_digest(parameters: dict[str, Any]) -> str:
+    """What identifies the data that a method of these ``parameters`` reads; empty if it reads none.
+
+    Empty also where the data cannot be read: the run then says why, and there is no result to keep.
+    """
+    if parameters.get("baseline") != "max_entropy":
+        return ""
+    data = parameters.get("baseline_data")
+    try:
+        return digest([source_digest(source) for source in ([data] if data else EXAMPLES)])
+    except DataError:
+        return ""
+
+
+def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -> MaxEntropy:
+    """argmax H(p(x)) over the texts x of ``dataset``; of equal ones the first. One forward pass a text.
+
+    Source: Makino et al. (after Tan 2023), read literally. Texts that the model cannot read (without a token) are left
+    out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the settings'
+    ``max_evaluations``, :class:`ResourceError` for a text that does not fit into the memory.
+    """
+    rows, limit = dataset.rows, settings().max_evaluations
+    if len(rows) > limit:
+        raise RequestError(
+            f"{dataset.name} has {len(rows):,} rows; max_entropy chooses among {limit:,} at most.",
+            "Name a smaller data file, or raise EXPLAINLAB_MAX_EVALUATIONS.",
+        )
+    best, passes = None, 0
+    for start in range(0, len(rows), _WINDOW):
+        window = rows[start : start + _WINDOW]
+        readable = list(_readable(classifier, window))
+        if not readable:
+            continue
+        done = start + len(window) - len(readable)
+        found = entropies(classifier, [encoding for _, encoding in readable], context, done, len(rows))
+        passes += len(found)
+        first = int(found.argmax())
+        if best is None or found[first] > best[0]:
+            best = float(found[first]), *readable[first]
+    if best is None:
+        raise DataError(f"The model can read no text of {dataset.name}.", "Name another data file in baseline_data.")
+    entropy, row, encoding = best
+    ids = tuple(encoding.ids[encoding.content].tolist())
+    return MaxEntropy(row.text, row.text_pair, row.number, entropy, ids, passes)
+
+
+def entropies(
+    classifier: Classifier, encodings: Sequence[Encoding], context: RunContext, done: int = 0, total: int | None = None
+) -> np.ndarray:
+    """float64 [n]: H(p) in nats, rounded to 7 digits, of the predictions for ``encodings``.
+
+    Batches hold texts of like length, the longest first; one that does not fit is halved, and so are those after it.
+    Progress counts from ``done`` to ``total``.
+    """
+    found = np.empty(len(encodings))
+    order = np.argsort([-len(encoding) for encoding in encodings], kind="stable")
+    start, most = 0, sys.maxsize
+    while start < len(order):
+        context.check_cancelled()
+        length = len(encodings[order[start]])
+        fit = batch_tokens(classifier.device, classifier.bytes_per_token(length, gradients=False)) // length
+        part = order[start : start + max(1, min(fit, most))]
+        try:
+            found[part] = _entropy(classifier, [encodings[i] for i in part])
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            most = _halved(classifier, len(part), length)
+            continue
+        start += len(part)
+        context.report(done + start, total or len(order), PHASE)
+    return found
+
+
+def _entropy(classifier: Classifier, batch: list[Encoding]) -> np.ndarray:
+    with torch.no_grad():
+        logits = classifier.logits(classifier.inputs(batch)).cpu().double()
+    for row in logits[~logits.isfinite().all(dim=-1)]:
+        classifier.prediction(row.numpy())  # raises, and says why
+    logs = logits.log_softmax(dim=-1)
+    return -(logs.exp() * logs).sum(dim=-1).numpy().round(_DIGITS)
+
+
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> Iterator[tuple[Row, Encoding]]:
+    for row in rows:
+        try:
+            yield row, classifier.encode(row.text, row.text_pair)
+        except TextError:
+            continue
+
+
+def _halved(classifier: Classifier, size: int, length: int) -> int:
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if size == 1:
+        raise ResourceError(
+            f"One text of {length} tokens does not fit into the memory of {classifier.device}.",
+            "Name a data file of shorter texts, choose a smaller model or dtype bfloat16, or free the device.",
+        )
+    return size // 2

@@ -1,0 +1,36 @@
+"""The memory of a run, kept in the store: what one run has found is there for the next, also after a restart."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from explainlab.errors import ResourceError
+from explainlab.models.context import RunContext
+from explainlab.store.store import Store
+
+
+class StoredContext(RunContext):
+    """Progress and cancellation of ``context``, with the memory of ``store``.
+
+    Where the store fails nothing is remembered, and the run goes on.
+    """
+
+    def __init__(self, context: RunContext, store: Store) -> None:
+        self._context = context
+        self._store = store
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._context.report(done, total, phase)
+
+    def check_cancelled(self) -> None:
+        self._context.check_cancelled()
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        with suppress(ResourceError):
+            return self._store.note(key)
+        return None
+
+    def keep(self, key: str, body: dict[str, Any]) -> None:
+        with suppress(ResourceError):
+            self._store.keep_note(key, body)
