@@ -145,12 +145,15 @@ def entropies(
         fit = batch_tokens(classifier.device, classifier.bytes_per_token(length, gradients=False)) // length
         part = order[start : start + max(1, min(fit, most))]
         try:
-            found[part] = _entropy(classifier, [encodings[i] for i in part])
+            values = _entropy(classifier, [encodings[i] for i in part])
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
+            values = None
+        if values is None:  # outside the handler: the error's traceback holds the batch in memory
             most = _halved(classifier, len(part), length)
             continue
+        found[part] = values
         start += len(part)
         context.report(done + start, total or len(order), PHASE)
     return found

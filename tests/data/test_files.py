@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import json
 import tempfile
 from contextlib import suppress
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from explainlab.data import Row, read_dataset
+from explainlab.data import EXAMPLES, Row, read_dataset, source_digest
 from explainlab.data.files import _MAX_LINE_BYTES
 from explainlab.errors import DataError
 from explainlab.settings import settings
@@ -350,6 +351,27 @@ def test_too_many_rows(file, limits):
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limit_below_one(file, limit):
     assert "leaves no data" in problem(file("data.csv", "text\na\n"), limit=limit)
+
+
+# ---- digests of files
+
+
+def test_a_source_is_known_by_its_content(file, monkeypatch):
+    path = file("data.csv", "text\na\n")
+    first = source_digest(path)
+    assert first == hashlib.sha256(b"text\na\n").hexdigest() == source_digest(file("copy.tsv", "text\na\n"))
+    monkeypatch.chdir(path.parent)
+    assert source_digest("data.csv") == first
+    file("data.csv", "text\nchanged\n")
+    assert source_digest(path) == source_digest("data.csv") != first
+    sets = [source_digest(example) for example in EXAMPLES]
+    assert len(set(sets)) == len(sets) == 2
+
+
+@pytest.mark.parametrize("source", ["no/such.csv", "embedded:nothing", ".", "a\0b.csv", ""])
+def test_a_source_that_is_not_there_has_no_digest(source):
+    with pytest.raises(DataError):
+        source_digest(source)
 
 
 # ---- real data sets

@@ -79,6 +79,17 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     assert not any("controls have changed" in caption.value for caption in app.caption)
 
 
+def test_a_baseline_chosen_from_the_examples_is_told(app: AppTest) -> None:
+    app.multiselect(key="explain_methods").set_value(["occlusion"]).run()
+    app.selectbox(key="explain_occlusion_baseline").set_value("max_entropy").run()
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    told = [caption.value.replace("\\", "") for caption in app.caption]
+    assert any("Baseline: row" in line and "of embedded:" in line for line in told)
+    assert not any("baseline data" in line for line in told), "left empty, so not told"
+    assert "baseline_data" not in app.code[0].value
+
+
 def test_a_page_run_without_the_app_says_how_to_start_it() -> None:
     page = AppTest.from_file(str(ROOT / "pages" / "explain.py"), default_timeout=SECONDS).run()
     assert "streamlit run app.py" in page.error[0].value
