@@ -60,7 +60,7 @@ def to_csv(*attributions: Attribution) -> str:
         frame.insert(1, "target", attribution.target.label)
         frame["pieces"] = [" ".join(f.pieces) for f in attribution.features]
         for column in ("target", "text", "pieces"):
-            frame[column] = frame[column].map(_inert)
+            frame[column] = frame[column].map(inert)
         tables.append(frame)
     return pd.concat(tables).to_csv(index=False, lineterminator="\r\n")
 
@@ -74,5 +74,6 @@ def to_json(attributions: Sequence[Attribution]) -> str:
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
+    """``text`` for a cell of a table, with an apostrophe before what a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

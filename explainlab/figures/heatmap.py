@@ -26,16 +26,19 @@ from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
 CLEAR = 0.1  # two maps are in conflict where both score at least this share of their limit, with opposite signs
+OPPOSITE = "gives the opposite sign"  # what a mark on a token says that another map shown does
 PLACEHOLDER = "◌"  # a token of which nothing can be seen
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """A frozen payload without numbers that JSON does not know."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Token(_Record):
+class Token(Record):
     """One feature as it is drawn.
 
     ``before`` is the plain text between the previous feature and this one, ``shown`` the text to draw, ``name`` the
@@ -67,19 +70,20 @@ class Token(_Record):
     conflict: bool
 
 
-class Paragraph(_Record):
+class Paragraph(Record):
     """What follows the last feature of a part: ``tail`` is its text, ``cut`` whether the model never read it."""
 
     tail: str
     cut: bool
 
 
-class Heatmap(_Record):
+class Heatmap(Record):
     """One attribution as it is drawn.
 
     ``key`` names the features (equal for every map of the same tokens); ``limit`` is the score of full colour,
     ``limit_value`` the same in words, ``shared`` whether other maps use it too; ``cut`` counts the tokens that did not
-    fit; ``special_share`` is the special tokens' part of the total |score|; ``colors`` holds the hues by theme.
+    fit; ``special_share`` is the special tokens' part of the total |score|; ``colors`` holds the hues by theme;
+    ``mark`` says what another map does to a token that is marked as in conflict.
     """
 
     key: str
@@ -98,6 +102,7 @@ class Heatmap(_Record):
     cut: int
     special_share: float
     file_name: str
+    mark: str = OPPOSITE
 
     @property
     def ranked(self) -> int:
@@ -110,7 +115,7 @@ class Heatmap(_Record):
         return any(token.conflict for token in self.tokens)
 
 
-class Agreement(_Record):
+class Agreement(Record):
     """How far two maps (by their place in the list) agree.
 
     ``rank_correlation`` is Spearman's over the content features, of |score| where either map has no signs, None where
@@ -128,10 +133,12 @@ def heatmap(
     palette: str = DEFAULT,
     scale: float | None = None,
     conflicts: Sequence[int] = (),
+    mark: str = OPPOSITE,
 ) -> Heatmap:
     """The drawing of one attribution, on its own scale or on the one that ``scale`` shares among several maps.
 
-    ``conflicts`` are indices of features to mark. Raises ``ValueError`` for scores that are not finite.
+    ``conflicts`` are indices of features to mark, ``mark`` says what another map does to them. Raises ``ValueError``
+    for scores that are not finite.
     """
     if not np.isfinite(attribution.scores).all():
         raise ValueError("An attribution with scores that are not finite cannot be drawn.")
@@ -155,6 +162,7 @@ def heatmap(
         cut=attribution.cut,
         special_share=_special_share(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.method} {attribution.target.label}").strip("-").lower(),
+        mark=mark,
     )
 
 

@@ -231,7 +231,7 @@ def _legend_words(heatmap: Heatmap) -> str:
 def _notes(heatmap: Heatmap) -> list[str]:
     notes = []
     if heatmap.has_conflicts:
-        notes.append("≠ another map shown beside this one gives the opposite sign.")
+        notes.append(f"≠ another map shown beside this one {heatmap.mark}.")
     if any(token.special for token in heatmap.tokens):
         notes.append(f"Special tokens (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|.")
     if heatmap.cut:

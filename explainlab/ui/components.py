@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -10,15 +10,19 @@ from explainlab.attribution.records import Attribution
 from explainlab.settings import ASSETS
 
 
-def component(name: str, css: bool = True) -> Callable:
-    """The component whose script (and style) is ``assets/components/NAME.js`` (``.css``)."""
+def component(name: str, scripts: Sequence[str] = (), styles: Sequence[str] | None = None) -> Callable:
+    """A component made of ``assets/components/*.js`` and ``*.css`` (both: NAME's), one after the other."""
     folder = ASSETS / "components"
-    style = (folder / f"{name}.css").read_text(encoding="utf-8") if css else None
-    return st.components.v2.component(name, js=(folder / f"{name}.js").read_text(encoding="utf-8"), css=style)
+
+    def read(names: Sequence[str], suffix: str) -> str:
+        return "\n".join((folder / f"{part}{suffix}").read_text(encoding="utf-8") for part in names)
+
+    style = read([name] if styles is None else styles, ".css") or None
+    return st.components.v2.component(name, js=read(scripts or [name], ".js"), css=style)
 
 
 _class_bars = component("class_bars")
-_enter_runs = component("enter_runs", css=False)
+_enter_runs = component("enter_runs", styles=())
 
 
 def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:

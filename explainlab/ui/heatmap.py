@@ -1,23 +1,43 @@
-"""The token heatmap on a page: the text, coloured by its scores, with a card for the token pointed at."""
+"""Scored tokens on a page: one map, and the map at every step count; both tell which token is picked."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import streamlit as st
 
 from explainlab.figures.heatmap import Heatmap
+from explainlab.figures.step_morph import StepMorph
 from explainlab.ui.components import component
 
-_token_heatmap = component("token_heatmap")
+_token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])
+_step_morph = component("step_morph", scripts=["tokens", "step_morph"], styles=["token_heatmap", "step_morph"])
+
+OnPick = Callable[[int | None], None]
 
 
-def token_heatmap(heatmap: Heatmap, svg: str, key: str) -> int | None:
+def token_heatmap(heatmap: Heatmap, svg: str, key: str, on_pick: OnPick | None = None) -> int | None:
     """Draw ``heatmap``; ``svg`` is what its download buttons save. Returns the index of the picked feature, if any.
 
     A pick stays when the same features are drawn again (other method, palette or scale) and ends with another text.
+    ``on_pick`` is called with it before the page runs again.
     """
-    picked = _picked(heatmap, st.session_state.get(key))
-    data = {**heatmap.model_dump(mode="json"), "svg": svg, "picked": picked}
-    return _picked(heatmap, _token_heatmap(data=data, key=key, on_picked_change=lambda: None))
+    data = {**heatmap.model_dump(mode="json"), "svg": svg}
+    return _draw(_token_heatmap, data, heatmap, key, on_pick)
+
+
+def step_morph(morph: StepMorph, key: str, on_pick: OnPick | None = None) -> int | None:
+    """Draw all frames of ``morph`` behind a slider that asks nobody; picks are as in :func:`token_heatmap`."""
+    return _draw(_step_morph, morph.model_dump(mode="json"), morph.heatmap, key, on_pick)
+
+
+def _draw(drawing: Callable, data: dict, heatmap: Heatmap, key: str, on_pick: OnPick | None) -> int | None:
+    def changed() -> None:
+        if on_pick is not None:
+            on_pick(_picked(heatmap, st.session_state.get(key)))
+
+    data["picked"] = _picked(heatmap, st.session_state.get(key))
+    return _picked(heatmap, drawing(data=data, key=key, on_picked_change=changed))
 
 
 def _picked(heatmap: Heatmap, state) -> int | None:

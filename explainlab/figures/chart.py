@@ -1,0 +1,128 @@
+"""A chart as a plain record: the Plotly figure, what it says in words, and the numbers it was drawn from.
+
+Backgrounds are transparent and every line keeps a contrast of 3:1 on both pages of our theme, so that one figure serves
+the light and the dark one. Lines differ in dash and marker as well as in colour.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from explainlab.figures.export import inert
+
+RED, BLUE, GREY = "#d64550", "#2f80d0", "#7a8580"
+_TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one line is told from the others."""
+
+    label: str
+    color: str
+    dash: str
+    symbol: str
+
+
+STYLES = {
+    "right": Style("Right Riemann sum", RED, "solid", "circle"),
+    "left": Style("Left Riemann sum", "#b3742a", "dash", "square"),
+    "midpoint": Style("Midpoint rule", "#2a9568", "dot", "diamond"),
+    "trapezoid": Style("Trapezoid rule", "#8b6bd6", "dashdot", "triangle-up"),
+    "gauss_legendre": Style("Gauss-Legendre", BLUE, "longdash", "x"),
+    "adaptive": Style("Adaptive", "#c2479d", "solid", "star"),
+    "doubling": Style("Doubling", GREY, "dot", "triangle-right"),
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure. ``title`` says what it shows, ``alt`` the same with its main finding, ``notes`` what is not drawn.
+
+    ``rows`` are the numbers behind it, one record a row; ``name`` is the name of its files.
+    """
+
+    name: str
+    title: str
+    alt: str
+    figure: go.Figure
+    rows: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+
+    def to_csv(self) -> str:
+        """The numbers as a table; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
+        texts = [{k: inert(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
+        return pd.DataFrame(texts).to_csv(index=False, lineterminator="\r\n")
+
+    def to_json(self) -> str:
+        """``{"title", "notes", "rows"}``."""
+        body = {"title": self.title, "notes": list(self.notes), "rows": self.rows}
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
+
+    def to_html(self) -> str:
+        """A standalone page with the interactive figure on white paper; it needs no network."""
+        paper = go.Figure(self.figure)
+        paper.update_layout(
+            template="plotly_white", title=html.escape(self.title), paper_bgcolor="white", plot_bgcolor="white"
+        )
+        return paper.to_html(include_plotlyjs=True, full_html=True)
+
+
+def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:
+    """The frame of every chart: titled axes, a legend below, no background of its own."""
+    axis = {"automargin": True, "zeroline": False}
+    return go.Layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 12, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        xaxis={**axis, "title": {"text": x}},
+        yaxis={**axis, "title": {"text": y}},
+        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "title": {"text": ""}},
+        hoverlabel={"align": "left"},
+        **more,
+    )
+
+
+def log_steps(figure: go.Figure, values: Sequence[float]) -> None:
+    """A logarithmic x axis over step counts, with a few round numbers on it."""
+    low, high = min(values), max(values)
+    ticks = [tick for tick in _TICKS if low / 1.5 <= tick <= high * 1.5]
+    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
+
+
+def log_percent(figure: go.Figure, values: Sequence[float]) -> None:
+    """A logarithmic y axis over percentages, one tick a power of ten."""
+    figure.update_yaxes(type="log", dtick=1, ticksuffix="%", exponentformat="none", tickformat="~g")
+    if values and max(values) / min(values) < 10:  # at least one decade, else there may be no tick at all
+        figure.update_yaxes(dtick="D2")
+
+
+def limit_line(figure: go.Figure, tolerance: float) -> None:
+    """The line that an error has to stay below, with its number."""
+    figure.add_hline(
+        y=100 * tolerance,
+        line={"color": GREY, "width": 1.5, "dash": "dash"},
+        annotation={"text": f"{100 * tolerance:g}%", "font": {"color": GREY}},
+        annotation_position="bottom right",
+    )
+
+
+def percent(share: float | None) -> str:
+    """A share in words, with two significant digits; a dash where there is none."""
+    if share is None:
+        return "–"
+    value = 100 * share
+    return f"{value:,.0f}%" if value >= 10 else f"{value:.2g}%" if value >= 1e-3 or not value else f"{value:.0e}%"
+
+
+def shown(text: str) -> str:
+    """``text`` as Plotly shows it, which reads some HTML."""
+    return html.escape(text)

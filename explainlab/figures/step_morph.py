@@ -1,0 +1,157 @@
+"""Maps of one text at many step counts: the payload of the step morph, and two maps beside each other.
+
+The morph's frames share one scale and one set of tokens; a frame holds only what changes from one step count to the
+next, so that the page can move between them without asking anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.records import Attribution, Completeness, Cost, Target
+from explainlab.figures.chart import STYLES, percent
+from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
+from explainlab.figures.palette import DEFAULT
+from explainlab.figures.svg import draw_svg
+from explainlab.models.classifier import Prediction
+from explainlab.request import Request
+from explainlab.text.units import Feature
+
+DIFFERS = 0.1
+"""Two scores differ where they are further apart than this share of the scale."""
+_MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
+
+Body = dict[str, Any]
+
+
+class FrameToken(Record):
+    """What of a :class:`explainlab.figures.heatmap.Token` changes from frame to frame."""
+
+    score: float
+    error: float | None
+    value: str
+    error_value: str | None
+    share: float | None
+    rank: int | None
+    strength: float
+    clipped: bool = False
+
+
+class Frame(Record):
+    """The map at one step count; ``alphas`` are the points sampled on the path, ``svg`` a picture or nothing."""
+
+    label: str
+    error: str
+    within: bool
+    alphas: list[float]
+    tokens: list[FrameToken]
+    svg: str
+
+
+class StepMorph(Record):
+    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with."""
+
+    heatmap: Heatmap
+    rule: str
+    frames: list[Frame]
+    start: int
+
+
+def attribution(
+    request: Request, body: Body, scores: Sequence[float], errors: Sequence[float] | None = None
+) -> Attribution:
+    """The map of ``scores`` over the features of a study's ``body``, as a record that can be drawn."""
+    values = np.asarray(scores, dtype=np.float64)
+    total, expected = float(values.sum()), body["expected"]
+    cancels = body.get("cancels") or not expected
+    return Attribution(
+        request=request,
+        prediction=Prediction(**body["prediction"]),
+        target=Target(**body["target"]),
+        features=tuple(
+            Feature(**{**f, "pieces": tuple(f["pieces"]), "ids": tuple(f["ids"])}) for f in body["features"]
+        ),
+        scores=values,
+        errors=None if errors is None else np.asarray(errors, dtype=np.float64),
+        signed=True,
+        completeness=Completeness(total, expected, None if cancels else abs(total - expected) / abs(expected)),
+        cost=Cost(0, 0, 0.0),
+        cut=body.get("cut", 0),
+    )
+
+
+def step_morph(request: Request, body: Body, rule: str, palette: str = DEFAULT, tolerance: float = 0.05) -> StepMorph:
+    """The frames of ``rule`` in the order of their step counts, and the adaptive map as the last one."""
+    rows = sorted((row for row in body["rows"] if row["rule"] == rule), key=lambda row: row["steps"])
+    adaptive = body["adaptive"]
+    last = adaptive["trace"][-1]
+    maps = [attribution(request, body, row["scores"]) for row in rows]
+    maps.append(attribution(request, body, adaptive["scores"], adaptive["errors"]))
+    alphas = [nodes(rule, row["steps"])[0].tolist() for row in rows] + [adaptive["alphas"]]
+    labels = [f"{row['steps']:,} steps" for row in rows] + [f"adaptive, {last['evaluations']:,} evaluations"]
+    errors = [row["approximation_error"] for row in rows] + [last["approximation_error"]]
+    top = limit(maps)
+    drawn = heatmap(maps[0], palette, top)
+    pictures = len(maps) * len(drawn.tokens) <= _MOST_PICTURES
+    return StepMorph(
+        heatmap=drawn,
+        rule=STYLES[rule].label,
+        frames=[
+            Frame(
+                label=label,
+                error=_told(error),
+                within=error is not None and error <= tolerance,
+                alphas=[round(alpha, 4) for alpha in points],
+                tokens=_frame_tokens(result, top),
+                svg=draw_svg(heatmap(result, palette, top)) if pictures else "",
+            )
+            for label, error, points, result in zip(labels, errors, alphas, maps, strict=True)
+        ],
+        start=0,
+    )
+
+
+def path_maps(request: Request, body: Body, palette: str = DEFAULT) -> tuple[list[Attribution], list[Heatmap]]:
+    """The maps at each step count of a ``path_gradients`` body, on one scale, with the features marked that differ."""
+    results = []
+    for path in body["paths"]:
+        _, weights = nodes(path["rule"], path["steps"])
+        results.append(attribution(request, body, np.asarray(path["per_feature"]) @ weights))
+    top = limit(results)
+    marked = differing([result.scores for result in results], top)
+    mark = f"scores this more than {100 * DIFFERS:g}% of the scale apart"
+    return results, [heatmap(result, palette, top, marked, mark) for result in results]
+
+
+def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:
+    """Features whose scores lie further apart than a tenth of the scale ``top``."""
+    apart = np.ptp(np.stack(scores), axis=0)
+    return np.flatnonzero(apart > DIFFERS * top).tolist() if top else []
+
+
+def _told(error: float | None) -> str:
+    return "no relative error: the change is too small" if error is None else f"error {percent(error)}"
+
+
+def _frame_tokens(result: Attribution, top: float) -> list[FrameToken]:
+    frame = result.to_frame()
+    errors = result.errors if result.errors is not None else [None] * len(frame)
+    return [
+        FrameToken(
+            score=float(score),
+            error=None if error is None else float(error),
+            value=number(float(score)),
+            error_value=None if error is None else number(abs(float(error)), signed=False),
+            share=None if special else float(share),
+            rank=None if special else int(rank),
+            strength=min(1.0, abs(float(score)) / top) if top else 0.0,
+            clipped=bool(abs(score) > top),
+        )
+        for score, error, special, share, rank in zip(
+            result.scores, errors, frame["special"], frame["share"], frame["rank"], strict=True
+        )
+    ]

@@ -1,0 +1,160 @@
+"""Bodies of studies made from functions whose integrals are known, in the very shape that the studies give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explainlab.attribution.quadrature import nodes
+
+WORDS = ["The", "first", "act", "drags", ",", "<b>but</b>", "the", "ending", "is", "beautiful", "."]
+RULES = ("right", "left", "midpoint", "trapezoid", "gauss_legendre")
+STEPS = (10, 20, 30, 50, 70, 100, 140, 200, 300)
+
+Body = dict[str, Any]
+
+
+def features(words: list[str]) -> list[Body]:
+    """The words between two special tokens."""
+    spans, end = [], 0
+    for word in words:
+        spans.append((end, end + len(word)))
+        end += len(word) + 1
+    special = {"start": 0, "end": 0, "special": True, "part": 0}
+    content = [
+        {"text": w, "start": a, "end": b, "special": False, "part": 0, "pieces": [w.lower()], "ids": [100 + i]}
+        for i, (w, (a, b)) in enumerate(zip(words, spans, strict=True))
+    ]
+    first = {"text": "[CLS]", "pieces": ["[CLS]"], "ids": [1], **special}
+    return [first, *content, {"text": "[SEP]", "pieces": ["[SEP]"], "ids": [2], **special}]
+
+
+def derivatives(alphas: np.ndarray, words: list[str], scale: float = 1.0) -> np.ndarray:
+    """[features, points]: a bump a word somewhere on the path, none for the special tokens."""
+    rng = np.random.default_rng(7)
+    heights, centres = rng.normal(size=len(words)) * scale, rng.uniform(0.05, 0.95, len(words))
+    widths = rng.uniform(0.01, 0.2, len(words))
+    bumps = heights[:, None] * np.exp(-(((alphas[None] - centres[:, None]) / widths[:, None]) ** 2))
+    return np.pad(bumps, ((1, 1), (0, 0)))
+
+
+def _common(words: list[str], expected: float) -> Body:
+    return {
+        "prediction": {"index": 1, "label": "positive", "probabilities": {"negative": 0.1, "positive": 0.9}},
+        "target": {"index": 1, "label": "positive"},
+        "features": features(words),
+        "start": 0.9 - expected,
+        "end": 0.9,
+        "expected": expected,
+        "warnings": [],
+    }
+
+
+def _exact(words: list[str], scale: float) -> np.ndarray:
+    alphas, weights = nodes("midpoint", 20_000)
+    return derivatives(alphas, words, scale) @ weights
+
+
+def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: float = 1.0, steps=STEPS) -> Body:
+    """``integration_error`` of one text."""
+    exact = _exact(words, scale)
+    expected = float(exact.sum())
+
+    def row(rule: str, n: int) -> Body:
+        alphas, weights = nodes(rule, n)
+        scores = derivatives(alphas, words, scale) @ weights
+        error = None if cancels else float(abs(scores.sum() - expected) / abs(expected))
+        return {
+            "rule": rule,
+            "steps": n,
+            "evaluations": len(alphas),
+            "approximation_error": error,
+            "scores": scores.tolist(),
+        }
+
+    rows = [row(rule, n) for rule in RULES for n in steps]
+    ideal = {rule: _ideal({r["steps"]: r["approximation_error"] for r in rows if r["rule"] == rule}) for rule in RULES}
+    schedule = [row("right", 2**k) for k in range(3, 10)]
+    trace = [
+        {"evaluations": n, "approximation_error": None if cancels else e, "estimated_error": None if cancels else 2 * e}
+        for n, e in ((9, 0.3), (17, 0.04), (31, 0.002))
+    ]
+    return {
+        **_common(words, expected),
+        "cancels": cancels,
+        "rows": rows,
+        "ideal_steps": ideal,
+        "adaptive": {
+            "trace": trace,
+            "scores": exact.tolist(),
+            "errors": [0.001] * len(exact),
+            "alphas": np.linspace(0, 1, 31).tolist(),
+        },
+        "doubling": {
+            "schedule": [{key: r[key] for key in ("steps", "approximation_error")} for r in schedule],
+            "evaluations": 1016,
+            "steps": 512,
+        },
+    }
+
+
+def path_body(steps: tuple[int, ...] = (27, 270), rule: str = "right", words: list[str] = WORDS) -> Body:
+    """``path_gradients`` of one text."""
+    paths = []
+    for n in steps:
+        alphas, _ = nodes(rule, n)
+        values = derivatives(alphas, words)
+        paths.append(
+            {
+                "steps": n,
+                "rule": rule,
+                "alphas": alphas.tolist(),
+                "total": values.sum(axis=0).tolist(),
+                "per_feature": values.tolist(),
+            }
+        )
+    return {**_common(words, float(_exact(words, 1.0).sum())), "paths": paths}
+
+
+def data_body(n: int = 40, steps=STEPS) -> Body:
+    """``integration_error`` of a data set: errors that fall with the step count, each text at its own pace."""
+    rng = np.random.default_rng(3)
+    texts = []
+    for i in range(n):
+        paces = {rule: 10 ** rng.uniform(-1, 1.5) for rule in RULES}
+        errors = {r: {str(s): float(paces[r] / s * rng.uniform(0.5, 1.5)) for s in steps} for r in RULES}
+        cancels = i == n - 1
+        if cancels:
+            errors = {r: dict.fromkeys(e) for r, e in errors.items()}
+        texts.append(
+            {
+                "row": i + 1,
+                "text": f"<script>text</script> number {i}",
+                "label": "positive",
+                "expected": 0.001 if cancels else 0.6,
+                "cancels": cancels,
+                "errors": errors,
+                "ideal_steps": {r: _ideal({int(s): e for s, e in errors[r].items()}) for r in RULES},
+                "adaptive": {"evaluations": 40, "approximation_error": None if cancels else 0.004},
+            }
+        )
+    return {"texts": texts, "skipped": [[n + 1, "The text is empty."]], "summary": _summary(texts, steps)}
+
+
+def _summary(texts: list[Body], steps) -> Body:
+    mean, ideal = {}, {}
+    for rule in RULES:
+        columns = {str(s): [e for t in texts if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
+        mean[rule] = {
+            s: {"mean": float(np.mean(v)), "low": 0.8 * float(np.mean(v)), "high": 1.3 * float(np.mean(v))}
+            for s, v in columns.items()
+        }
+        found = [t["ideal_steps"][rule] for t in texts]
+        ideal[rule] = {**{str(s): found.count(s) for s in steps}, "none": found.count(None)}
+    within = {rule: sum(v for s, v in ideal[rule].items() if s != "none") for rule in RULES}
+    return {"mean": mean, "ideal_steps": ideal, "within_1000": within, "n": len(texts)}
+
+
+def _ideal(errors: dict[int, float | None], tolerance: float = 0.05) -> int | None:
+    return next((n for n, e in sorted(errors.items()) if e is not None and e <= tolerance), None)
