@@ -44,7 +44,7 @@ st.divider()
 for reason in answers.obstacles:
     st.warning(plain(reason), icon=":material/block:")
 if answers.jobs:
-    draw_jobs(service, answers.jobs)
+    draw_jobs(service, answers.jobs, controls.PAGE)
 if answers.results:
     results.draw_prediction(answers.results[0], explain_class)
     results.draw_maps(view, answers.results)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,13 +107,10 @@ def log_percent(figure: go.Figure, values: Sequence[float]) -> None:
 
 
 def limit_line(figure: go.Figure, tolerance: float) -> None:
-    """The line that an error has to stay below, with its number."""
-    figure.add_hline(
-        y=100 * tolerance,
-        line={"color": GREY, "width": 1.5, "dash": "dash"},
-        annotation={"text": f"{100 * tolerance:g}%", "font": {"color": GREY}},
-        annotation_position="bottom right",
-    )
+    """The line that an error has to stay below, with its number (on a logarithmic axis)."""
+    figure.add_hline(y=100 * tolerance, line={"color": GREY, "width": 1.5, "dash": "dash"})
+    place = {"xref": "paper", "x": 1, "xanchor": "right", "y": math.log10(100 * tolerance), "yanchor": "bottom"}
+    figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
 
 
 def percent(share: float | None) -> str:

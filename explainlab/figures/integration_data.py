@@ -131,7 +131,7 @@ def mean_by_rule(body: Body, tolerance: float = 0.05) -> Chart:
 def within_limit(body: Body) -> Chart:
     """How many texts each rule brings within the tolerance in at most 1000 steps."""
     counts, n = body["summary"]["within_1000"], body["summary"]["n"]
-    figure = go.Figure(layout=layout("Texts within 1,000 steps (count)", "", bargap=0.35))
+    figure = go.Figure(layout=layout("Texts within 1,000 steps (count)", "", height=280, bargap=0.35))
     figure.add_bar(
         x=list(counts.values()),
         y=[shown(STYLES[rule].label) for rule in counts],

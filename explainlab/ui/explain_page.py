@@ -10,14 +10,11 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
-from explainlab.errors import ExplainLabError, RequestError, ResourceError
+from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
-from explainlab.ui import controls, session
+from explainlab.ui import controls, links, session
 from explainlab.ui.text import plain
 from explainlab.ui.view import View, first_view
-
-_OPENED = "explain.opened_link"
 
 
 @dataclass(frozen=True)
@@ -34,27 +31,24 @@ def open_view(service: Service) -> None:
 
     Limits and choices are checked by the browser alone: controls that hold anything else are told of and set back.
     """
-    link = st.query_params.get("r", "")
-    if link and link != st.session_state.get(_OPENED):
-        st.session_state[_OPENED] = link
-        view = _linked(service, link)
-        if view is not None:
-            session.ask(service, view)
-            controls.seed_controls(view, force=True)
-    if session.asked() is None:
-        session.ask(service, first_view())
-    controls.seed_controls(session.asked())
+    view = links.follow(service, controls.PAGE, View)
+    if view is not None:
+        session.ask(service, controls.PAGE, view)
+        controls.seed_controls(view, force=True)
+    if session.asked(controls.PAGE) is None:
+        session.ask(service, controls.PAGE, first_view())
+    controls.seed_controls(session.asked(controls.PAGE))
     try:
         controls.draft().requests()
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
-        controls.seed_controls(session.asked(), force=True)
+        controls.seed_controls(session.asked(controls.PAGE), force=True)
 
 
 def ask_draft(service: Service) -> None:
     """Make what the controls say the view that is shown (a callback: errors are told by the page that follows)."""
     try:
-        session.ask(service, controls.draft())
+        session.ask(service, controls.PAGE, controls.draft())
     except ExplainLabError:
         return
 
@@ -64,13 +58,13 @@ def settle(service: Service) -> View:
 
     Where the controls have moved on, a line says that the answer shown is not theirs yet.
     """
-    asked = session.asked()
+    asked = session.asked(controls.PAGE)
     try:
         draft = controls.draft()
         if draft.asks_the_same(asked):
             return draft
         if draft.methods and all(service.find(request) is not None for request in draft.requests()):
-            session.ask(service, draft)
+            session.ask(service, controls.PAGE, draft)
             return draft
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
@@ -91,7 +85,7 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
         if result is not None:
             answers.results.append(result)
             continue
-        session.submit_once(service, request)
+        session.submit_once(service, controls.PAGE, request)
         job = service.job(request)
         if job is not None:
             answers.jobs.append(job)
@@ -99,25 +93,5 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
 
 
 def link(service: Service, view: View) -> str:
-    """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
-    try:
-        view_id = service.store.save_view(view.model_dump(mode="json"))
-    except ResourceError:
-        return ""
-    if st.query_params.get("r") != view_id:
-        st.query_params["r"] = view_id
-    st.session_state[_OPENED] = view_id
-    return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
-
-
-def _linked(service: Service, view_id: str) -> View | None:
-    try:
-        body = service.store.view(view_id)
-        if body is None:
-            raise RequestError("There is no view under this link here.", "It was made elsewhere or has been deleted.")
-        view = checked(View, **body)
-        view.requests()
-        return view
-    except ExplainLabError as error:
-        st.warning(plain(str(error)), icon=":material/link_off:")
-    return None
+    """The whole link that reopens ``view``: see :func:`explainlab.ui.links.share`."""
+    return links.share(service, controls.PAGE, view)

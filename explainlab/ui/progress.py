@@ -9,24 +9,27 @@ import streamlit as st
 from explainlab.attribution.registry import get_method
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
+from explainlab.request import Request
 from explainlab.ui.session import owner, submit_again
 from explainlab.ui.text import plain
 
 _POLL_SECONDS = 0.4
+_STUDIES = {"integration_error": "Error against steps", "path_gradients": "Gradient along the path"}
 
 
-def draw_jobs(service: Service, jobs: Sequence[Job]) -> None:
-    """One row a job. While one is unfinished the rows renew themselves; when one ends the page is drawn again."""
+def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
+    """One row a job that ``page`` asked for; while one is unfinished they renew themselves, when one ends the page does."""
     busy = any(not job.progress.finished for job in jobs)
-    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, [j.progress.finished for j in jobs])
+    ended = [job.progress.finished for job in jobs]
+    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, page, ended)
 
 
-def _rows(service: Service, jobs: Sequence[Job], ended_before: list[bool]) -> None:
+def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[bool]) -> None:
     if [job.progress.finished for job in jobs] != ended_before:
         st.rerun()
     for job in jobs:
         if job.progress.finished or _given_up(job):
-            _draw_ended(job)
+            _draw_ended(job, page)
         else:
             _draw_running(service, job)
 
@@ -35,7 +38,7 @@ def _draw_running(service: Service, job: Job) -> None:
     bar, button = st.columns([6, 1], vertical_alignment="center")
     progress = job.progress
     share = progress.done / progress.total if progress.total else 0.0
-    bar.progress(min(1.0, share), text=f"**{plain(get_method(job.request.method).label)}**: {_state(service, job)}")
+    bar.progress(min(1.0, share), text=f"**{plain(_label(job))}**: {_state(service, job)}")
     button.button(
         "Cancel",
         key=f"cancel_{job.key}",
@@ -47,16 +50,24 @@ def _draw_running(service: Service, job: Job) -> None:
     )
 
 
-def _draw_ended(job: Job) -> None:
-    label = plain(get_method(job.request.method).label)
+def _draw_ended(job: Job, page: str) -> None:
+    label = plain(_label(job))
     message, button = st.columns([6, 1], vertical_alignment="center")
     if job.progress.status == "cancelled" or _given_up(job):
         message.info(f"**{label}** was cancelled.", icon=":material/cancel:")
     else:
         message.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
     if button.button("Run again", key=f"again_{job.key}", width="stretch"):
-        submit_again(job.request)
+        submit_again(page, job.request)
         st.rerun()
+
+
+def _label(job: Job) -> str:
+    """What the job computes, in words."""
+    request = job.request
+    if isinstance(request, Request):
+        return get_method(request.method).label
+    return f"{_STUDIES[request.study]}{', whole data set' if request.data else ''}"
 
 
 def _given_up(job: Job) -> bool:

@@ -1,16 +1,23 @@
-"""What a browser session remembers: its name in the queue, the view it asked for, and what it has submitted."""
+"""What a browser session remembers: its name in the queue and, page by page, the view it asked for and submitted."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import streamlit as st
 
 from explainlab.compute.service import Service
-from explainlab.request import Request
-from explainlab.ui.view import View
 
-_OWNER, _ASKED, _SUBMITTED = "session.owner", "explain.asked", "explain.submitted"
+_OWNER = "session.owner"
+
+
+class Asking(Protocol):
+    """What a page shows, as the requests that it needs."""
+
+    def requests(self) -> Sequence[Any]:
+        """Everything to be computed for it."""
 
 
 def owner() -> str:
@@ -18,32 +25,32 @@ def owner() -> str:
     return st.session_state.setdefault(_OWNER, uuid.uuid4().hex)
 
 
-def asked() -> View | None:
-    """The view this session last asked for."""
-    return st.session_state.get(_ASKED)
+def asked(page: str) -> Any:
+    """The view that this session last asked for on ``page``; None before it has."""
+    return st.session_state.get(f"{page}.asked")
 
 
-def ask(service: Service, view: View) -> None:
-    """Make ``view`` the one that is shown; jobs that only the view before needed are given up."""
-    before = asked()
+def ask(service: Service, page: str, view: Asking) -> None:
+    """Make ``view`` the one that ``page`` shows; jobs that only the view before needed are given up."""
+    before = asked(page)
     if before is not None:
         still = view.requests()
         for request in before.requests():
-            job = service.job(request)
-            if request not in still and job is not None:
+            job = service.job(request) if request not in still else None
+            if job is not None:
                 service.worker.cancel(job.key, owner())
-    st.session_state[_ASKED] = view
-    st.session_state[_SUBMITTED] = set()
+    st.session_state[f"{page}.asked"] = view
+    st.session_state[f"{page}.submitted"] = set()
 
 
-def submit_once(service: Service, request: Request) -> None:
+def submit_once(service: Service, page: str, request: Any) -> None:
     """Queue ``request`` unless this session has done so since it asked."""
-    done: set[str] = st.session_state.setdefault(_SUBMITTED, set())
+    done: set[str] = st.session_state.setdefault(f"{page}.submitted", set())
     if request.model_dump_json() not in done:
         service.submit(request, owner())
         done.add(request.model_dump_json())
 
 
-def submit_again(request: Request) -> None:
+def submit_again(page: str, request: Any) -> None:
     """Let :func:`submit_once` queue ``request`` once more: its job failed or was cancelled."""
-    st.session_state[_SUBMITTED].discard(request.model_dump_json())
+    st.session_state[f"{page}.submitted"].discard(request.model_dump_json())

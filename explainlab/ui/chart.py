@@ -1,0 +1,49 @@
+"""A chart on a page: the figure, what is not drawn on it, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explainlab.figures.chart import Chart
+from explainlab.ui.components import component
+from explainlab.ui.text import plain
+
+_pictures = component("chart_pictures")
+_CONFIG = {
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+
+
+def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = None, help: str | None = None) -> None:
+    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a point that is pressed."""
+
+    def picked() -> None:
+        points = st.session_state[key].selection.points
+        if points and "customdata" in points[0]:
+            on_pick(points[0]["customdata"])
+
+    title, files = st.columns([7, 1], vertical_alignment="bottom")
+    title.markdown(f"**{plain(chart.title)}**", help=help)
+    config = {**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": chart.name}}
+    picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
+    st.plotly_chart(chart.figure, key=key, config=config, alt=chart.alt, **picking)
+    for note in chart.notes:
+        st.caption(plain(note))
+    with files.popover("Export", icon=":material/download:", width="stretch", key=f"{key}_export"):
+        _draw_files(chart, key)
+
+
+def _draw_files(chart: Chart, key: str) -> None:
+    _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
+    for label, write, suffix, kind in (
+        ("CSV", chart.to_csv, "csv", "text/csv"),
+        ("JSON", chart.to_json, "json", "application/json"),
+        ("HTML", chart.to_html, "html", "text/html"),
+    ):
+        st.download_button(
+            label, write, f"{chart.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
+        )

@@ -1,0 +1,34 @@
+"""A page with the charts of the integration studies and the step morph, from bodies made by hand."""
+
+import streamlit as st
+
+from explainlab.figures import integration, integration_data
+from explainlab.figures.step_morph import path_maps, step_morph
+from explainlab.figures.svg import draw_svg
+from explainlab.request import Request
+from explainlab.ui.chart import draw_chart
+from explainlab.ui.heatmap import step_morph as draw_morph
+from explainlab.ui.heatmap import token_heatmap
+from tests.figures.bodies import WORDS, data_body, integration_body, path_body
+
+st.set_page_config(page_title="Integration", layout="wide")
+st.title("Integration")
+st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+st.text(f"run {st.session_state['runs']}")
+request = Request(model="tiny", text=" ".join(WORDS), method="integrated_gradients")
+body, paths, data = integration_body(), path_body(), data_body()
+draw_chart(integration.error_curve(body), "curve")
+feature = draw_morph(step_morph(request, body, "right"), "morph")
+st.text(f"picked: {feature}")
+_, maps = path_maps(request, paths)
+for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
+    with column:
+        token_heatmap(drawn, draw_svg(drawn), f"map_{i}")
+draw_chart(integration.gradient_curves(paths, "probability", feature), "gradient")
+theme = st.context.theme.type or "light"
+draw_chart(integration.token_strip(paths, 270, theme=theme), "strip")
+draw_chart(integration_data.error_boxes(data, "right"), "boxes", lambda picked: st.session_state.update(row=picked[0]))
+st.text(f"row: {st.session_state.get('row')}")
+draw_chart(integration_data.ideal_histogram(data, "right"), "ideal")
+draw_chart(integration_data.mean_by_rule(data), "rules")
+draw_chart(integration_data.within_limit(data), "within")
