@@ -2,7 +2,7 @@
 
 import explainlab
 classifier = explainlab.load_model("embedded:bert-mini-sst2")
-result = explainlab.explain(classifier, "a stirring, funny film", method="integrated_gradients", steps=64)
+result = explainlab.explain(classifier, "a stirring, funny film", method="integrated_gradients", tolerance=0.005)
 result.to_frame()
 """
 

@@ -24,7 +24,7 @@ class _AttentionMethod(Method):
 
     def attribute(self, subject: Subject, parameters: method.Parameters) -> Outcome:
         real = np.flatnonzero(subject.encoding.attention)
-        maps = subject.attention_maps().mean(axis=1)[:, real][:, :, real]
+        maps = subject.attention_maps()[:, real][:, :, real]
         matrix = self.combine(maps, parameters)
         class_rows = subject.classifier.head_rows(subject.encoding)[real]
         rows = class_rows if parameters.reading == "class_row" else np.full(len(real), 1 / len(real))

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 
 from explainlab.attribution import method
+from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
+from explainlab.attribution.path import Path
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
+
+CANCELLING = (
+    "From baseline to text the score changes by {change:.2g} only, while the scores' sizes add up to {size:.2g}: they "
+    "cancel, and an error relative to their sum means little."
+)
+UNREACHED = (
+    "The tolerance was not reached: after {spent} gradients the scores' estimated error is {error:.2g}% of their total "
+    "size. Raise max_steps, or the tolerance."
+)
 
 
 class IntegratedGradients(Method):
     """The gradient integrated along the straight line from the baseline to the text, times their difference.
 
     Only word embeddings are interpolated; the model adds positions and normalises once, at every point of the path.
+    ``adaptive`` (:class:`explainlab.attribution.adaptive.Refinement`) chooses the points itself and estimates the error
+    of every score; the other rules take ``steps`` points wherever the path moves.
     """
 
     class Parameters(method.Parameters):
-        rule: Rule = Field("gauss_legendre", description="Where on the path the gradient is evaluated.")
-        steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations (trapezoid: one more).")
+        rule: Literal["adaptive", Rule] = Field(
+            "adaptive", description="Where on the path the gradient is evaluated; adaptive: where it moves."
+        )
+        steps: Evaluations = Field(50, le=10_000, description="Gradients of a fixed rule (trapezoid: one more).")
+        tolerance: float = Field(0.01, ge=1e-6, le=1, description="Relative error at which adaptive stops.")
+        max_steps: Annotated[Evaluations, Field(ge=9)] = Field(
+            1024, le=100_000, description="Gradients at which adaptive gives up."
+        )
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 
@@ -32,24 +51,33 @@ class IntegratedGradients(Method):
     source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x′ + α(x - x′))/∂xᵢ dα"
     needs: ClassVar = ("gradients",)
+    version: ClassVar = 2
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        baseline = subject.baseline(parameters.baseline)
-        origin, difference = baseline.float(), subject.embeddings.float() - baseline.float()
-        start = subject.values(baseline[None])[0]
+        path = Path(subject, subject.baseline(parameters.baseline))
+        if parameters.rule == "adaptive":
+            return self._adaptive(path, parameters)
         alphas, weights = nodes(parameters.rule, parameters.steps)
-        position = torch.as_tensor(alphas, device=baseline.device, dtype=torch.float32)
-        weight = torch.as_tensor(weights, device=baseline.device, dtype=torch.float32)
-        integral = torch.zeros_like(origin)
+        change = path.change
+        return Outcome(subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=change)
 
-        def points(part: slice) -> torch.Tensor:
-            return torch.addcmul(origin, position[part, None, None], difference).to(baseline.dtype)
-
-        for part, _, gradient in subject.gradients(points, len(alphas)):
-            integral += torch.tensordot(weight[part], gradient.float(), dims=1)
-        tokens = (difference * integral).sum(dim=-1).cpu().double().numpy()
-        expected = subject.scalar(subject.original) - start
-        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+    @staticmethod
+    def _adaptive(path: Path, parameters: Parameters) -> Outcome:
+        refinement = Refinement(path, parameters.tolerance, parameters.max_steps)
+        refine(path.subject.batcher, [refinement])
+        units, warnings = path.subject.units, []
+        if parameters.steps != IntegratedGradients.Parameters.model_fields["steps"].default:
+            warnings.append(f"steps = {parameters.steps} was not used: the adaptive rule chooses its own.")
+        if cancels(path.change, refinement.scores):
+            warnings.append(CANCELLING.format(change=path.change, size=np.abs(refinement.scores).sum()))
+        if not refinement.reached:
+            warnings.append(UNREACHED.format(spent=path.evaluations, error=100 * refinement.trace[-1].estimated_error))
+        return Outcome(
+            units.sum_tokens(refinement.scores),
+            expected=path.change,
+            errors=units.sum_tokens(refinement.errors),
+            warnings=tuple(warnings),
+        )
 
 
 class GradientShap(Method):

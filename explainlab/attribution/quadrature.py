@@ -14,6 +14,7 @@ def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions α and weights, both float64; the weights of every rule sum to 1.
 
     ``steps`` evaluations for every rule but ``trapezoid``, whose ``steps`` intervals have ``steps`` + 1 ends.
+    Equal fractions of different step counts are equal floats, so that rules and counts share their points.
     ``gauss_legendre`` integrates polynomials up to degree 2·steps - 1 exactly.
     """
     if rule == "gauss_legendre":
@@ -22,6 +23,6 @@ def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
     if rule == "trapezoid":
         weights = np.full(steps + 1, 1 / steps)
         weights[[0, -1]] /= 2
-        return np.linspace(0, 1, steps + 1), weights
+        return np.arange(steps + 1) / steps, weights
     shift = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[rule]
     return (np.arange(steps) + shift) / steps, np.full(steps, 1 / steps)

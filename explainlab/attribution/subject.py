@@ -1,15 +1,13 @@
 """The subject: one text before one classifier. Every model pass that a method makes goes through it.
 
-It batches by the memory there is, counts what is spent, reports progress, stops when asked, halves a batch that does
-not fit, and fixes the target from the original text the first time that text is seen, so that no pass is made twice.
+It counts what is spent and fixes the target from the original text the first time that text is seen, so that no pass is
+made twice.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from math import ceil
 from typing import TypeVar
 
 import numpy as np
@@ -18,10 +16,10 @@ from torch import Tensor
 
 from explainlab.attribution.baselines import choose, data_source
 from explainlab.attribution.records import Target
-from explainlab.errors import RequestError, ResourceError
+from explainlab.errors import RequestError
+from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.classifier import Classifier, Inputs, Prediction
 from explainlab.models.context import RunContext
-from explainlab.models.devices import batch_tokens, is_out_of_memory
 from explainlab.request import Output, Unit
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units, group
@@ -63,7 +61,7 @@ class Subject:
         self._baseline_data = baseline_data
         self._asked = None if target == "predicted" else class_index(target, classifier.labels)
         self._original: np.ndarray | None = None
-        self._fit = {True: sys.maxsize, False: sys.maxsize}
+        self.batcher = Batcher(classifier, self.context)
 
     # What is explained -------------------------------------------------------------------------------------------
 
@@ -159,11 +157,11 @@ class Subject:
 
     def gradients(self, points: Points, count: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """For batches of ``count`` points: their slice, the explained scalar [k], and its gradient [k, N, d] there."""
-        target = self.target.index
+        self.target  # noqa: B018  fixed before the points are run
 
         def run(part: slice) -> tuple[slice, Tensor, Tensor]:
             batch = points(part).detach().requires_grad_()
-            value = self._value(self._pass(batch), target)
+            value = self.explained(self._pass(batch))
             (gradient,) = torch.autograd.grad(value.sum(), batch)
             self.forward += len(batch)
             self.backward += len(batch)
@@ -177,8 +175,8 @@ class Subject:
         def run(_: slice) -> Tensor:
             batch = self.embeddings[None].detach().requires_grad_()
             logits = self._pass(batch)
-            self._original = self._finite(logits.detach())[0]
-            (gradient,) = torch.autograd.grad(self._value(logits, self.target.index).sum(), batch)
+            self._original = self.classifier.finite(logits.detach())[0]
+            (gradient,) = torch.autograd.grad(self.explained(logits).sum(), batch)
             self.forward += 1
             self.backward += 1
             return gradient[0]
@@ -187,7 +185,7 @@ class Subject:
 
     def differentiable(self, points: Tensor) -> Tensor:
         """The explained scalar [K] at ``points`` [K, N, d] in one pass, for a library that differentiates it itself."""
-        value = self._value(self._pass(points), self.target.index)
+        value = self.explained(self._pass(points))
         self.forward += len(points)
         return value
 
@@ -196,24 +194,33 @@ class Subject:
         return next(self._batches(1, lambda _: run(), gradients=True, phase="gradient"))
 
     def attention_maps(self) -> np.ndarray:
-        """float64 [layers, heads, N, N]: attention probabilities on the text itself; the same pass fixes the target."""
+        """float64 [layers, N, N]: attention probabilities on the text itself, the mean of each layer's heads.
+
+        The same pass fixes the target.
+        """
 
         def run(_: slice) -> np.ndarray:
             maps, logits = self.classifier.attention_maps(self.inputs)
             self.forward += 1
-            self._original = self._finite(logits)[0]
-            return torch.cat(maps).cpu().double().numpy()
+            self._original = self.classifier.finite(logits)[0]
+            return torch.stack([layer[0].mean(dim=0, dtype=torch.float64) for layer in maps]).cpu().numpy()
 
         return next(self._batches(1, run, gradients=False, phase="attention"))
 
     def scalar(self, logits: np.ndarray) -> np.ndarray:
         """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""
-        return self._value(torch.from_numpy(logits), self.target.index).numpy()
+        return self.explained(torch.from_numpy(logits)).numpy()
+
+    def explained(self, logits: Tensor) -> Tensor:
+        """[...]: ``output`` of the target, from [..., classes] logits, as a library or autograd needs it."""
+        return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., self.target.index]
+
+    def see(self, logits: np.ndarray) -> None:
+        """Take float64 [classes] for the logits of the text itself; the first to be seen fix the target."""
+        if self._original is None:
+            self._original = logits
 
     # Batching ----------------------------------------------------------------------------------------------------
-
-    def _value(self, logits: Tensor, target: int) -> Tensor:
-        return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., target]
 
     def _pass(self, batch: Tensor) -> Tensor:
         return self.classifier.logits(self.inputs.repeat(len(batch)), batch)
@@ -226,53 +233,12 @@ class Subject:
             return logits
 
         rows = list(self._batches(count, run, gradients=False, phase=phase))
-        return self._finite(torch.cat(rows)) if rows else np.empty((0, len(self.classifier.labels)))
+        return self.classifier.finite(torch.cat(rows)) if rows else np.empty((0, len(self.classifier.labels)))
 
     def _batches(self, count: int, run: Callable[[slice], T], *, gradients: bool, phase: str) -> Iterator[T]:
-        """``run`` over slices of ``count`` points; a batch that does not fit is halved, and so are those after it."""
-        size = self._batch_size(count, gradients)
-        start = 0
-        while start < count:
-            self.context.check_cancelled()
-            part = slice(start, min(start + size, count))
-            try:
-                result = run(part)
-            except RuntimeError as error:
-                if not is_out_of_memory(error):
-                    raise
-                result = None
-            if result is None:  # outside the handler: the error's traceback holds the batch in memory
-                size = self._halve(size, gradients)
-                continue
-            start = part.stop
-            self.context.report(start, count, phase)
-            yield result
-
-    def _batch_size(self, count: int, gradients: bool) -> int:
-        length = len(self.encoding)
-        fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // length
-        fit = max(1, min(fit, self._fit[gradients]))
-        return max(1, ceil(count / ceil(count / fit)) if count else 1)
-
-    def _halve(self, size: int, gradients: bool) -> int:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        if size == 1:
-            raise ResourceError(
-                f"One text of {len(self.encoding)} tokens does not fit into the memory of {self.classifier.device}.",
-                "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
-            )
-        self._fit[gradients] = size // 2
-        note = "Memory ran out: batches were halved."
-        if note not in self.warnings:
-            self.warnings.append(note)
-        return size // 2
-
-    def _finite(self, logits: Tensor) -> np.ndarray:
-        found = logits.cpu().double().numpy()
-        if not np.isfinite(found).all():
-            self.classifier.prediction(found.reshape(-1, found.shape[-1])[~np.isfinite(found).all(axis=-1)][0])
-        return found
+        yield from self.batcher.over(np.full(count, len(self.encoding)), run, gradients=gradients, phase=phase)
+        if self.batcher.halved and HALVED not in self.warnings:
+            self.warnings.append(HALVED)
 
 
 def class_index(target: str, labels: tuple[str, ...]) -> int:

@@ -17,6 +17,8 @@ from explainlab.models.classifier import Classifier
 LENGTHS = (25, 120)
 _REPEATS = 3
 _BATCHES = (16, 64, 256)
+_PARAMETERS = {"integrated_gradients": {"rule": "gauss_legendre", "steps": 50}}
+"""The rival's settings, where ours are others by default."""
 _EXEMPT = ("random", "deep_lift")
 
 
@@ -31,7 +33,7 @@ def rows() -> Iterator[Row]:
 
 def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
     def ours() -> Attribution:
-        return explain(classifier, text, method_id)
+        return explain(classifier, text, method_id, **_PARAMETERS.get(method_id, {}))
 
     result = ours()
     runs: dict[str, Callable[[], object]] = {"ours": ours}

@@ -44,9 +44,13 @@ class Inputs:
             padded=not attention.all(),
         )
 
-    def repeat(self, count: int) -> Inputs:
-        """One text (B = 1) as a batch of ``count``, without copying."""
-        return Inputs(*(t.expand(count, -1) for t in (self.ids, self.types, self.attention)), self.padded)
+    def repeat(self, *counts: int) -> Inputs:
+        """Each of the B texts as often as ``counts`` [B] says; a single one without copying."""
+        tensors = (self.ids, self.types, self.attention)
+        if len(counts) == 1:
+            return Inputs(*(t.expand(counts[0], -1) for t in tensors), self.padded)
+        each = torch.tensor(counts, device=self.ids.device)
+        return Inputs(*(t.repeat_interleave(each, dim=0) for t in tensors), self.padded)
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,14 @@ class Classifier:
         index = int(logits.argmax())
         named = {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)}
         return Prediction(index, self.labels[index], named)
+
+    def finite(self, logits: Tensor) -> np.ndarray:
+        """float64 [B, classes] of ``logits`` [B, classes]; raises :class:`ModelError` if one is not finite."""
+        found = logits.cpu().double().numpy()
+        broken = ~np.isfinite(found).all(axis=-1)
+        if broken.any():
+            self.prediction(found[broken][0])
+        return found
 
     def predict(self, encoding: Encoding) -> Prediction:
         """One forward pass over one text."""

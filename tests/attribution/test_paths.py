@@ -81,7 +81,7 @@ def test_agrees_with_captum(model: Classifier, plain: Plain, rule: str, output: 
 def test_agrees_with_captum_from_every_baseline(model: Classifier, plain: Plain, baseline: str) -> None:
     start, end = ends(plain, TEXT, baseline)
     captum = IntegratedGradients(plain.scalar("probability", 1)).attribute(end, start, n_steps=STEPS)
-    found = explain(model, TEXT, steps=STEPS, baseline=baseline, target=1)
+    found = explain(model, TEXT, rule="gauss_legendre", steps=STEPS, baseline=baseline, target=1)
     close(found.scores, captum.sum(dim=-1)[0])
 
 
@@ -102,28 +102,30 @@ def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule:
 def test_many_batches_equal_a_loop(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Plain(encoder.id, encoder.tokenizer)
     start, end = ends(plain, TEXT, "mask")
-    monkeypatch.setattr("explainlab.attribution.subject.batch_tokens", lambda *_: 3 * end.shape[1])
+    monkeypatch.setattr("explainlab.models.batching.batch_tokens", lambda *_: 3 * end.shape[1])
     seen: list[int] = []
 
     class Recorder(RunContext):
         def report(self, done: int, total: int, phase: str) -> None:
             seen.append(done)
 
-    found = explain(encoder, TEXT, steps=20, output="logit", target=0, context=Recorder())
+    found = explain(encoder, TEXT, rule="gauss_legendre", steps=20, output="logit", target=0, context=Recorder())
     close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", 20))
     assert seen == [2, 3, 6, 9, 12, 15, 18, 20]
 
 
 def test_scores_come_to_add_up(model: Classifier) -> None:
     """Random weights make a rough path: the trained models need fewer steps than the tiny ones."""
-    errors = [explain(model, TEXT, steps=steps).completeness.approximation_error for steps in (3, 300)]
-    assert errors[1] < 1e-3
-    assert errors[1] < errors[0]
+    few, many = (
+        explain(model, TEXT, rule="gauss_legendre", steps=steps).completeness.approximation_error for steps in (3, 300)
+    )
+    assert many < 5e-3
+    assert many < few
 
 
 def test_special_tokens_score_nothing(model: Classifier) -> None:
     for baseline in ("mask", "zero"):
-        result = explain(model, TEXT, steps=2, baseline=baseline)
+        result = explain(model, TEXT, rule="gauss_legendre", steps=2, baseline=baseline)
         assert (result.scores[~content(result)] == 0).all()
         assert (result.scores[content(result)] != 0).all()
 

@@ -1,0 +1,70 @@
+"""Model passes in batches: sized by the memory there is, reported, stopped between two, halved if one is too big."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from explainlab.errors import ResourceError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.models.devices import batch_tokens, is_out_of_memory
+
+T = TypeVar("T")
+HALVED = "Memory ran out: batches were halved."
+
+
+class Batcher:
+    """Runs passes of one classifier under one context; remembers the batch size that memory allows."""
+
+    def __init__(self, classifier: Classifier, context: RunContext) -> None:
+        self.classifier = classifier
+        self.context = context
+        self.halved = False
+        self._fit = {True: sys.maxsize, False: sys.maxsize}
+
+    def over(self, lengths: np.ndarray, run: Callable[[slice], T], *, gradients: bool, phase: str) -> Iterator[T]:
+        """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
+
+        A batch that does not fit is halved, and so are those after it. Raises :class:`ResourceError` when a single
+        input does not fit, and whatever ``context`` raises to stop.
+        """
+        start, count = 0, len(lengths)
+        while start < count:
+            self.context.check_cancelled()
+            length = int(lengths[start])
+            part = slice(start, start + self._size(length, count - start, gradients))
+            fits = True
+            try:
+                result = run(part)
+            except RuntimeError as error:
+                fits = not is_out_of_memory(error)
+                if fits:
+                    raise
+            if not fits:  # outside the handler: the error's traceback holds the batch in memory
+                self._halve(part.stop - part.start, length, gradients)
+                continue
+            start = part.stop
+            self.context.report(start, count, phase)
+            yield result
+
+    def _size(self, length: int, count: int, gradients: bool) -> int:
+        """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
+        fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // length
+        return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
+
+    def _halve(self, size: int, length: int, gradients: bool) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if size == 1:
+            raise ResourceError(
+                f"One text of {length} tokens does not fit into the memory of {self.classifier.device}.",
+                "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
+            )
+        self._fit[gradients] = size // 2
+        self.halved = True
