@@ -32,7 +32,7 @@ from explainlab.figures.palette import DEFAULT, PALETTES
 
 Body = dict[str, Any]
 
-ALPHA = "α, the share of the way from the baseline (0) to the text (1)"
+ALPHA = "α, from the baseline (0) to the text (1)"
 _MOST_ROWS, _MOST_COLUMNS = 60, 200
 
 
@@ -43,9 +43,7 @@ def drawable(error: float | None) -> bool:
 
 def error_curve(body: Body, tolerance: float = 0.05) -> Chart:
     """Approximation error against step count, one line a rule, on logarithmic axes, with each rule's ideal step."""
-    figure = go.Figure(
-        layout=layout("Steps n (adaptive: gradient evaluations)", "Approximation error (% of the change)")
-    )
+    figure = go.Figure(layout=layout("Steps n (adaptive: gradient evaluations)", "Approximation error (% of change)"))
     lines = {rule: [row for row in body["rows"] if row["rule"] == rule] for rule in body["ideal_steps"]}
     for rule, rows in lines.items():
         _error_line(figure, rule, STYLES[rule].label, [(r["steps"], r["approximation_error"]) for r in rows])
@@ -61,7 +59,7 @@ def error_curve(body: Body, tolerance: float = 0.05) -> Chart:
         [(p["steps"], p["approximation_error"]) for p in doubling["schedule"]],
     )
     limit_line(figure, tolerance)
-    drawn = [(x, y) for line in figure.data for x, y in zip(line.x, line.y, strict=True) if line.mode != "text"]
+    drawn = [(x, y) for line in figure.data for x, y in zip(line.x, line.y, strict=True)]
     if drawn:
         log_steps(figure, [x for x, _ in drawn])
         log_percent(figure, [y for _, y in drawn])
@@ -90,7 +88,8 @@ def gradient_curves(body: Body, output: str, feature: int | None = None) -> Char
     whose = "of the whole text" if feature is None else f"of “{spelled(body['features'][feature]['text'])}”"
     figure = go.Figure(layout=layout(ALPHA, f"dF/dα ({unit} per unit of α)"))
     rows: list[dict[str, Any]] = []
-    for path, color, symbol in zip(body["paths"], (RED, BLUE), ("circle", "diamond"), strict=False):
+    looks = zip(sorted(body["paths"], key=lambda p: p["steps"]), (RED, BLUE), ("circle", "diamond"), strict=False)
+    for path, color, symbol in reversed(list(looks)):  # the fewer points lie above the more
         values = path["total"] if feature is None else path["per_feature"][feature]
         _, weights = nodes(path["rule"], path["steps"])
         area = float(np.dot(weights, values))
@@ -101,7 +100,7 @@ def gradient_curves(body: Body, output: str, feature: int | None = None) -> Char
             mode="lines+markers",
             name=shown(f"{path['steps']:,} steps: weighted mean {number(area)}{_off(body, area, feature)}"),
             line={"color": color, "width": 2 if few else 1.2, "dash": "dash" if color == BLUE else "solid"},
-            marker={"color": color, "symbol": symbol, "size": 7 if few else 3.5},
+            marker={"color": color, "symbol": symbol, "size": 7 if few else 5 if color == RED else 3.5},
             hovertemplate="α %{x:.4f}: %{y:.4g}<extra></extra>",
         )
         rows += [{"steps": path["steps"], "alpha": a, "value": v} for a, v in zip(path["alphas"], values, strict=True)]

@@ -30,7 +30,7 @@ NEVER = "none"
 
 def error_boxes(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     """Box plot of the errors at every step count of ``rule``: each text a point that can be picked, the mean in red."""
-    figure = go.Figure(layout=layout("Steps n", "Approximation error (% of the change)", height=460))
+    figure = go.Figure(layout=layout("Steps n", "Approximation error (% of change)", height=460))
     columns = _columns(body, rule)
     steps = list(columns)
     boxes = [_five([100 * error for _, error in column]) for column in columns.values()]
@@ -62,7 +62,7 @@ def error_boxes(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     drawn = [error for column in columns.values() for _, error in column]
     if drawn:
         log_percent(figure, [100 * error for error in drawn])
-    title = f"Errors of {body['summary']['n']} texts at each step count, {STYLES[rule].label}"
+    title = f"Errors of {body['summary']['n']} texts, {STYLES[rule].label}"
     finding = f" The mean falls from {percent(_mean(body, rule, steps[0]))} at {steps[0]:,} steps to " if steps else ""
     finding += f"{percent(_mean(body, rule, steps[-1]))} at {steps[-1]:,}." if steps else ""
     return Chart(
@@ -93,17 +93,21 @@ def ideal_histogram(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     every = max(1, len(names) // 12)
     ticks = sorted({*range(0, len(names) - 1, every), len(names) - 1})
     figure.update_xaxes(tickvals=ticks, ticktext=[names[i] for i in ticks])
-    title = f"Ideal steps of {body['summary']['n']} texts, {STYLES[rule].label}"
+    title = f"Ideal steps, {STYLES[rule].label}"
     within = body["summary"]["within_1000"][rule]
     rows = [{"steps": name, "texts": count} for name, count in zip([*counts, NEVER], values, strict=True)]
     return Chart(
-        "ideal-steps", title, f"{title}: {within} reach it within 1,000 steps, {never} not at all.", figure, rows
+        "ideal-steps",
+        title,
+        f"{title}: {within} of {body['summary']['n']} texts reach it within 1,000 steps, {never} not at all.",
+        figure,
+        rows,
     )
 
 
 def mean_by_rule(body: Body, tolerance: float = 0.05) -> Chart:
     """The mean error at each step count, one line a rule, with its 95% interval."""
-    figure = go.Figure(layout=layout("Steps n", "Mean approximation error (% of the change)"))
+    figure = go.Figure(layout=layout("Steps n", "Mean approximation error (% of change)"))
     rows, values = [], []
     for rule, means in body["summary"]["mean"].items():
         style = STYLES[rule]
@@ -124,7 +128,7 @@ def mean_by_rule(body: Body, tolerance: float = 0.05) -> Chart:
     if values:
         log_steps(figure, [row["steps"] for row in rows])
         log_percent(figure, values)
-    title = f"Mean error of {body['summary']['n']} texts by rule, with 95% intervals"
+    title = "Mean error by rule, with 95% intervals"
     return Chart("mean-error-by-rule", title, f"{title}.", figure, rows)
 
 
@@ -144,7 +148,7 @@ def within_limit(body: Body) -> Chart:
     )
     figure.update_xaxes(range=[0, max(n, 1)])
     figure.update_yaxes(autorange="reversed")
-    title = f"Texts of {n} whose ideal step lies within 1,000 steps"
+    title = f"Ideal within 1,000 steps, of {n} texts"
     words = ", ".join(f"{STYLES[rule].label} {count}" for rule, count in counts.items())
     return Chart(
         "within-1000-steps",

@@ -26,15 +26,15 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
         if points and "customdata" in points[0]:
             on_pick(points[0]["customdata"])
 
-    title, files = st.columns([7, 1], vertical_alignment="bottom")
-    title.markdown(f"**{plain(chart.title)}**", help=help)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
+        with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
+            _draw_files(chart, key)
     config = {**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": chart.name}}
     picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
     st.plotly_chart(chart.figure, key=key, config=config, alt=chart.alt, **picking)
     for note in chart.notes:
         st.caption(plain(note))
-    with files.popover("Export", icon=":material/download:", width="stretch", key=f"{key}_export"):
-        _draw_files(chart, key)
 
 
 def _draw_files(chart: Chart, key: str) -> None:

@@ -18,7 +18,7 @@ _STUDIES = {"integration_error": "Error against steps", "path_gradients": "Gradi
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
-    """One row a job that ``page`` asked for; while one is unfinished they renew themselves, when one ends the page does."""
+    """One row a job that ``page`` asked for. Unfinished, all renew themselves; when one ends the page does."""
     busy = any(not job.progress.finished for job in jobs)
     ended = [job.progress.finished for job in jobs]
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, page, ended)
