@@ -49,15 +49,12 @@ def error_curve(body: Body, tolerance: float = 0.05) -> Chart:
         _error_line(figure, rule, STYLES[rule].label, [(r["steps"], r["approximation_error"]) for r in rows])
         ideal = body["ideal_steps"][rule]
         _mark_ideal(figure, rule, ideal, {r["steps"]: r["approximation_error"] for r in rows}.get(ideal))
-    trace, doubling = body["adaptive"]["trace"], body["doubling"]
-    points = [(p["evaluations"], p["approximation_error"]) for p in trace]
+    doubling = body["doubling"] or {"schedule": [], "evaluations": 0}  # there is none where the change cancels
+    points = [(p["evaluations"], p["approximation_error"]) for p in body["adaptive"]["trace"]]
     _error_line(figure, "adaptive", STYLES["adaptive"].label, points, width=3)
-    _error_line(
-        figure,
-        "doubling",
-        doubling_words(doubling),
-        [(p["steps"], p["approximation_error"]) for p in doubling["schedule"]],
-    )
+    schedule = [(p["steps"], p["approximation_error"]) for p in doubling["schedule"]]
+    if schedule:
+        _error_line(figure, "doubling", doubling_words(doubling), schedule)
     limit_line(figure, tolerance)
     drawn = [(x, y) for line in figure.data for x, y in zip(line.x, line.y, strict=True)]
     if drawn:
@@ -76,8 +73,6 @@ def error_curve(body: Body, tolerance: float = 0.05) -> Chart:
 def doubling_words(doubling: Body) -> str:
     """The doubling schedule with what it costs in all."""
     steps, spent = doubling["schedule"], doubling["evaluations"]
-    if not steps:
-        return "Doubling"
     end = f"{steps[0]['steps']:,} … {steps[-1]['steps']:,} steps"
     return f"Doubling the right sum: {end}, {spent:,} evaluations in all"
 
@@ -207,7 +202,7 @@ def _error_rows(body: Body) -> list[dict[str, Any]]:
     ]
     doubling = [
         {"rule": "doubling", "steps": p["steps"], "evaluations": None, "approximation_error": p["approximation_error"]}
-        for p in body["doubling"]["schedule"]
+        for p in (body["doubling"] or {"schedule": []})["schedule"]
     ]
     return rows + adaptive + doubling
 

@@ -104,7 +104,7 @@ def step_morph(request: Request, body: Body, rule: str, palette: str = DEFAULT, 
             Frame(
                 label=label,
                 error=_told(error),
-                within=error is not None and error <= tolerance,
+                within=error is not None and error <= tolerance + 1e-9,
                 alphas=[round(alpha, 4) for alpha in points],
                 tokens=_frame_tokens(result, top),
                 svg=draw_svg(heatmap(result, palette, top)) if pictures else "",

@@ -32,6 +32,13 @@ PAGES = (
         icon=":material/highlight:",
         help="One text, one model: which words speak for the prediction, and which against it?",
     ),
+    PageEntry(
+        file="integration.py",
+        title="Integration",
+        url="integration",
+        icon=":material/ssid_chart:",
+        help="How many steps does integrated gradients need for a text, and what do too few do to its map?",
+    ),
 )
 
 _framed: ContextVar[bool] = ContextVar("framed", default=False)

@@ -10,11 +10,11 @@ from explainlab.attribution.registry import get_method
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.request import Request
+from explainlab.studies.registry import get_study
 from explainlab.ui.session import owner, submit_again
 from explainlab.ui.text import plain
 
 _POLL_SECONDS = 0.4
-_STUDIES = {"integration_error": "Error against steps", "path_gradients": "Gradient along the path"}
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
@@ -67,7 +67,7 @@ def _label(job: Job) -> str:
     request = job.request
     if isinstance(request, Request):
         return get_method(request.method).label
-    return f"{_STUDIES[request.study]}{', whole data set' if request.data else ''}"
+    return f"{get_study(request.study).label}{', whole data set' if request.data else ''}"
 
 
 def _given_up(job: Job) -> bool:

@@ -47,7 +47,6 @@ def _common(words: list[str], expected: float) -> Body:
         "start": 0.9 - expected,
         "end": 0.9,
         "expected": expected,
-        "warnings": [],
     }
 
 
@@ -91,7 +90,9 @@ def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: flo
             "errors": [0.001] * len(exact),
             "alphas": np.linspace(0, 1, 31).tolist(),
         },
-        "doubling": {
+        "doubling": None
+        if cancels
+        else {
             "schedule": [{key: r[key] for key in ("steps", "approximation_error")} for r in schedule],
             "evaluations": 1016,
             "steps": 512,
@@ -131,6 +132,7 @@ def data_body(n: int = 40, steps=STEPS) -> Body:
             {
                 "row": i + 1,
                 "text": f"<script>text</script> number {i}",
+                "text_pair": None,
                 "label": "positive",
                 "expected": 0.001 if cancels else 0.6,
                 "cancels": cancels,
@@ -143,17 +145,24 @@ def data_body(n: int = 40, steps=STEPS) -> Body:
 
 
 def _summary(texts: list[Body], steps) -> Body:
+    meant = [text for text in texts if not text["cancels"]]
     mean, ideal = {}, {}
     for rule in RULES:
-        columns = {str(s): [e for t in texts if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
+        columns = {str(s): [e for t in meant if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
         mean[rule] = {
             s: {"mean": float(np.mean(v)), "low": 0.8 * float(np.mean(v)), "high": 1.3 * float(np.mean(v))}
             for s, v in columns.items()
         }
-        found = [t["ideal_steps"][rule] for t in texts]
+        found = [t["ideal_steps"][rule] for t in meant]
         ideal[rule] = {**{str(s): found.count(s) for s in steps}, "none": found.count(None)}
     within = {rule: sum(v for s, v in ideal[rule].items() if s != "none") for rule in RULES}
-    return {"mean": mean, "ideal_steps": ideal, "within_1000": within, "n": len(texts)}
+    return {
+        "mean": mean,
+        "ideal_steps": ideal,
+        "within_1000": within,
+        "n": len(meant),
+        "cancelled": len(texts) - len(meant),
+    }
 
 
 def _ideal(errors: dict[int, float | None], tolerance: float = 0.05) -> int | None:

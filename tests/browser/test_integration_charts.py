@@ -1,0 +1,112 @@
+"""The charts and the step morph in a real browser: scrubbing asks nobody, points can be pressed, pictures are saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import wait_for_run
+
+
+@pytest.fixture(scope="module")
+def url(serve) -> Iterator[str]:
+    with serve(Path(__file__).with_name("integration_app.py")) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(browser_page, url) -> Page:
+    return ready(browser_page(url))
+
+
+def ready(page: Page) -> Page:
+    expect(page.locator(".js-plotly-plot")).to_have_count(7)
+    expect(page.locator(".heatmap")).to_have_count(3)
+    return page
+
+
+def slider(page: Page) -> Locator:
+    return page.get_by_role("slider", name="Steps")
+
+
+def shades(page: Page) -> list[str]:
+    return page.locator(".st-key-morph .token").evaluate_all(
+        "t => t.map((x) => x.style.getPropertyValue('--strength'))"
+    )
+
+
+def test_the_slider_moves_map_points_and_words_without_a_request_or_a_rerun(opened):
+    sent = []
+    opened.on("request", lambda request: sent.append(request.url))
+    opened.on("websocket", lambda socket: sent.append(socket.url))
+    before = shades(opened)
+    told, points = opened.locator(".told"), opened.locator(".axis .points")
+    expect(told).to_contain_text("10 steps")
+    assert points.get_attribute("d").count("M") == 10
+    slider(opened).focus()
+    opened.keyboard.press("ArrowRight")
+    expect(told).to_contain_text("20 steps")
+    expect(slider(opened)).to_have_attribute("aria-valuetext", re.compile("20 steps, error .*%"))
+    assert points.get_attribute("d").count("M") == 20
+    assert shades(opened) != before
+    opened.keyboard.press("End")
+    expect(told).to_contain_text("adaptive, 31 evaluations")
+    expect(opened.get_by_text("run 1", exact=True)).to_be_visible()
+    assert not sent
+
+
+def test_a_picked_token_keeps_the_frame_and_chooses_the_gradient(opened):
+    slider(opened).press("End")
+    opened.locator('.st-key-morph .token[aria-label^="ending,"]').click()
+    expect(opened.get_by_text("picked: 8")).to_be_visible()
+    expect(opened.get_by_text("Gradient of “ending” along the path")).to_be_visible()
+    expect(opened.locator(".told")).to_contain_text("adaptive")
+
+
+def test_hostile_words_are_text_everywhere(opened):
+    expect(opened.locator(".st-key-morph .text")).to_contain_text("<b>but</b>")
+    expect(opened.locator(".st-key-strip .ytick", has_text="<b>but</b>")).to_have_count(1)
+    assert opened.locator(".heatmap b, .st-key-strip b").count() == 0
+
+
+def test_a_pressed_point_tells_its_row(opened):
+    chart = opened.locator(".st-key-boxes .js-plotly-plot")
+    chart.scroll_into_view_if_needed()
+    points = chart.locator(".scatterlayer .trace").first.locator(".points path")
+    expect(points).to_have_count(39 * 9)
+    points.first.click(force=True)
+    expect(opened.get_by_text("row: None")).to_have_count(0)
+    expect(opened.get_by_text("row: ")).to_be_visible()
+
+
+@pytest.mark.parametrize(("kind", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"steps,texts")])
+def test_a_chart_is_saved(opened, kind, start):
+    opened.locator(".st-key-ideal_export button").first.click()
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name=kind, exact=True).last.click()
+    assert download.value.suggested_filename == f"ideal-steps.{kind.lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(start)
+    assert len(content) > 50
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible(browser_page, url, scheme):
+    page = ready(browser_page(url, color_scheme=scheme))
+    wait_for_run(page)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(browser_page, url):
+    page = ready(browser_page(url, viewport={"width": 420, "height": 900}))
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    for drawn in page.locator(".heatmap, .panel, .js-plotly-plot").all():
+        box = drawn.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
