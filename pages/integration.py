@@ -50,7 +50,7 @@ if any(answer.job is not None and not answer.job.progress.finished for answer in
 
 st.divider()
 st.header("A data set", anchor=False, help="The same question for many texts: do all of them need as many steps?")
-integration_controls.draw_data_controls(card, run_data, integration_page.pace(errors))
+integration_controls.draw_data_controls(card, run_data, integration_page.pace(errors, path))
 request = view.data_request()
 if request is not None:
     study = integration_page.answer(service, request)

@@ -118,7 +118,7 @@ def percent(share: float | None) -> str:
     if share is None:
         return "–"
     value = 100 * share
-    return f"{value:,.0f}%" if value >= 10 else f"{value:.2g}%" if value >= 1e-3 or not value else f"{value:.0e}%"
+    return f"{value:,.0f}%" if value >= 10 else f"{value:.2g}%" if value >= 1e-3 or not value else "under 0.001%"
 
 
 def shown(text: str) -> str:

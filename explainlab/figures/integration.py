@@ -94,8 +94,9 @@ def gradient_curves(body: Body, output: str, feature: int | None = None) -> Char
             y=values,
             mode="lines+markers",
             name=shown(f"{path['steps']:,} steps: weighted mean {number(area)}{_off(body, area, feature)}"),
-            line={"color": color, "width": 2 if few else 1.2, "dash": "dash" if color == BLUE else "solid"},
-            marker={"color": color, "symbol": symbol, "size": 7 if few else 5 if color == RED else 3.5},
+            line={"color": color, "width": 1.5 if color == RED else 6},
+            marker={"color": color, "symbol": symbol, "size": (8 if color == RED else 6) if few else 4},
+            opacity=1 if color == RED else 0.55,
             hovertemplate="α %{x:.4f}: %{y:.4g}<extra></extra>",
         )
         rows += [{"steps": path["steps"], "alpha": a, "value": v} for a, v in zip(path["alphas"], values, strict=True)]
@@ -128,7 +129,7 @@ def token_strip(body: Body, steps: int, palette: str = DEFAULT, theme: str = "li
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), 1.0]
     top = float(np.abs(binned).max(initial=0.0)) or 1.0
     names = [spelled(body["features"][i]["text"]) or "(nothing)" for i in kept]
-    figure = go.Figure(layout=layout(ALPHA, "Feature and its score", height=130 + 24 * max(len(kept), 3)))
+    figure = go.Figure(layout=layout(ALPHA, "Feature and its score", height=90 + 24 * max(len(kept), 3)))
     figure.add_heatmap(
         z=binned,
         x=edges,

@@ -104,7 +104,7 @@ def draw_data_controls(card: ModelCard | None, run, seconds_each: float | None) 
         current = known[0] if known else ""
         question.set("data", current or None)
     options = [*known, *([current] if current and current not in known else [])]
-    source, rows, grid, rules = st.columns([4, 2, 4, 5], vertical_alignment="bottom")
+    source, rows, grid = st.columns([4, 2, 4], vertical_alignment="bottom")
     source.selectbox(
         "Data set",
         options,
@@ -118,6 +118,7 @@ def draw_data_controls(card: ModelCard | None, run, seconds_each: float | None) 
     grids = {**_GRIDS, **({question.now("grid"): question.now("grid")} if question.now("grid") not in _GRIDS else {})}
     with grid:
         question.select("Step counts", "grid", grids, "Points that several step counts or rules share are paid once.")
+    rules, button = st.columns([6, 2], vertical_alignment="bottom")
     rules.multiselect(
         "Rules",
         RULES,
@@ -126,9 +127,8 @@ def draw_data_controls(card: ModelCard | None, run, seconds_each: float | None) 
         format_func=_SHORT.get,
         placeholder="None chosen",
     )
-    told, button = st.columns([6, 2], vertical_alignment="center")
-    told.caption(_cost_words(seconds_each))
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
+    st.caption(_cost_words(seconds_each))
 
 
 def _cost_words(seconds_each: float | None) -> str:

@@ -58,7 +58,7 @@ def ask_text(service: Service) -> None:
 
 def ask_data(service: Service) -> None:
     """Ask about the data set as well (a callback)."""
-    draft = _draft()
+    draft = _draft(with_data=True)
     if draft is not None and draft.data.source:
         session.ask(service, PAGE, draft)
 
@@ -107,10 +107,10 @@ def answer(service: Service, request: StudyRequest) -> Answer:
         return Answer(problem=str(error))
 
 
-def pace(answer: Answer) -> float | None:
-    """Seconds that one gradient took for this answer; None where it is not known."""
-    cost = answer.result.cost if answer.result is not None else None
-    return cost.seconds / cost.backward if cost is not None and cost.backward else None
+def pace(*answers: Answer) -> float | None:
+    """Seconds that one gradient took at best in these answers (the first one may have had to wait); None if unknown."""
+    costs = [answer.result.cost for answer in answers if answer.result is not None]
+    return min((cost.seconds / cost.backward for cost in costs if cost.backward), default=None)
 
 
 def link(service: Service, view: IntegrationView) -> str:
@@ -118,11 +118,11 @@ def link(service: Service, view: IntegrationView) -> str:
     return links.share(service, PAGE, view)
 
 
-def _draft() -> IntegrationView | None:
+def _draft(with_data: bool = False) -> IntegrationView | None:
     """What the controls say; None where the page that follows tells what is wrong with them."""
     try:
         draft = controls.draft()
-        for request in draft.text_requests():
+        for request in draft.requests() if with_data else draft.text_requests():
             evaluations(request)
         return draft
     except ExplainLabError:

@@ -13,7 +13,7 @@ from explainlab.request import Dtype, Output, checked
 from explainlab.studies.study import StudyRequest
 
 COARSE = "10,20,30,50,70,100,140,200,300,500,1000"
-FIRST = "10,20,30,50,70,100,140,200,300"
+FIRST = "10,20,30,50,70,100,140,200"
 RULES: tuple[str, ...] = ("right", "left", "midpoint", "trapezoid", "gauss_legendre")
 
 
@@ -100,8 +100,9 @@ class IntegrationView(BaseModel):
 
 
 def first_view() -> IntegrationView:
-    """What the page opens with: an embedded model and a sentence with a contrast in it."""
+    """What the page opens with: an embedded model, a sentence with a contrast in it, and little to compute."""
     return IntegrationView(
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
+        compare=(20, 200),
     )

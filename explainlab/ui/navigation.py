@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from explainlab.settings import ROOT
+from explainlab.settings import ASSETS, ROOT
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,11 @@ _RETRIED = "navigation_retried"
 
 
 def navigation() -> StreamlitPage:
-    """Declare all pages. The first one is the home page: it is served at the root, and its own url leads there."""
+    """Declare the app and its pages. The first one is the home page: served at the root, its own url leads there.
+
+    Without an icon of the app's own, Streamlit would fetch the page's from the network.
+    """
+    st.set_page_config(page_title="ExplainLab", page_icon=str(ASSETS / "icon.svg"), layout="wide")
     pages = [
         st.Page(
             ROOT / "pages" / entry.file,

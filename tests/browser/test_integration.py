@@ -1,0 +1,153 @@
+"""The Integration page in a real browser: it opens with an answer, scrubbing asks nobody, links reopen, all can use it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from explainlab.settings import ROOT
+from explainlab.ui.integration_view import DataChoice, IntegrationView
+from tests.browser.conftest import wait_for_run
+from tests.browser.explain_page import SENTIMENT, press, text_box
+
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
+
+
+def view(text: str = "Funny, warm and never dull.", **fields) -> IntegrationView:
+    """A view that costs little."""
+    return IntegrationView(**{"model": SENTIMENT, "text": text, "steps": "2,5,10", "compare": (3, 9), **fields})
+
+
+def link(app, asked: IntegrationView) -> str:
+    return f"{app.url}/integration?r={app.store.save_view(asked.model_dump(mode='json'))}"
+
+
+def charts(page: Page):
+    return page.locator(".js-plotly-plot")
+
+
+def answered(page: Page, drawn: int = 3) -> Page:
+    expect(charts(page)).to_have_count(drawn)
+    expect(page.locator(".heatmap")).to_have_count(3)
+    wait_for_run(page)
+    return page
+
+
+def test_a_cold_deep_link_opens_inside_the_frame_with_an_answer_and_asks_no_other_host(serve, browser_page):
+    with serve(ROOT / "app.py") as url:
+        page, outside = browser_page(), []
+        page.on("request", lambda r: outside.append(r.url) if re.match(r"(http|ws)s?://(?!127\.)", r.url) else None)
+        page.goto(f"{url}/integration")
+        expect(page.get_by_role("link", name="Explain")).to_be_visible()
+        answered(page)
+        expect(page.get_by_text("What is computed")).to_be_visible()
+        assert not outside
+
+
+def test_the_slider_sends_nothing(app, browser_page):
+    page, sent = browser_page(), []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    page.goto(link(app, view()))
+    answered(page)
+    page.wait_for_timeout(1000)
+    sent.clear()
+    page.on("request", lambda request: sent.append(request.url))
+    slider = page.get_by_role("slider", name="Steps", exact=True)
+    slider.focus()
+    told = page.locator(".told")
+    for words in ("5 steps", "10 steps", "adaptive"):
+        page.keyboard.press("ArrowRight")
+        expect(told).to_contain_text(words)
+    assert not sent
+
+
+def test_a_token_picked_in_a_map_shows_its_gradient(app, browser_page):
+    page = answered(browser_page(link(app, view())))
+    page.locator('.st-key-integration_map_0 .token[aria-label^="warm,"]').click()
+    expect(page.get_by_text("Gradient of “warm” along the path")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("warm"))
+
+
+def test_the_address_reopens_the_view(app, browser_page):
+    page = answered(browser_page(link(app, view())))
+    text_box(page).fill("A dull and lifeless evening.")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
+    answered(page)
+    again = answered(browser_page(page.url))
+    expect(text_box(again)).to_have_value("A dull and lifeless evening.")
+    expect(again.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
+
+
+def test_hostile_text_is_text(app, browser_page):
+    page = answered(browser_page(link(app, view(HOSTILE))))
+    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE)
+    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
+
+
+@pytest.fixture
+def data_file(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("text,label\n" + "".join(f'"A {word} film.",positive\n' for word in ("fine", "dull", HOSTILE)))
+    return file
+
+
+def test_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
+    data = DataChoice(source=str(data_file), steps="2,5")
+    page = answered(browser_page(link(app, view(data=data)), viewport={"width": 1280, "height": 1000}), drawn=7)
+    boxes = page.locator(".st-key-integration_boxes .js-plotly-plot")
+    boxes.scroll_into_view_if_needed()
+    boxes.locator(".scatterlayer .trace").first.locator(".points path").first.click(force=True)
+    expect(text_box(page)).not_to_have_value("Funny, warm and never dull.")
+    expect(text_box(page)).to_have_value(re.compile("^A .* film.$"))
+    answered(page, drawn=7)
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request) -> str:
+    return request.param
+
+
+def has_no_violation(page: Page) -> None:
+    wait_for_run(page)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
+    data = DataChoice(source=str(data_file), steps="2,5")
+    page = answered(browser_page(link(app, view(data=data)), color_scheme=theme), drawn=7)
+    page.get_by_text("All texts").click()
+    has_no_violation(page)
+    press(page, "What is computed")
+    expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
+    has_no_violation(page)
+
+
+def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page, theme):
+    page = answered(browser_page(link(app, view()), color_scheme=theme))
+    page.get_by_role("textbox", name="Step counts").fill("ten")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("is not accepted")).to_be_visible()
+    has_no_violation(page)
+    slow = view("Not stored yet in this theme. " * 12 + theme, steps="10:1000:10")
+    page = browser_page(link(app, slow), color_scheme=theme)
+    expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
+    has_no_violation(page)
+    for _ in range(2):
+        page.get_by_role("button", name="Cancel").and_(page.locator(":enabled")).last.click()
+        wait_for_run(page)
+    expect(page.get_by_role("button", name="Run again")).to_have_count(2)
+    has_no_violation(page)
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
+    page = answered(browser_page(link(app, view()), viewport={"width": 420, "height": 900}))
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    for drawn in page.locator(".heatmap, .panel, .js-plotly-plot").all():
+        box = drawn.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420

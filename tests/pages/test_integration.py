@@ -1,0 +1,188 @@
+"""The Integration page's script, run without a browser: the first view, bad input, the data set, links, two pages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.settings import ROOT
+from explainlab.studies.parameters import PAPER_GRID
+from explainlab.studies.study import StudyRequest
+from explainlab.ui.integration_view import DataChoice, first_view
+
+SECONDS = 120
+
+
+def opened() -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    return answered(app.switch_page(str(ROOT / "pages" / "integration.py")).run())
+
+
+def answered(app: AppTest) -> AppTest:
+    """Run the script again, as its fragment does, until no job of the page is left."""
+    deadline = time.monotonic() + SECONDS
+    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.fixture(scope="module")
+def first() -> AppTest:
+    """The page as it opens, once all is drawn; tests must not change it."""
+    return opened()
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """A page of one's own."""
+    return opened()
+
+
+def charts(app: AppTest) -> list[str]:
+    return [chart.proto.alt for chart in app.get("plotly_chart")]
+
+
+def words(elements) -> str:
+    """All that these elements say, as a reader sees it."""
+    return " ".join(element.value for element in elements).replace("\\", "")
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    return answered(next(button for button in app.button if button.label == label).click().run())
+
+
+def enter(app: AppTest, name: str, value: str) -> AppTest:
+    box = app.text_area if name in ("text", "pair") else app.text_input
+    return answered(box(key=f"integration_{name}").set_value(value).run())
+
+
+def test_the_page_opens_with_an_answer(first: AppTest) -> None:
+    assert first.title[0].value == "Integration"
+    assert not first.error
+    assert [metric.label for metric in first.metric][2:] == ["Adaptive", "Doubling"]
+    drawn = charts(first)
+    assert len(drawn) == 3
+    assert "First step count within 5%" in drawn[0]
+    assert all(drawn)
+    assert first.query_params["r"]
+    assert "(n + 1)/n" in words(first.markdown), "what equation 4 misprints"
+
+
+@pytest.mark.parametrize("steps", ["", "abc", "30,20", "10,10", "0,5", "10,1000000", "1:2", "1:9:0", "<b>5</b>"])
+def test_a_step_list_that_cannot_be_is_refused_in_words_and_the_answer_stays(first: AppTest, steps: str) -> None:
+    enter(first, "steps", steps)
+    assert "steps" in words(first.error)
+    assert len(charts(first)) == 3
+    enter(first, "steps", "10,20,30,50,70,100,140,200")
+    assert not first.error
+
+
+def test_another_list_is_asked_at_once_and_its_link_is_new(app: AppTest) -> None:
+    before = app.query_params["r"]
+    enter(app, "steps", "2,4,8")
+    assert app.query_params["r"] != before
+    assert not app.error
+    assert "Ideal steps" in words(app.markdown)
+
+
+def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
+    app.radio(key="integration_output").set_value("logit").run()
+    assert "controls have changed" in words(app.caption)
+    press(app, "Integrate")
+    assert "controls have changed" not in words(app.caption)
+    assert any("logit" in chart.proto.spec for chart in app.get("plotly_chart"))
+
+
+def test_a_text_equal_to_its_baseline_is_told_and_draws_no_relative_error(app: AppTest) -> None:
+    enter(app, "text", "[MASK]")
+    told = words([*app.error, *app.info, *app.warning])
+    assert told
+    assert not any("First step count within" in alt for alt in charts(app))
+
+
+def test_an_empty_text_is_refused_in_words(app: AppTest) -> None:
+    enter(app, "text", "  ")
+    assert "The text is empty" in words(app.error)
+
+
+def following(app: AppTest, **fields) -> AppTest:
+    """The page by the link of a view like the first one, but for ``fields``."""
+    view = first_view().model_copy(update={"steps": "2,4", **fields})
+    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    return answered(app.run())
+
+
+def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
+    following(app, data=DataChoice(source=str(file), rows=30, steps="2,4"))
+    assert len(charts(app)) == 7
+    assert "1 row was left out" in words(app.warning)
+    answered(app.selectbox(key="integration_opened_row").select_index(1).run())
+    assert app.text_area(key="integration_text").value == "A <b>lovely</b> evening."
+    assert len(charts(app)) == 7, "the data set stays"
+    enter(app, "text", "Something else.")
+    assert len(charts(app)) == 7
+    app.radio(key="integration_output").set_value("logit").run()
+    press(app, "Integrate")
+    assert len(charts(app)) == 3, "its numbers were those of another output"
+
+
+def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None:
+    assert "506,100 for 100 rows" in words(app.caption)
+    answered(app.selectbox(key="integration_grid").set_value(PAPER_GRID).run())
+    assert "At the pace of the text above" in words(app.caption)
+    assert "506,100" not in words(app.caption)
+    assert len(charts(app)) == 3
+    answered(app.multiselect(key="integration_rules").set_value([]).run())
+    assert "Give one or more of" in words(app.caption)
+    press(app, "Study the data set")
+    assert len(charts(app)) == 3
+
+
+def test_a_data_set_that_is_not_there_is_told(app: AppTest) -> None:
+    following(app, data=DataChoice(source="nowhere.csv", steps="2,4"))
+    assert "nowhere.csv" in words(app.error)
+    assert len(charts(app)) == 3
+
+
+def test_a_link_reopens_the_view(app: AppTest) -> None:
+    enter(app, "text", "Short and sweet.")
+    enter(app, "steps", "3,5")
+    link = app.query_params["r"]
+    other = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    other.switch_page(str(ROOT / "pages" / "integration.py"))
+    other.query_params["r"] = link
+    answered(other.run())
+    assert other.text_area(key="integration_text").value == "Short and sweet."
+    assert other.text_input(key="integration_steps").value == "3,5"
+    assert not other.error
+
+
+def test_both_pages_keep_what_they_asked(app: AppTest) -> None:
+    enter(app, "text", "Short and sweet.")
+    app.switch_page(str(ROOT / "pages" / "explain.py"))
+    app.query_params.clear()
+    answered(app.run())
+    assert app.title[0].value == "Explain"
+    assert app.text_area(key="explain_text").value != "Short and sweet."
+    app.switch_page(str(ROOT / "pages" / "integration.py"))
+    app.query_params.clear()
+    answered(app.run())
+    assert app.text_area(key="integration_text").value == "Short and sweet."
+
+
+def test_the_service_finds_what_the_page_asked(first: AppTest) -> None:
+    request = StudyRequest(
+        study="path_gradients",
+        model="embedded:bert-mini-sst2",
+        text=first.text_area(key="integration_text").value,
+        parameters={"steps": "20,200"},
+    )
+    assert service().find(request) is not None
