@@ -11,5 +11,6 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import load_model
+from explainlab.studies.run import study
 
-__all__ = ["Attribution", "ExplainLabError", "explain", "load_model", "methods"]
+__all__ = ["Attribution", "ExplainLabError", "explain", "load_model", "methods", "study"]

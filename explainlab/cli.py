@@ -59,7 +59,7 @@ def methods(
         _print({}, False, methods_table())
         return
     lines = [
-        f"{m['id']:<28}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})"
+        f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})"
         for m in found
     ]
     _print({"methods": found}, as_json, lines)
@@ -126,6 +126,50 @@ def explain(
     head = f"{result.request.method} for '{result.target.label}' ({probability:.4f})"
     table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
     _print(result.to_json(), as_json, [head, table, *result.notes, *result.warnings])
+
+
+@app.command()
+def study(
+    study_id: Annotated[str, typer.Argument(metavar="ID", help="integration_error or path_gradients.")],
+    model: Model,
+    text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="A data file, or embedded:NAME.")] = None,
+    assigned: Set = None,
+    text_pair: TextPair = None,
+    target: Target = "predicted",
+    output: Output = None,
+    unit: Unit = "token",
+    seed: Seed = 0,
+    device: Device = None,
+    dtype: Dtype = "float32",
+    as_json: Json = False,
+) -> None:
+    """Ask a question that needs many attributions, of one text or of a data set."""
+    from explainlab.compute.service import open_service
+    from explainlab.request import checked
+    from explainlab.studies.study import StudyRequest
+
+    request = checked(
+        StudyRequest,
+        study=study_id,
+        model=model,
+        text=text,
+        text_pair=text_pair,
+        data=data,
+        parameters=assignments(assigned),
+        target=target,
+        output=output or "probability",
+        unit=unit,
+        seed=seed,
+        dtype=dtype,
+    )
+    service = open_service(device)
+    if service.notice:
+        typer.echo(service.notice, err=True)
+    result = service.run(request)
+    found = result.to_json()
+    told = found.get("summary") or {name: found[name] for name in ("expected", "ideal_steps") if name in found}
+    _print(found, as_json, [json.dumps(told, indent=2, ensure_ascii=False), *result.warnings])
 
 
 @app.command()

@@ -27,7 +27,9 @@ class Settings(BaseSettings):
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
     max_characters: int = Field(20_000, gt=0, description="Longest text accepted, in characters.")
-    max_evaluations: int = Field(100_000, gt=0, description="Most model passes one method may be asked for.")
+    max_evaluations: int = Field(
+        200_000, gt=0, description="Most model passes one method, or a study of one text, may be asked for."
+    )
     max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     batch_tokens: int = Field(

@@ -27,13 +27,14 @@ MAY_USE: dict[str, set[str]] = {
     "data": set(),
     "training": {"models", "text"},
     "store": {"attribution", "models", "text"},
-    "compute": {"store", "attribution", "models", "text"},
+    "studies": {"attribution", "data", "models", "text"},
+    "compute": {"store", "studies", "attribution", "data", "models", "text"},
     "figures": {"attribution", "data", "models", "text"},
-    "bench": {"attribution", "data", "models", "text"},
-    "ui": {"figures", "compute", "store", "training", "data", "attribution", "models", "text"},
-    "cli": {"bench", "figures", "compute", "store", "training", "data", "attribution", "models", "text"},
+    "bench": {"studies", "attribution", "data", "models", "text"},
+    "ui": {"figures", "compute", "store", "studies", "training", "data", "attribution", "models", "text"},
+    "cli": {"bench", "figures", "compute", "store", "studies", "training", "data", "attribution", "models", "text"},
     "__main__": {"cli"},
-    "__init__": {"attribution", "models"},
+    "__init__": {"attribution", "models", "studies"},
 }
 """The table of explainlab/README.md, room by room; a room that is not here has not found its place yet."""
 

@@ -49,9 +49,10 @@ class Refinement:
     *The error estimate.* On a panel the integral of all tokens' slopes together is known for nothing: it is ΔF, and
     every gradient yields F. So how far Boole's rule improves on Simpson's (every second point) is not assumed but
     measured there, ρ = |ΔF - Σ boole| / |Σ boole - Σ simpson|, and a token's error is estimated as
-    ρ |boole - simpson|. A total can be right by luck while tokens are wrong, most of all on a wide panel, hence ρ >= 0.2 and ρ >= the panel's width;
-    |boole - simpson| itself stands for the error of the coarser rule, hence ρ <= 1. A peak that shows neither in a slope at any point nor in F
-    between any two of them goes unseen, as it does for every rule that looks at points.
+    ρ |boole - simpson|. A total can be right by luck while tokens are wrong, most of all on a wide panel, hence
+    ρ >= 0.2 and ρ >= the panel's width; |boole - simpson| itself stands for the error of the coarser rule, hence
+    ρ <= 1. A peak that shows neither in a slope at any point nor in F between any two of them goes unseen, as it does
+    for every rule that looks at points.
 
     ``scores`` and ``errors`` float64 [N] stand for what is known; ``trace`` has one :class:`Stage` a round.
     """

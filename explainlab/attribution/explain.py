@@ -93,7 +93,7 @@ def attribute(
         completeness=None if outcome.expected is None else Completeness.of(scores, outcome.expected),
         cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
         cut=encoding.cut,
-        warnings=(*_cut_warning(encoding), *subject.warnings, *outcome.warnings),
+        warnings=(*cut_warning(encoding), *subject.warnings, *outcome.warnings),
         notes=tuple(subject.notes),
         versions={
             **versions(),
@@ -119,7 +119,8 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
     return outcome.scores
 
 
-def _cut_warning(encoding: Encoding) -> list[str]:
+def cut_warning(encoding: Encoding) -> list[str]:
+    """What to tell of an ``encoding`` that lost its end; nothing if it did not."""
     if not encoding.cut:
         return []
     return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]

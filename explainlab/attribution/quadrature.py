@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import roots_legendre
 Rule = Literal["gauss_legendre", "right", "left", "midpoint", "trapezoid"]
 
 
+@lru_cache(maxsize=1024)
 def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions α and weights, both float64; the weights of every rule sum to 1.
 

@@ -7,10 +7,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from explainlab.attribution.records import Attribution
+from explainlab.compute.questions import Answer, Question
 from explainlab.errors import Cancelled
 from explainlab.models.context import RunContext
-from explainlab.request import Request
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -49,10 +48,10 @@ class Job:
     """``request`` asked by ``owners``; cancelled for good only when the last of them cancels."""
 
     key: str
-    request: Request
+    request: Question
     owners: set[str]
     progress: Progress = field(default_factory=Progress)
-    result: Attribution | None = None
+    result: Answer | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     def update(self, **changes) -> None:

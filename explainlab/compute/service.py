@@ -6,19 +6,15 @@ import threading
 from dataclasses import replace
 from functools import lru_cache
 
-from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import answer
-from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import complete, request_key
 from explainlab.compute.jobs import Job, JobContext
 from explainlab.compute.memory import StoredContext
 from explainlab.compute.pool import ModelPool
+from explainlab.compute.questions import Answer, Question, job_key, kind_of
 from explainlab.compute.worker import Worker
 from explainlab.errors import ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import known_digest, model_digest
-from explainlab.request import Request, digest
 from explainlab.settings import settings
 from explainlab.store.store import Store
 
@@ -36,60 +32,57 @@ class Service:
         self._pool = ModelPool(device, settings().model_pool_mb * 2**20)
         self.worker = Worker(self._answer, settings().max_queue)
 
-    def find(self, request: Request) -> Attribution | None:
+    def find(self, request: Question) -> Answer | None:
         """The stored answer, or None; never loads a model, never waits for the network.
 
         Raises :class:`explainlab.errors.RequestError` for a request that can have no answer.
         """
-        request = complete(request)
+        request = kind_of(request).complete(request)
         model = known_digest(request.model)
         if model is None:
             return None
-        job = self.worker.job(_job_key(request))
+        job = self.worker.job(job_key(request))
         if job is not None and job.result is not None and job.result.versions["model"] == model:
             return job.result
-        return self._stored(request, request_key(request, model))
+        return self._stored(request, kind_of(request).key(request, model))
 
-    def submit(self, request: Request, owner: str) -> Job:
+    def submit(self, request: Question, owner: str) -> Job:
         """A job that will answer ``request``, shared with whoever asks the same."""
-        request = complete(request)
-        return self.worker.submit(_job_key(request), request, owner)
+        request = kind_of(request).complete(request)
+        return self.worker.submit(job_key(request), request, owner)
 
-    def job(self, request: Request) -> Job | None:
+    def job(self, request: Question) -> Job | None:
         """The job of this request, if there is or lately was one."""
-        return self.worker.job(_job_key(complete(request)))
+        return self.worker.job(job_key(kind_of(request).complete(request)))
 
-    def run(self, request: Request, context: RunContext | None = None) -> Attribution:
+    def run(self, request: Question, context: RunContext | None = None) -> Answer:
         """Answer ``request`` here and now, on the caller's thread, from the store if it is there."""
-        return self._answer(complete(request), context or RunContext())
+        return self._answer(kind_of(request).complete(request), context or RunContext())
 
-    def _answer(self, request: Request, context: RunContext) -> Attribution:
+    def _answer(self, request: Question, context: RunContext) -> Answer:
         if isinstance(context, JobContext):
             context.begin("loading the model")
-        key = request_key(request, model_digest(request.model))
+        kind = kind_of(request)
+        key = kind.key(request, model_digest(request.model))
         stored = self._stored(request, key)
         if stored is not None:
             return stored
         classifier = self._pool.get(request.model, request.dtype)
-        result = answer(classifier, request, StoredContext(context, self.store))
+        result = kind.answer(classifier, request, StoredContext(context, self.store))
         try:
-            self.store.put(key, result)
+            kind.put(self.store, key, result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)
         return result
 
-    def _stored(self, request: Request, key: str) -> Attribution | None:
+    def _stored(self, request: Question, key: str) -> Answer | None:
         """What the store has, under the name that the model is asked by now; None also where the store fails."""
         try:
-            found = self.store.get(key)
+            found = kind_of(request).get(self.store, key)
         except ResourceError:
             return None
         return found and replace(found, request=request)
-
-
-def _job_key(request: Request) -> str:
-    return digest([request.model_dump(mode="json"), data_digest(request.parameters)])
 
 
 def open_service(device: str | None = None) -> Service:

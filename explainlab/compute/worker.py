@@ -8,14 +8,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from explainlab.attribution.records import Attribution
 from explainlab.compute.jobs import Job, JobContext
+from explainlab.compute.questions import Answer, Question
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
-from explainlab.request import Request
 
 log = logging.getLogger(__name__)
 
-Answer = Callable[[Request, JobContext], Attribution]
+Work = Callable[[Question, JobContext], Answer]
 _KEPT = 512
 
 
@@ -26,7 +25,7 @@ class Worker:
     Finished jobs are remembered (the last 512), so that a page can still read how its own ended.
     """
 
-    def __init__(self, answer: Answer, max_queue: int) -> None:
+    def __init__(self, answer: Work, max_queue: int) -> None:
         self._answer = answer
         self._max_queue = max_queue
         self._waiting: OrderedDict[str, Job] = OrderedDict()
@@ -35,7 +34,7 @@ class Worker:
         self._changed = threading.Condition()
         threading.Thread(target=self._work, name="explainlab-worker", daemon=True).start()
 
-    def submit(self, key: str, request: Request, owner: str) -> Job:
+    def submit(self, key: str, request: Question, owner: str) -> Job:
         """Queue ``request``, or join the job that already answers it. Raises :class:`ResourceError` on a full queue."""
         with self._changed:
             job = self._jobs.get(key)

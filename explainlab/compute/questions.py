@@ -1,0 +1,60 @@
+"""The two kinds of questions, attributions and studies: how each is completed, keyed, answered and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from explainlab.attribution import registry as methods
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.explain import answer
+from explainlab.attribution.records import Attribution
+from explainlab.data import source_digest
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import Request, digest
+from explainlab.store.store import Store
+from explainlab.studies import registry as studies
+from explainlab.studies.run import answer_study
+from explainlab.studies.study import StudyRequest, StudyResult
+
+Question = Request | StudyRequest
+Answer = Attribution | StudyResult
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is done with questions of one kind; ``key`` takes the model's digest."""
+
+    complete: Callable[[Any], Any]
+    key: Callable[[Any, str], str]
+    answer: Callable[[Classifier, Any, RunContext], Any]
+    get: Callable[[Store, str], Any]
+    put: Callable[[Store, str, Any], None]
+
+
+def _get_study(store: Store, key: str) -> StudyResult | None:
+    record = store.note(key)
+    return None if record is None else StudyResult.from_json(record)
+
+
+def _put_study(store: Store, key: str, result: StudyResult) -> None:
+    store.keep_note(key, result.to_json())
+
+
+_KINDS: dict[type, Kind] = {
+    Request: Kind(methods.complete, methods.request_key, answer, Store.get, Store.put),
+    StudyRequest: Kind(studies.complete, studies.study_key, answer_study, _get_study, _put_study),
+}
+
+
+def kind_of(question: Question) -> Kind:
+    """The kind that ``question`` is of."""
+    return _KINDS[type(question)]
+
+
+def job_key(question: Question) -> str:
+    """What equal questions share: 64 hexadecimal digits of a complete one and of the data it reads."""
+    data = source_digest(question.data) if isinstance(question, StudyRequest) and question.data is not None else ""
+    return digest([question.model_dump(mode="json"), data, data_digest(question.parameters)])

@@ -1,0 +1,51 @@
+"""Lists as parameters: of step counts, of rules. Written out, or as text with commas between."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from explainlab.attribution.quadrature import Rule
+
+MOST_STEPS = 10_000
+MOST_COUNTS = 1_000
+PAPER_GRID = "10:1000:10"
+
+
+def _split(value: Any) -> Any:
+    """``10,20,50`` as a list; ``10:1000:10`` as everything from 10 to 1000 by tens."""
+    if not isinstance(value, str):
+        return value
+    if ":" in value:
+        try:
+            first, last, by = (int(part) for part in value.split(":"))
+            return list(range(first, min(last, MOST_STEPS * MOST_COUNTS) + 1, by))[: MOST_COUNTS + 1]
+        except ValueError:
+            raise PydanticCustomError("range", "Write a range as first:last:by, as in 10:1000:10") from None
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _step_counts(counts: list[int]) -> list[int]:
+    if not counts:
+        raise PydanticCustomError("empty", "Give at least one step count, as in 10,20,50")
+    if counts != sorted(set(counts)):
+        raise PydanticCustomError("order", "Give the step counts in rising order, each once")
+    if counts[0] < 1 or counts[-1] > MOST_STEPS:
+        raise PydanticCustomError("range", "Step counts lie between 1 and {most}", {"most": MOST_STEPS})
+    if len(counts) > MOST_COUNTS:
+        raise PydanticCustomError("long", "Give at most {most} step counts", {"most": MOST_COUNTS})
+    return counts
+
+
+def _rules(rules: list[str]) -> list[str]:
+    if not rules or len(set(rules)) < len(rules):
+        raise PydanticCustomError(
+            "rules", "Give one or more of {rules}, each once", {"rules": ", ".join(get_args(Rule))}
+        )
+    return rules
+
+
+Steps = Annotated[list[int], BeforeValidator(_split), AfterValidator(_step_counts)]
+Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]

@@ -1,0 +1,120 @@
+"""What a study is: a question whose answer is a table, for one text or for every text of a data set."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from explainlab.attribution.method import Parameters
+from explainlab.attribution.records import Cost
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.request import RECORD_VERSION, Dtype, Output, Unit, digest
+
+
+class StudyRequest(BaseModel):
+    """One question to one model: ``study`` one text (and its pair), or the texts of the data set ``data``.
+
+    ``parameters`` are complete once the request has passed :func:`explainlab.studies.registry.complete`. The other
+    fields are those of :class:`explainlab.request.Request`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    study: str
+    model: str
+    text: str | None = None
+    text_pair: str | None = None
+    data: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    target: str = "predicted"
+    output: Output = "probability"
+    unit: Unit = "token"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+
+    @model_validator(mode="after")
+    def _one_source(self) -> StudyRequest:
+        if (self.text is None) == (self.data is None):
+            raise PydanticCustomError("source", "A study needs either a text or a data set")
+        return self
+
+    def key(self, model_digest: str, study_version: int, data_digest: str = "") -> str:
+        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names."""
+        body = self.model_dump(mode="json", exclude={"model", "data"})
+        return digest([body, model_digest, study_version, RECORD_VERSION, data_digest])
+
+    def of_row(self, row: Row) -> StudyRequest:
+        """The same question about one text of the data set."""
+        return self.model_copy(update={"data": None, "text": row.text, "text_pair": row.text_pair})
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found: ``body`` is its own part, plain JSON (design: the contract of ``study --json``)."""
+
+    request: StudyRequest
+    body: dict[str, Any]
+    cost: Cost
+    warnings: tuple[str, ...]
+    versions: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plain record that ``study --json`` prints and the store keeps."""
+        told = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
+        asked = {**self.request.model_dump(mode="json", exclude={"target"}), "target_asked": self.request.target}
+        return {**asked, **self.body, **told}
+
+    def with_warning(self, warning: str) -> StudyResult:
+        """The same result with one more warning."""
+        return replace(self, warnings=(*self.warnings, warning))
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> StudyResult:
+        """The inverse of :meth:`to_json`."""
+        fields = StudyRequest.model_fields.keys() - {"target"}
+        known = {*fields, "target_asked", "cost", "warnings", "versions"}
+        return cls(
+            request=StudyRequest(**{name: record[name] for name in fields}, target=record["target_asked"]),
+            body={name: value for name, value in record.items() if name not in known},
+            cost=Cost(**record["cost"]),
+            warnings=tuple(record["warnings"]),
+            versions=record["versions"],
+        )
+
+
+class Study(ABC):
+    """One question. ``source`` names paper and figure; ``version`` rises whenever the numbers change."""
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+    version: ClassVar[int] = 1
+    Parameters: ClassVar[type[Parameters]] = Parameters
+
+    @abstractmethod
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        """The body of every subject; their model passes are batched together."""
+
+    @abstractmethod
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    @abstractmethod
+    def evaluations(self, parameters: Parameters) -> int:
+        """About how many gradients one text costs, known before anything has run."""
+
+
+def described(subject: Subject) -> dict[str, Any]:
+    """What every body tells of its text: the prediction, the target and the features."""
+    return {
+        "prediction": asdict(subject.prediction),
+        "target": asdict(subject.target),
+        "features": [{**asdict(f), "pieces": list(f.pieces), "ids": list(f.ids)} for f in subject.units.features],
+    }
