@@ -100,11 +100,13 @@ def draw_errors(body: Body) -> None:
             draw_chart(integration.error_curve(body), "integration_error_curve", help=ERROR_HELP)
         with table:
             _draw_ideal(body)
+    with st.expander("What is computed", icon=":material/functions:"):
+        st.markdown(NOTES)
 
 
 def draw_morph(view: IntegrationView, body: Body) -> None:
     """The map of the rule shown at every step count."""
-    st.subheader(
+    st.header(
         f"The map at every step count, {STYLES[view.rule].label}",
         anchor=False,
         help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
@@ -119,7 +121,7 @@ def draw_path(view: IntegrationView, body: Body) -> None:
     """Two maps side by side, the gradient along the path, and where each score comes from."""
     request = _map_request(view, body, "integrated_gradients")
     results, maps = step_morph.path_maps(request, body, view.palette)
-    st.subheader("Two step counts side by side", anchor=False)
+    st.header("Two step counts side by side", anchor=False)
     apart = f"more than {100 * step_morph.DIFFERS:g}% of the scale"
     st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
     columns = st.columns(len(maps), gap="medium")
@@ -129,7 +131,7 @@ def draw_path(view: IntegrationView, body: Body) -> None:
             told = "" if error is None else f": error {percent(error)}"
             st.markdown(f"**{path['steps']:,} steps{plain(told)}**")
             token_heatmap(drawn, draw_svg(drawn), f"integration_map_{i}", _pick)
-    st.subheader("The gradient along the path", anchor=False)
+    st.header("The gradient along the path", anchor=False)
     feature = _draw_feature(body)
     draw_chart(integration.gradient_curves(body, view.output, feature), "integration_gradient")
     steps = max(path["steps"] for path in body["paths"])
@@ -168,8 +170,6 @@ def _draw_ideal(body: Body) -> None:
     st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
     if any(row["Steps"] is None for row in rows):
         st.caption("Empty: not within 5% at any step count of the list.")
-    with st.popover("What is computed", icon=":material/functions:", width="stretch"):
-        st.markdown(NOTES)
 
 
 def _draw_feature(body: Body) -> int | None:

@@ -1,4 +1,4 @@
-"""The Integration page in a real browser: it opens with an answer, scrubbing asks nobody, links reopen, all can use it."""
+"""The Integration page in a real browser: opens with an answer, scrubbing asks nobody, links reopen, all can use it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from explainlab.settings import ROOT
 from explainlab.ui.integration_view import DataChoice, IntegrationView
 from tests.browser.conftest import wait_for_run
-from tests.browser.explain_page import SENTIMENT, press, text_box
+from tests.browser.explain_page import SENTIMENT, text_box
 
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
 
@@ -84,7 +84,7 @@ def test_the_address_reopens_the_view(app, browser_page):
 
 def test_hostile_text_is_text(app, browser_page):
     page = answered(browser_page(link(app, view(HOSTILE))))
-    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE)
+    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE, use_inner_text=True)
     assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
 
 
@@ -120,10 +120,12 @@ def has_no_violation(page: Page) -> None:
 def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
     page = answered(browser_page(link(app, view(data=data)), color_scheme=theme), drawn=7)
-    page.get_by_text("All texts").click()
-    has_no_violation(page)
-    press(page, "What is computed")
+    for closed in ("All texts", "What is computed"):
+        page.get_by_text(closed).click()
     expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
+    has_no_violation(page)
+    page.locator(".st-key-integration_boxes_export button").first.click()
+    expect(page.get_by_role("button", name="HTML")).to_be_visible()
     has_no_violation(page)
 
 
