@@ -11,7 +11,7 @@ from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.bench.rivals import RIVALS, Rival
-from explainlab.bench.runner import Row, classifiers, fastest, peak_memory_mb, text_of
+from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, text_of
 from explainlab.models.classifier import Classifier
 
 LENGTHS = (25, 120)
@@ -38,16 +38,15 @@ def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
     result = ours()
     runs: dict[str, Callable[[], object]] = {"ours": ours}
     if method_id not in _EXEMPT:
-        runs["floor"] = _best_floor(classifier, text, result)
+        runs["floor"] = best_floor(classifier, text, result)
     rival = _best_rival(classifier, text, method_id)
     if rival:
         runs["rival"] = rival.run
     seconds = fastest(runs, _REPEATS)
     ours_s, floor, rival_s = seconds["ours"], seconds.get("floor"), seconds.get("rival")
-    model = classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
     return Row(
         name=method_id,
-        work=f"{model}, {sum(len(f.ids) for f in result.features)} tokens",
+        work=f"{model_name(classifier)}, {sum(len(f.ids) for f in result.features)} tokens",
         device=classifier.device.type,
         seconds=ours_s,
         floor_seconds=floor,
@@ -69,7 +68,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
     return candidates[min(_BATCHES, key=lambda size: seconds[str(size)])]
 
 
-def _best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
+def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
     """The passes that ``result`` cost and nothing else, at the batch size at which they are fastest here."""
     family = methods()[result.request.method].family
     if family == "Attention":

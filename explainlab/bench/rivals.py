@@ -36,7 +36,7 @@ class Rival:
         return float(np.abs(ours - theirs).max() / np.abs(ours).max())
 
 
-def _setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, int]:
+def setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, int]:
     """ids [1, N], masked ids [1, N], features [1, N] (all special tokens are one), and the predicted class."""
     encoding = classifier.encode(text)
     ids = classifier.inputs([encoding]).ids
@@ -46,7 +46,9 @@ def _setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor,
     return ids, masked, features, classifier.predict(encoding).index
 
 
-def _probability(classifier: Classifier) -> Callable[..., Tensor]:
+def probability_of(classifier: Classifier) -> Callable[..., Tensor]:
+    """ids or word embeddings of unpadded texts -> probabilities, by transformers alone."""
+
     def forward(points: Tensor) -> Tensor:
         name = "inputs_embeds" if points.is_floating_point() else "input_ids"
         if not classifier.architecture.causal:
@@ -59,10 +61,10 @@ def _probability(classifier: Classifier) -> Callable[..., Tensor]:
 
 def integrated_gradients(classifier: Classifier, text: str, size: int) -> Rival:
     """50 Gauss-Legendre steps from the mask baseline, ``size`` points a batch."""
-    explainer = IntegratedGradients(_probability(classifier))
+    explainer = IntegratedGradients(probability_of(classifier))
 
     def run() -> np.ndarray:
-        ids, masked, _, target = _setting(classifier, text)
+        ids, masked, _, target = setting(classifier, text)
         points, baseline = classifier.embed(ids), classifier.embed(masked)
         options = {"n_steps": 50, "internal_batch_size": size, "return_convergence_delta": True}
         found, delta = explainer.attribute(points, baseline, target=target, **options)
@@ -74,10 +76,10 @@ def integrated_gradients(classifier: Classifier, text: str, size: int) -> Rival:
 
 def _perturbation(kind: type, name: str, samples: Callable[[int], dict[str, int]], same: bool) -> Callable[..., Rival]:
     def make(classifier: Classifier, text: str, size: int) -> Rival:
-        explainer = kind(_probability(classifier))
+        explainer = kind(probability_of(classifier))
 
         def run() -> np.ndarray:
-            ids, masked, features, target = _setting(classifier, text)
+            ids, masked, features, target = setting(classifier, text)
             options = {"target": target, "baselines": masked, "feature_mask": features, "perturbations_per_eval": size}
             options |= samples(int(features.max()))
             with torch.no_grad():

@@ -37,7 +37,7 @@ class Row:
     ``seconds``, ``floor_seconds`` and ``rival_seconds`` are the fastest of several runs taken in turns;
     ``difference`` is the largest difference between our scores and the rival's relative to the largest score, None
     unless both compute the same quantity; ``error`` and ``rival_error`` are means against exact values, where the row
-    is about exactness.
+    is about exactness; ``facts`` are further figures by name.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Row:
     peak_memory_mb: float | None = None
     error: float | None = None
     rival_error: float | None = None
+    facts: dict[str, float] | None = None
 
 
 def run_bench(names: list[str], say: Say) -> dict[str, Any]:
@@ -60,9 +61,9 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import methods, shapley
+    from explainlab.bench import integration, methods, shapley
 
-    parts = {"methods": methods.rows, "shapley": shapley.rows}
+    parts = {"methods": methods.rows, "shapley": shapley.rows, "integration": integration.rows}
     unknown = [name for name in names if name not in parts]
     if unknown:
         raise RequestError(f"There is no benchmark '{unknown[0]}'.", f"There are: {', '.join(parts)}.")
@@ -83,6 +84,11 @@ def classifiers() -> Iterator[Classifier]:
         for shared, embedded in pairs:
             directory = ROOT.parent / "shared" / "models" / shared
             yield load_model(str(directory) if directory.is_dir() else f"embedded:{embedded}", device)
+
+
+def model_name(classifier: Classifier) -> str:
+    """The model's short name."""
+    return classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
 
 
 def text_of(classifier: Classifier, tokens: int) -> str:
@@ -143,4 +149,5 @@ def _line(row: Row) -> str:
         facts.append(f"differs by {row.difference:.1e}")
     if row.error is not None:
         facts.append(f"error {row.error:.3f}, {row.rival} {row.rival_error:.3f}")
+    facts += [f"{name} {value:.3g}" for name, value in (row.facts or {}).items()]
     return "  ".join(facts)

@@ -1,0 +1,142 @@
+"""Integration: adaptive steps beside doubled ones, in cost and in error; a study beside its bare passes.
+
+Doubling is the paper's proposal: the right Riemann sum with 1, 2, 4 ... steps, each run anew, until the approximation
+error is at most 1%. Texts whose score changes by less than 0.05 are told apart: relative errors make them dear.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from captum.attr import IntegratedGradients as CaptumIntegratedGradients
+
+from explainlab.attribution.explain import explain
+from explainlab.attribution.path import Path, evaluate
+from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.subject import Subject
+from explainlab.bench.methods import best_floor
+from explainlab.bench.rivals import probability_of, setting
+from explainlab.bench.runner import Row, classifiers, fastest, model_name
+from explainlab.data import examples_for, read_dataset
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.settings import ROOT
+
+TEXTS = 100
+TOLERANCE = 0.01
+MOST_STEPS = 4096
+SMALL = 0.05
+TRUTH_STEPS = 300
+STUDIED, STUDY_STEPS = 20, (10, 20, 50, 100, 200)
+_BATCH = 64
+T = TypeVar("T")
+
+
+def rows() -> Iterator[Row]:
+    """A row for the adaptive rule and one for a study, on the model of sentiments; on every device."""
+    for classifier in classifiers():
+        if classifier.labels == ("negative", "positive"):
+            texts = _texts(classifier)
+            yield _adaptive(classifier, texts)
+            yield _study(classifier, texts[:STUDIED])
+
+
+def _texts(classifier: Classifier) -> list[str]:
+    shared = ROOT.parent / "shared" / "data" / "sst2" / "test.csv.gz"
+    data = read_dataset(shared if shared.is_file() else examples_for(classifier.labels).id, classifier.labels)
+    chosen = np.random.default_rng(0).permutation(len(data.rows))[:TEXTS]
+    return [data.rows[i].text for i in sorted(chosen)]
+
+
+def _adaptive(classifier: Classifier, texts: Sequence[str]) -> Row:
+    explain(classifier, texts[0])
+    found, seconds = _timed(lambda: [explain(classifier, text) for text in texts])
+    runs = [best_floor(classifier, text, result) for text, result in zip(texts, found, strict=True)]
+    _, floor = _timed(lambda: [run() for run in runs])
+    error = [_distance(result, _truth(classifier, text)) for text, result in zip(texts, found, strict=True)]
+    told = [i for i, result in enumerate(found) if abs(result.completeness.expected) >= SMALL]
+    _, ours = _timed(lambda: [explain(classifier, texts[i]) for i in told])
+    doubled, rival = _timed(lambda: [_captum_doubled(classifier, texts[i]) for i in told])
+    spent = np.array([found[i].cost.backward + (found[i].cost.forward - found[i].cost.backward) / 3 for i in told])
+    return Row(
+        name="adaptive",
+        work=f"{model_name(classifier)}, {len(texts)} texts",
+        device=classifier.device.type,
+        seconds=seconds,
+        floor_seconds=floor,
+        ratio_to_floor=seconds / floor,
+        rival=f"captum doubled ({len(told)} texts)",
+        rival_seconds=rival,
+        ratio_to_rival=ours / rival,
+        facts={
+            "gradients of doubling, total": float(spent.sum() / np.sum(doubled)),
+            "median": float(np.median(spent / np.array(doubled))),
+            "gradients a text": float(np.mean([result.cost.backward for result in found])),
+            "worst AE": max(found[i].completeness.approximation_error for i in told),
+            "worst token error": max(error),
+            "median token error": float(np.median(error)),
+        },
+    )
+
+
+def _truth(classifier: Classifier, text: str) -> Attribution:
+    return explain(classifier, text, rule="gauss_legendre", steps=TRUTH_STEPS)
+
+
+def _distance(found: Attribution, truth: Attribution) -> float:
+    """L1, relative."""
+    return float(np.abs(found.scores - truth.scores).sum() / np.abs(truth.scores).sum())
+
+
+def _captum_doubled(classifier: Classifier, text: str) -> int:
+    """Gradients that the doubling schedule spends."""
+    ids, masked, _, target = setting(classifier, text)
+    forward = probability_of(classifier)
+    explainer = CaptumIntegratedGradients(forward)
+    points, baseline = classifier.embed(ids), classifier.embed(masked)
+    change = float((forward(points) - forward(baseline))[0, target])
+    steps, spent = 2, 1  # Captum refuses a single step
+    while True:
+        options = {"n_steps": steps, "method": "riemann_right", "internal_batch_size": _BATCH}
+        found = explainer.attribute(points, baseline, target=target, **options)
+        spent += steps
+        if abs(float(found.sum()) - change) <= TOLERANCE * abs(change) or steps >= MOST_STEPS:
+            return spent
+        steps *= 2
+
+
+def _study(classifier: Classifier, texts: Sequence[str]) -> Row:
+    """All points of several rules and step counts, batched across texts, beside the bare passes text by text."""
+    settings = [(rule, steps) for rule in ("right", "midpoint", "gauss_legendre") for steps in STUDY_STEPS]
+    grid = np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings]))
+
+    def ours() -> None:
+        subjects = [Subject(classifier, classifier.encode(text)) for text in texts]
+        paths = [Path(subject, subject.baseline("mask")) for subject in subjects]
+        evaluate(Batcher(classifier, RunContext()), paths, [grid] * len(paths))
+        for path in paths:
+            for rule, steps in settings:
+                alphas, weights = nodes(rule, steps)
+                path.subject.units.sum_tokens(weights @ path.slopes(alphas))
+
+    costs = [explain(classifier, text, rule="midpoint", steps=len(grid)) for text in texts]
+    bare = [best_floor(classifier, text, result) for text, result in zip(texts, costs, strict=True)]
+    seconds = fastest({"ours": ours, "floor": lambda: [run() for run in bare]}, 1)
+    return Row(
+        name="integration_error",
+        work=f"{model_name(classifier)}, {len(texts)} x {len(grid)}",
+        device=classifier.device.type,
+        seconds=seconds["ours"],
+        floor_seconds=seconds["floor"],
+        ratio_to_floor=seconds["ours"] / seconds["floor"],
+    )
+
+
+def _timed(run: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    return run(), time.perf_counter() - start
