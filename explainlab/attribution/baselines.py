@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from math import log
@@ -12,10 +11,10 @@ import numpy as np
 import torch
 
 from explainlab.data import EXAMPLES, Dataset, Row, examples_for, read_dataset, source_digest
-from explainlab.errors import DataError, RequestError, ResourceError, TextError
+from explainlab.errors import DataError, RequestError, TextError
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.devices import batch_tokens, is_out_of_memory
 from explainlab.request import digest
 from explainlab.settings import settings
 from explainlab.text.encoding import Encoding
@@ -133,37 +132,24 @@ def entropies(
 ) -> np.ndarray:
     """float64 [n]: H(p) in nats, rounded to 7 digits, of the predictions for ``encodings``.
 
-    Batches hold texts of like length, the longest first; one that does not fit is halved, and so are those after it.
-    Progress counts from ``done`` to ``total``.
+    Batches hold texts of like length, the longest first. Progress counts from ``done`` to ``total``.
     """
     found = np.empty(len(encodings))
-    order = np.argsort([-len(encoding) for encoding in encodings], kind="stable")
-    start, most = 0, sys.maxsize
-    while start < len(order):
-        context.check_cancelled()
-        length = len(encodings[order[start]])
-        fit = batch_tokens(classifier.device, classifier.bytes_per_token(length, gradients=False)) // length
-        part = order[start : start + max(1, min(fit, most))]
-        try:
-            values = _entropy(classifier, [encodings[i] for i in part])
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            values = None
-        if values is None:  # outside the handler: the error's traceback holds the batch in memory
-            most = _halved(classifier, len(part), length)
-            continue
-        found[part] = values
-        start += len(part)
-        context.report(done + start, total or len(order), PHASE)
+    lengths = np.array([len(encoding) for encoding in encodings])
+    order = np.argsort(-lengths, kind="stable")
+
+    def run(part: slice) -> None:
+        found[order[part]] = _entropy(classifier, [encodings[i] for i in order[part]])
+
+    batcher = Batcher(classifier, context)
+    for _ in batcher.over(lengths[order], run, gradients=False, phase=PHASE, done=done, total=total):
+        pass
     return found
 
 
 def _entropy(classifier: Classifier, batch: list[Encoding]) -> np.ndarray:
     with torch.no_grad():
-        logits = classifier.logits(classifier.inputs(batch)).cpu().double()
-    for row in logits[~logits.isfinite().all(dim=-1)]:
-        classifier.prediction(row.numpy())  # raises, and says why
+        logits = torch.from_numpy(classifier.finite(classifier.logits(classifier.inputs(batch))))
     logs = logits.log_softmax(dim=-1)
     return -(logs.exp() * logs).sum(dim=-1).numpy().round(_DIGITS)
 
@@ -174,14 +160,3 @@ def _readable(classifier: Classifier, rows: Sequence[Row]) -> Iterator[tuple[Row
             yield row, classifier.encode(row.text, row.text_pair)
         except TextError:
             continue
-
-
-def _halved(classifier: Classifier, size: int, length: int) -> int:
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    if size == 1:
-        raise ResourceError(
-            f"One text of {length} tokens does not fit into the memory of {classifier.device}.",
-            "Name a data file of shorter texts, choose a smaller model or dtype bfloat16, or free the device.",
-        )
-    return size // 2

@@ -93,7 +93,7 @@ def attribute(
         completeness=None if outcome.expected is None else Completeness.of(scores, outcome.expected),
         cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
         cut=encoding.cut,
-        warnings=(*cut_warning(encoding), *subject.warnings, *outcome.warnings),
+        warnings=(*cut_warning(encoding), *subject.warnings, *subject.batcher.warnings, *outcome.warnings),
         notes=tuple(subject.notes),
         versions={
             **versions(),

@@ -17,7 +17,7 @@ from torch import Tensor
 from explainlab.attribution.baselines import choose, data_source
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError
-from explainlab.models.batching import HALVED, Batcher
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Inputs, Prediction
 from explainlab.models.context import RunContext
 from explainlab.request import Output, Unit
@@ -236,9 +236,7 @@ class Subject:
         return self.classifier.finite(torch.cat(rows)) if rows else np.empty((0, len(self.classifier.labels)))
 
     def _batches(self, count: int, run: Callable[[slice], T], *, gradients: bool, phase: str) -> Iterator[T]:
-        yield from self.batcher.over(np.full(count, len(self.encoding)), run, gradients=gradients, phase=phase)
-        if self.batcher.halved and HALVED not in self.warnings:
-            self.warnings.append(HALVED)
+        return self.batcher.over(np.full(count, len(self.encoding)), run, gradients=gradients, phase=phase)
 
 
 def class_index(target: str, labels: tuple[str, ...]) -> int:

@@ -16,7 +16,6 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
-HALVED = "Memory ran out: batches were halved."
 
 
 class Batcher:
@@ -25,13 +24,23 @@ class Batcher:
     def __init__(self, classifier: Classifier, context: RunContext) -> None:
         self.classifier = classifier
         self.context = context
-        self.halved = False
+        self.warnings: list[str] = []
         self._fit = {True: sys.maxsize, False: sys.maxsize}
 
-    def over(self, lengths: np.ndarray, run: Callable[[slice], T], *, gradients: bool, phase: str) -> Iterator[T]:
+    def over(
+        self,
+        lengths: np.ndarray,
+        run: Callable[[slice], T],
+        *,
+        gradients: bool,
+        phase: str,
+        done: int = 0,
+        total: int | None = None,
+    ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        A batch that does not fit is halved, and so are those after it. Raises :class:`ResourceError` when a single
+        A batch that does not fit is halved, and so are those after it. Progress counts from ``done`` to ``total``
+        (default: the inputs here). Raises :class:`ResourceError` when a single
         input does not fit, and whatever ``context`` raises to stop.
         """
         start, count = 0, len(lengths)
@@ -50,7 +59,7 @@ class Batcher:
                 self._halve(part.stop - part.start, length, gradients)
                 continue
             start = part.stop
-            self.context.report(start, count, phase)
+            self.context.report(done + start, total or count, phase)
             yield result
 
     def _size(self, length: int, count: int, gradients: bool) -> int:
@@ -67,4 +76,4 @@ class Batcher:
                 "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
             )
         self._fit[gradients] = size // 2
-        self.halved = True
+        self.warnings = ["Memory ran out: batches were halved."]

@@ -98,7 +98,7 @@ def _results(
             request=request,
             body=body,
             cost=Cost(subject.forward, subject.backward, seconds * subject.backward),
-            warnings=(*cut_warning(subject.encoding), *subject.warnings, *subject.notes),
+            warnings=(*cut_warning(subject.encoding), *subject.warnings, *subjects[0].batcher.warnings, *subject.notes),
             versions=_versions(found, classifier),
         )
         for request, subject, body in zip(requests, subjects, bodies, strict=True)

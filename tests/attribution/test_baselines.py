@@ -30,7 +30,7 @@ from tests.toys import Linear, toy
 from tests.zoo import CORPUS
 
 TEXT = "a good film, a great story"
-CHEAP = {"samples": 6, "steps": 4, "max_steps": 8, "neighbours": 20}
+CHEAP = {"samples": 6, "steps": 4, "max_steps": 9, "neighbours": 20}
 OFFERED = [
     method.id
     for method in methods().values()

@@ -27,7 +27,7 @@ UNITS = {
     "word": ["A", "funny", "film", ".", "It", "isn't", "good", "!"],
     "sentence": ["A funny film.", "It isn't good!"],
 }
-CHEAP = {"samples": 6, "steps": 6, "max_steps": 8, "neighbours": 20, "passes": 6}
+CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6}
 """Settings under which every method is quick; a method takes those that it has."""
 
 every_method = pytest.mark.parametrize("method", methods())
@@ -166,7 +166,9 @@ def test_costs_are_the_passes_made(classifier: Classifier, method: str) -> None:
 
 @every_method
 def test_padding_changes_no_score(classifier: Classifier, method: str) -> None:
-    _close(_padded(classifier, method, _cheap(method)), _first(classifier, method).scores)
+    """By a fixed rule: the point α = 1/4, which the adaptive one takes, lies on a kink of the tiny T5's ReLU."""
+    fixed = {"rule": "gauss_legendre"} if "rule" in get_method(method).Parameters.model_fields else {}
+    _close(_padded(classifier, method, _cheap(method, **fixed)), _run(classifier, method, **fixed).scores)
 
 
 def _padded(classifier: Classifier, method: str, parameters: dict[str, Any]) -> np.ndarray:

@@ -56,7 +56,14 @@ def test_the_records_of_the_contract() -> None:
     body = next(body for body in found if body["id"] == "integrated_gradients")
     assert body["signed"] is True
     assert body["needs"] == ["gradients"]
-    assert [parameter["name"] for parameter in body["parameters"]] == ["rule", "steps", "baseline", "baseline_data"]
+    assert [parameter["name"] for parameter in body["parameters"]] == [
+        "rule",
+        "steps",
+        "tolerance",
+        "max_steps",
+        "baseline",
+        "baseline_data",
+    ]
 
 
 @every_parameter
@@ -168,4 +175,11 @@ def test_values_may_come_as_text(method: str, spec: ParameterSpec) -> None:
 
 def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     request = complete(Request(model="m", text="t", method="integrated_gradients", parameters={"steps": "7"}))
-    assert request.parameters == {"rule": "gauss_legendre", "steps": 7, "baseline": "mask", "baseline_data": ""}
+    assert request.parameters == {
+        "rule": "adaptive",
+        "steps": 7,
+        "tolerance": 0.01,
+        "max_steps": 1024,
+        "baseline": "mask",
+        "baseline_data": "",
+    }
