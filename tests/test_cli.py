@@ -135,8 +135,8 @@ def test_predict_a_pair(run: Run, model: str) -> None:
 def test_explain(run: Run, model: str) -> None:
     ended = run(
         "explain", "--model", model, "--text", TEXT, "--text-pair", "a dull plot", "--method", "integrated_gradients",
-        "--set", "rule=midpoint", "--set", "steps=4", "--set", " baseline = pad ", "--target", "Neutral", "--output", "logit", "--unit", "word",
-        "--seed", "3", "--device", "cpu", "--dtype", "float32", "--json",
+        "--set", "rule=midpoint", "--set", "steps=4", "--set", " baseline = pad ", "--target", "Neutral",
+        "--output", "logit", "--unit", "word", "--seed", "3", "--device", "cpu", "--dtype", "float32", "--json",
     )  # fmt: skip
     found = ended.json
     assert ended.err == ""

@@ -26,7 +26,7 @@ def view(text: str, *methods: str | Choice, model: str = SENTIMENT, **fields) ->
 
 def integrated_gradients(steps: int) -> Choice:
     """As slow as one likes: at 10,000 steps it runs for as long as a test needs."""
-    return Choice(method="integrated_gradients", parameters={"steps": steps})
+    return Choice(method="integrated_gradients", parameters={"rule": "midpoint", "steps": steps})
 
 
 @dataclass(frozen=True)
