@@ -112,9 +112,10 @@ class Study(ABC):
 
 
 def described(subject: Subject) -> dict[str, Any]:
-    """What every body tells of its text: the prediction, the target and the features."""
+    """What every body tells of its text: prediction, target, features, and how many tokens the model did not read."""
     return {
         "prediction": asdict(subject.prediction),
         "target": asdict(subject.target),
         "features": [{**asdict(f), "pieces": list(f.pieces), "ids": list(f.ids)} for f in subject.units.features],
+        "cut": subject.encoding.cut,
     }

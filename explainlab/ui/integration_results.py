@@ -169,7 +169,7 @@ def _draw_ideal(body: Body) -> None:
     rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body["ideal_steps"].items()]
     st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
     if any(row["Steps"] is None for row in rows):
-        st.caption("Empty: not within 5% at any step count of the list.")
+        st.caption("None: not within 5% at any step count of the list.")
 
 
 def _draw_feature(body: Body) -> int | None:

@@ -168,7 +168,8 @@ def test_means_have_intervals_and_counts_their_total(data):
 
 
 @pytest.mark.parametrize(
-    ("share", "words"), [(None, "–"), (0.0, "0%"), (0.25, "25%"), (0.0123, "1.2%"), (25.0, "2,500%"), (1e-9, "under 0.001%")]
+    ("share", "words"),
+    [(None, "–"), (0.0, "0%"), (0.25, "25%"), (0.0123, "1.2%"), (25.0, "2,500%"), (1e-9, "under 0.001%")],
 )
 def test_shares_in_words(share, words):
     assert percent(share) == words

@@ -84,5 +84,12 @@ def test_two_maps_share_a_scale_and_mark_what_differs(request_):
     assert "10% of the scale" in maps[0].mark
 
 
+def test_what_the_model_did_not_read_is_shown_as_such(body):
+    request = Request(model="tiny", text=" ".join(WORDS) + " and more", method="integrated_gradients")
+    drawn = step_morph(request, {**body, "cut": 2}, "right").heatmap
+    assert drawn.cut == 2
+    assert drawn.paragraphs[0].cut
+
+
 def test_nothing_differs_where_all_scores_are_zero():
     assert differing([np.zeros(3), np.zeros(3)], 0.0) == []
