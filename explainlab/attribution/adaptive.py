@@ -85,7 +85,7 @@ class Refinement:
         excess = spread.sum(axis=1) / size
         total_error = None
         if not cancels(change, self.scores):
-            total_error = abs(missed.sum()) / abs(change)
+            total_error = float(abs(missed.sum()) / abs(change))
             excess = excess + np.abs(missed) / abs(change)
         self.trace.append(Stage(len(self.wanted), total_error, float(self.errors.sum() / size)))
         room = (self.max_steps - len(self.wanted)) // 4

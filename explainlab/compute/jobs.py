@@ -69,7 +69,7 @@ class JobContext(RunContext):
     def report(self, done: int, total: int, phase: str) -> None:
         before = self._job.progress
         changes = {"done": done, "total": total, "phase": phase}
-        if (phase, total) != (before.phase, before.total) or done <= before.done:
+        if (phase, total) != (before.phase, before.total) or done < before.done:
             changes["phase_started"] = self._batch_started
         self._job.update(**changes)
 

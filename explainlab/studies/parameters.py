@@ -27,6 +27,13 @@ def _split(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def _number(count: Any) -> int:
+    try:
+        return int(str(count))
+    except ValueError:
+        raise PydanticCustomError("number", "{count} is no whole number", {"count": repr(count)}) from None
+
+
 def _step_counts(counts: list[int]) -> list[int]:
     if not counts:
         raise PydanticCustomError("empty", "Give at least one step count, as in 10,20,50")
@@ -47,5 +54,5 @@ def _rules(rules: list[str]) -> list[str]:
     return rules
 
 
-Steps = Annotated[list[int], BeforeValidator(_split), AfterValidator(_step_counts)]
+Steps = Annotated[list[Annotated[int, BeforeValidator(_number)]], BeforeValidator(_split), AfterValidator(_step_counts)]
 Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]

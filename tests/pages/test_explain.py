@@ -32,11 +32,15 @@ def opened() -> AppTest:
 def answered(app: AppTest) -> AppTest:
     """Run the script again, as its fragment does, until every job has ended."""
     deadline = time.monotonic() + SECONDS
-    while not app.header and not app.error and time.monotonic() < deadline:
+    while not (app.header and not _busy(app)) and not app.error and time.monotonic() < deadline:
         time.sleep(0.2)
         app.run()
     assert not app.exception
     return app
+
+
+def _busy(app: AppTest) -> bool:
+    return any(button.label == "Cancel" for button in app.button)
 
 
 def test_the_page_opens_with_an_explanation(first: AppTest) -> None:
