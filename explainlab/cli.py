@@ -102,11 +102,11 @@ def explain(
 ) -> None:
     """Attribute a prediction to the tokens, words or sentences of its text."""
     from explainlab.attribution.registry import get_method
-    from explainlab.compute.service import open_service
-    from explainlab.request import Request, checked
+    from explainlab.request import Request
 
-    request = checked(
+    result = _ask(
         Request,
+        device,
         model=model,
         text=text,
         text_pair=text_pair,
@@ -118,10 +118,6 @@ def explain(
         seed=seed,
         dtype=dtype,
     )
-    service = open_service(device)
-    if service.notice:
-        typer.echo(service.notice, err=True)
-    result = service.run(request)
     probability = result.prediction.probabilities[result.target.label]
     head = f"{result.request.method} for '{result.target.label}' ({probability:.4f})"
     table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
@@ -145,12 +141,11 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
-    from explainlab.compute.service import open_service
-    from explainlab.request import checked
     from explainlab.studies.study import StudyRequest
 
-    request = checked(
+    result = _ask(
         StudyRequest,
+        device,
         study=study_id,
         model=model,
         text=text,
@@ -163,10 +158,6 @@ def study(
         seed=seed,
         dtype=dtype,
     )
-    service = open_service(device)
-    if service.notice:
-        typer.echo(service.notice, err=True)
-    result = service.run(request)
     found = result.to_json()
     told = found.get("summary") or {name: found[name] for name in ("expected", "ideal_steps") if name in found}
     _print(found, as_json, [json.dumps(told, indent=2, ensure_ascii=False), *result.warnings])
@@ -255,6 +246,18 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
     if bare is not None:
         raise DataError(f"Row {bare} of {path} has no label.", "Give every row a label to learn.")
     return [row.text for row in rows], [row.label for row in rows]
+
+
+def _ask(record: type, device: str | None, **fields: Any) -> Any:
+    """The answer to a request of kind ``record``, from the store or computed here."""
+    from explainlab.compute.service import open_service
+    from explainlab.request import checked
+
+    request = checked(record, **fields)
+    service = open_service(device)
+    if service.notice:
+        typer.echo(service.notice, err=True)
+    return service.run(request)
 
 
 def _complain(message: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, ClassVar, Literal, Protocol, get_args, get_origin
 
 import annotated_types
 import numpy as np
@@ -42,6 +42,13 @@ class Parameters(BaseModel):
     """Parameters of a method: typed fields with default, range and a one-line description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Declared(Protocol):
+    """What declares its parameters under an id: a method, a study."""
+
+    id: ClassVar[str]
+    Parameters: ClassVar[type[Parameters]]
 
 
 @dataclass(frozen=True)

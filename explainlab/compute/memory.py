@@ -6,25 +6,19 @@ from contextlib import suppress
 from typing import Any
 
 from explainlab.errors import ResourceError
-from explainlab.models.context import RunContext
+from explainlab.models.context import Relay, RunContext
 from explainlab.store.store import Store
 
 
-class StoredContext(RunContext):
+class StoredContext(Relay):
     """Progress and cancellation of ``context``, with the memory of ``store``.
 
     Where the store fails nothing is remembered, and the run goes on.
     """
 
     def __init__(self, context: RunContext, store: Store) -> None:
-        self._context = context
+        super().__init__(context)
         self._store = store
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._context.report(done, total, phase)
-
-    def check_cancelled(self) -> None:
-        self._context.check_cancelled()
 
     def recall(self, key: str) -> dict[str, Any] | None:
         with suppress(ResourceError):

@@ -8,6 +8,9 @@ signs differ in lightness as well as in hue, for readers who cannot tell the hue
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,13 @@ _ALL = (
 
 PALETTES = {palette.name: palette for palette in _ALL}
 DEFAULT = "green_red"
+
+
+def _known(name: str) -> str:
+    if name not in PALETTES:
+        raise ValueError(f"no palette '{name}'")
+    return name
+
+
+PaletteName = Annotated[str, AfterValidator(_known)]
+"""A field of a record that names a palette."""

@@ -30,3 +30,22 @@ class RunContext:
     @cached_property
     def _memory(self) -> dict[str, dict[str, Any]]:
         return {}
+
+
+class Relay(RunContext):
+    """Does what ``context`` does; a subclass changes some of it."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._context.report(done, total, phase)
+
+    def check_cancelled(self) -> None:
+        self._context.check_cancelled()
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        return self._context.recall(key)
+
+    def keep(self, key: str, body: dict[str, Any]) -> None:
+        self._context.keep(key, body)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
-from typing import Any
-
-from pydantic import ValidationError
 
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Parameters
+from explainlab.attribution.registry import named, parse
 from explainlab.data import source_digest
-from explainlab.errors import RequestError
 from explainlab.studies.integration_error import IntegrationError
 from explainlab.studies.path_gradients import PathGradients
 from explainlab.studies.study import Study, StudyRequest
@@ -25,23 +20,7 @@ def studies() -> dict[str, Study]:
 
 def get_study(study_id: str) -> Study:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
-    if study_id in studies():
-        return studies()[study_id]
-    near = difflib.get_close_matches(study_id, studies(), n=2, cutoff=0.4) or sorted(studies())
-    raise RequestError(f"There is no study '{study_id}'.", f"Did you mean {' or '.join(near)}?")
-
-
-def parse(study: Study, values: dict[str, Any]) -> Parameters:
-    """``values`` checked and completed with defaults; raises :class:`RequestError` naming parameter and range."""
-    try:
-        return study.Parameters(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(study.Parameters.model_fields)
-            raise RequestError(f"{study.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
-        raise RequestError(f"{study.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+    return named("study", study_id, studies())
 
 
 def complete(request: StudyRequest) -> StudyRequest:

@@ -9,14 +9,15 @@ from typing import Any
 
 from explainlab.attribution.explain import cut_warning, versions
 from explainlab.attribution.records import Cost
+from explainlab.attribution.registry import parse
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, read_dataset
 from explainlab.errors import RequestError, TextError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Relay, RunContext
 from explainlab.request import checked
 from explainlab.settings import settings
-from explainlab.studies.registry import complete, evaluations, get_study, parse, study_key
+from explainlab.studies.registry import complete, evaluations, get_study, study_key
 from explainlab.studies.study import Study, StudyRequest, StudyResult
 
 GROUP_EVALUATIONS = 20_000
@@ -168,11 +169,12 @@ def _each(
     return [known[key] for key in keys]
 
 
-class _Rows(RunContext):
+class _Rows(Relay):
     """Tells progress in texts while a group of them runs; cancels and remembers as ``context`` does."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
-        self._context, self._finished, self._total, self._told = context, finished, total, finished
+        super().__init__(context)
+        self._finished, self._total, self._told = finished, total, finished
         self.group = 0
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -183,15 +185,6 @@ class _Rows(RunContext):
         """The group is done."""
         self._finished = self._told = self._finished + self.group
         self._context.report(self._told, self._total, "texts")
-
-    def check_cancelled(self) -> None:
-        self._context.check_cancelled()
-
-    def recall(self, key: str) -> dict[str, Any] | None:
-        return self._context.recall(key)
-
-    def keep(self, key: str, body: dict[str, Any]) -> None:
-        self._context.keep(key, body)
 
 
 def _told(skipped: Sequence[tuple[int, str]], results: Sequence[StudyResult]) -> tuple[str, ...]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
-from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, checked
+from explainlab.studies.integration_error import IntegrationError
 from explainlab.studies.study import StudyRequest
 
-COARSE = "10,20,30,50,70,100,140,200,300,500,1000"
+_DEFAULT = IntegrationError.Parameters()
+COARSE = ",".join(map(str, _DEFAULT.steps))
 FIRST = "10,20,30,50,70,100,140,200"
-RULES: tuple[str, ...] = ("right", "left", "midpoint", "trapezoid", "gauss_legendre")
+RULES: tuple[Rule, ...] = tuple(_DEFAULT.rules)
 
 
 class DataChoice(BaseModel):
@@ -48,15 +50,8 @@ class IntegrationView(BaseModel):
     steps: str = FIRST
     rule: Rule = "right"
     compare: tuple[int, int] = (270, 870)
-    palette: str = DEFAULT
+    palette: PaletteName = DEFAULT
     data: DataChoice | None = None
-
-    @field_validator("palette")
-    @classmethod
-    def _known_palette(cls, name: str) -> str:
-        if name not in PALETTES:
-            raise ValueError(f"no palette '{name}'")
-        return name
 
     def error_request(self) -> StudyRequest:
         """The error of every rule at every step count, for the text."""

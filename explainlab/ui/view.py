@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.attribution.registry import complete
-from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
 
 Scale = Literal["shared", "each"]
@@ -36,15 +36,8 @@ class View(BaseModel):
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
     methods: tuple[Choice, ...] = ()
-    palette: str = DEFAULT
+    palette: PaletteName = DEFAULT
     scale: Scale = "each"
-
-    @field_validator("palette")
-    @classmethod
-    def _known_palette(cls, name: str) -> str:
-        if name not in PALETTES:
-            raise ValueError(f"no palette '{name}'")
-        return name
 
     def requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
