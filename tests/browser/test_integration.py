@@ -12,6 +12,7 @@ from explainlab.settings import ROOT
 from explainlab.ui.integration_view import DataChoice, IntegrationView
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
+from tests.browser.jobs import cancel
 
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
 
@@ -139,9 +140,8 @@ def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page, the
     page = browser_page(link(app, slow), color_scheme=theme)
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
     has_no_violation(page)
-    for _ in range(2):
-        page.get_by_role("button", name="Cancel").and_(page.locator(":enabled")).last.click()
-        wait_for_run(page)
+    for study in ("Path gradients", "Integration error"):
+        cancel(page, study)
     expect(page.get_by_role("button", name="Run again")).to_have_count(2)
     has_no_violation(page)
 

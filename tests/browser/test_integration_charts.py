@@ -88,7 +88,7 @@ def test_a_pressed_point_tells_its_row(opened):
 def test_a_chart_is_saved(opened, kind, start):
     opened.locator(".st-key-ideal_export button").first.click()
     with opened.expect_download() as download:
-        opened.get_by_role("button", name=kind, exact=True).last.click()
+        opened.get_by_test_id("stPopoverBody").get_by_role("button", name=kind, exact=True).click()
     assert download.value.suggested_filename == f"ideal-steps.{kind.lower()}"
     content = Path(download.value.path()).read_bytes()
     assert content.startswith(start)

@@ -6,33 +6,19 @@ import re
 import time
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import request_key
 from explainlab.models.loading import model_digest
 from explainlab.ui.view import Choice
-from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
+from tests.browser.jobs import cancel, job
 
 TEXT = " ".join(["The first act drags a little, but the ending is so beautiful that I forgave everything."] * 5)
 ENDLESS = integrated_gradients(10_000)
 SAMPLES = Choice(method="gradient_shap", parameters={"samples": 10_000})
 COUNTS = re.compile(r"[1-9]\d* of \d+ ")
-
-
-def job(page: Page, method: str) -> Locator:
-    """The row of an unfinished job: its progress and its Cancel button."""
-    rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
-    return rows.filter(has_text=f"{method}:")
-
-
-def cancel(page: Page, method: str) -> None:
-    """Cancel a job and wait until it has stopped."""
-    wait_for_run(page)
-    job(page, method).get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text(f"{method} was cancelled.")).to_be_visible()
-    expect(job(page, method)).to_have_count(0)
 
 
 def stored(app: App, asked) -> Attribution | None:
