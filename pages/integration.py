@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explainlab.compute.service import service as get_service
-from explainlab.ui import integration_controls, integration_data_results, integration_page, integration_results
+from explainlab.ui import integration_controls, integration_data_results, integration_page, integration_results, links
 from explainlab.ui.integration_controls import PAGE
 from explainlab.ui.navigation import guard
 from explainlab.ui.text import plain
@@ -57,7 +57,4 @@ if request is not None:
     integration_results.draw_state(service, [study], PAGE)
     if study.result is not None:
         integration_data_results.draw_data(study.result.body, view.rule, open_text)
-if link:
-    st.divider()
-    st.caption("This link reopens exactly this view, also after a restart.")
-    st.code(link, language=None, wrap_lines=True)
+links.draw(link)

@@ -69,21 +69,23 @@ def _draw_opener(texts: dict[int, Body], open_row: Callable[[int], None]) -> Non
 
 
 def _draw_table(body: Body, rule: str) -> None:
-    with st.expander("All texts", icon=":material/table_rows:"):
-        rows = [
-            {
-                "Row": text["row"],
-                "Text": text["text"],
-                "Label": text["label"],
-                "Change of F": text["expected"],
-                f"Ideal step, {STYLES[rule].label}": text["ideal_steps"].get(rule),
-                "Adaptive evaluations": text["adaptive"]["evaluations"],
-                "Adaptive error": text["adaptive"]["approximation_error"],
-                "Cancels": text["cancels"],
-            }
-            for text in body["texts"]
-        ]
-        st.dataframe(pd.DataFrame(rows), hide_index=True)
-        if body["skipped"]:
-            st.markdown("**Rows left out**")
-            st.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
+    table = st.expander("All texts", icon=":material/table_rows:", key="integration_table", on_change="rerun")
+    if not table.open:
+        return
+    rows = [
+        {
+            "Row": text["row"],
+            "Text": text["text"],
+            "Label": text["label"],
+            "Change of F": text["expected"],
+            f"Ideal step, {STYLES[rule].label}": text["ideal_steps"].get(rule),
+            "Adaptive evaluations": text["adaptive"]["evaluations"],
+            "Adaptive error": text["adaptive"]["approximation_error"],
+            "Cancels": text["cancels"],
+        }
+        for text in body["texts"]
+    ]
+    table.dataframe(pd.DataFrame(rows), hide_index=True)
+    if body["skipped"]:
+        table.markdown("**Rows left out**")
+        table.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)

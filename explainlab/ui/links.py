@@ -45,5 +45,12 @@ def share(service: Service, page: str, view: BaseModel) -> str:
     return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
 
 
+def draw(link: str) -> None:
+    """The link that reopens what the page shows, if there is one."""
+    if link:
+        st.divider()
+        st.caption(f"[This link]({link}) reopens exactly this view, also after a restart.")
+
+
 def _opened(page: str) -> str:
     return f"{page}.opened_link"

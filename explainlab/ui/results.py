@@ -13,11 +13,16 @@ from explainlab.figures.export import to_csv, to_html, to_json
 from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
+from explainlab.ui import links
 from explainlab.ui.components import class_bars
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.text import plain
 from explainlab.ui.view import View
 
+_AGREEMENT = (
+    "Rank correlation: Spearman's ρ of the scores, of |score| where a map has no sign; empty where a map is constant. "
+    "Sign conflicts: features that both maps score at 10% of their limit or more, with opposite signs."
+)
 _SIDE_BY_SIDE = 60  # content features up to which two maps share a row
 
 
@@ -66,29 +71,19 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     rows = []
     for pair in agreement(results):
         first, second = results[pair.first], results[pair.second]
+        signed = first.signed and second.signed
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(
             {
                 "Map": get_method(first.request.method).label,
                 "and": get_method(second.request.method).label,
-                "Rank correlation": pair.rank_correlation,
-                "Sign conflicts": len(pair.conflicts) if first.signed and second.signed else None,
-                "on": words,
+                "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
+                "Sign conflicts": str(len(pair.conflicts)) if signed else "",
+                "on": plain(words),
             }
         )
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        column_config={
-            "Rank correlation": st.column_config.NumberColumn(
-                format="%.2f",
-                help="Spearman's ρ of the scores; of |score| where a map has no sign. Empty where a map is constant.",
-            ),
-            "Sign conflicts": st.column_config.NumberColumn(
-                help="Features that both maps score at 10% of their limit or more, with opposite signs."
-            ),
-        },
-    )
+    st.table(pd.DataFrame(rows), hide_index=True)
+    st.caption(_AGREEMENT)
 
 
 def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
@@ -124,13 +119,12 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
         on_click="ignore",
         width="stretch",
     )
-    with st.expander("Reproduce this", icon=":material/code:"):
-        st.caption("The same numbers in Python, and on the command line.")
-        st.code(code, language=None, wrap_lines=True)
-        st.code(commands, language=None, wrap_lines=True)
-    if link:
-        st.caption("This link reopens exactly this view, also after a restart.")
-        st.code(link, language=None, wrap_lines=True)
+    reproduce = st.expander("Reproduce this", icon=":material/code:", key="reproduce", on_change="rerun")
+    if reproduce.open:
+        reproduce.caption("The same numbers in Python, and on the command line.")
+        reproduce.code(code, language=None, wrap_lines=True)
+        reproduce.code(commands, language=None, wrap_lines=True)
+    links.draw(link)
 
 
 def _draw_card(drawn: Heatmap, result: Attribution) -> None:
@@ -140,10 +134,12 @@ def _draw_card(drawn: Heatmap, result: Attribution) -> None:
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(_facts(result)))
-    with st.expander("Scores", icon=":material/format_list_numbered:"):
+    icon = ":material/format_list_numbered:"
+    scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
+    if scores.open:
         frame = result.to_frame()
         frame["pieces"] = [" ".join(f.pieces) for f in result.features]
-        st.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
+        scores.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
 
 
 def _facts(result: Attribution) -> list[str]:

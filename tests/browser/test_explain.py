@@ -102,9 +102,9 @@ def test_the_shown_link_opens_in_another_browser(app, browser_page):
     text_box(page).fill("I was bored.")
     text_box(page).press("Enter")
     map_shows(page, "I was bored.")
-    code = page.get_by_test_id("stCode").filter(has_text="?r=")
-    expect(code).to_contain_text(page.url.split("?")[1])
-    other = browser_page(code.inner_text().strip())
+    link = page.get_by_role("link", name="This link")
+    expect(link).to_have_attribute("href", re.compile(re.escape(page.url.split("?")[1])))
+    other = browser_page(link.get_attribute("href"))
     map_shows(other, "I was bored.")
     expect(text_box(other)).to_have_value("I was bored.")
 
