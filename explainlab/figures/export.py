@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -29,22 +30,15 @@ def to_html(
 
     ``shared``: one scale for all maps; ``snippets``: code that gives the same numbers again, printed as it is.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ASSETS / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
     maps = heatmaps(attributions, palette, shared)
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "report.html.j2",
+        styles=["token_heatmap"],
+        palette=PALETTES[palette],
+        snippets=snippets,
         reports=[
             {"map": drawn, "result": a, "method": method_label(a)} for drawn, a in zip(maps, attributions, strict=True)
         ],
-        palette=PALETTES[palette],
-        snippets=snippets,
-        style=(ASSETS / "components" / "token_heatmap.css").read_text(encoding="utf-8"),
     )
 
 
@@ -72,6 +66,25 @@ def to_json(attributions: Sequence[Attribution]) -> str:
     """
     body = {"attributions": [attribution.to_json() for attribution in attributions]}
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def render(template: str, styles: Sequence[str], **values: Any) -> str:
+    """A standalone document from ``assets/templates``, with these components' styles; whatever enters is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    style = "\n".join(component_file(f"{name}.css") for name in styles)
+    return environment.get_template(template).render(style=style, **values)
+
+
+def component_file(name: str) -> str:
+    """A script or style of ``assets/components``."""
+    return (ASSETS / "components" / name).read_text(encoding="utf-8")
 
 
 def inert(text: str) -> str:

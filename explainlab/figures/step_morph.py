@@ -7,13 +7,15 @@ next, so that the page can move between them without asking anyone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.records import Attribution, Completeness, Cost, Target
 from explainlab.figures.chart import STYLES, percent
+from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
@@ -53,12 +55,44 @@ class Frame(Record):
 
 
 class StepMorph(Record):
-    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with."""
+    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with, ``name`` names its files."""
+
+    name: ClassVar = "steps"
 
     heatmap: Heatmap
     rule: str
     frames: list[Frame]
     start: int
+
+    def to_csv(self) -> str:
+        """One row a token of every frame, in full precision."""
+        rows = [
+            {
+                "rule": self.rule,
+                "steps": frame.label,
+                "sum": frame.error,
+                "text": inert(token.name),
+                "start": token.start,
+                "end": token.end,
+                "special": token.special,
+                "score": now.score,
+                "error": now.error,
+            }
+            for frame in self.frames
+            for token, now in zip(self.heatmap.tokens, frame.tokens, strict=True)
+        ]
+        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+
+    def to_json(self) -> str:
+        """The record itself, without its pictures."""
+        return self.model_dump_json(exclude={"frames": {"__all__": {"svg"}}}, indent=2)
+
+    def to_html(self) -> str:
+        """A standalone page with the slider; it needs no network."""
+        script = "\n".join(component_file(name) for name in ("tokens.js", "step_morph.js"))
+        styles = ["token_heatmap", "step_morph"]
+        payload = self.model_dump(mode="json")
+        return render("step_morph.html.j2", styles, morph=self, payload=payload, script=script)
 
 
 def attribution(

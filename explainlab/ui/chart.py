@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from explainlab.figures.chart import Chart
+from explainlab.figures.step_morph import StepMorph
 from explainlab.ui.components import component
 from explainlab.ui.text import plain
 
@@ -29,7 +30,8 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
-            _draw_files(chart, key)
+            _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
+            draw_files(chart, key)
     config = {**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": chart.name}}
     picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
     st.plotly_chart(chart.figure, key=key, config=config, alt=chart.alt, **picking)
@@ -37,13 +39,13 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
         st.caption(plain(note))
 
 
-def _draw_files(chart: Chart, key: str) -> None:
-    _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
+def draw_files(source: Chart | StepMorph, key: str) -> None:
+    """Buttons that save the numbers, and a page that needs no server."""
     for label, write, suffix, kind in (
-        ("CSV", chart.to_csv, "csv", "text/csv"),
-        ("JSON", chart.to_json, "json", "application/json"),
-        ("HTML", chart.to_html, "html", "text/html"),
+        ("CSV", source.to_csv, "csv", "text/csv"),
+        ("JSON", source.to_json, "json", "application/json"),
+        ("HTML", source.to_html, "html", "text/html"),
     ):
         st.download_button(
-            label, write, f"{chart.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
+            label, write, f"{source.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
         )

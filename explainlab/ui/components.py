@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from explainlab.attribution.records import Attribution
-from explainlab.settings import ASSETS
+from explainlab.figures.export import component_file
 
 
 def component(name: str, scripts: Sequence[str] = (), styles: Sequence[str] | None = None) -> Callable:
     """A component made of ``assets/components/*.js`` and ``*.css`` (both: NAME's), one after the other."""
-    folder = ASSETS / "components"
 
     def read(names: Sequence[str], suffix: str) -> str:
-        return "\n".join((folder / f"{part}{suffix}").read_text(encoding="utf-8") for part in names)
+        return "\n".join(component_file(f"{part}{suffix}") for part in names)
 
     style = read([name] if styles is None else styles, ".css") or None
     return st.components.v2.component(name, js=read(scripts or [name], ".js"), css=style)

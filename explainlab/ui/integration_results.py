@@ -13,7 +13,7 @@ from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
-from explainlab.ui.chart import draw_chart
+from explainlab.ui.chart import draw_chart, draw_files
 from explainlab.ui.heatmap import step_morph as draw_step_morph
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.integration_controls import question
@@ -106,13 +106,17 @@ def draw_errors(body: Body) -> None:
 
 def draw_morph(view: IntegrationView, body: Body) -> None:
     """The map of the rule shown at every step count."""
-    st.header(
-        f"The map at every step count, {STYLES[view.rule].label}",
-        anchor=False,
-        help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
-    )
     request = _map_request(view, body, "integrated_gradients")
     morph = step_morph.step_morph(request, body, view.rule, view.palette)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.header(
+            f"The map at every step count, {morph.rule}",
+            anchor=False,
+            help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
+            width="stretch",
+        )
+        with st.popover("Export", icon=":material/download:", key="integration_morph_export"):
+            draw_files(morph, "integration_morph")
     with st.container(border=True):
         draw_step_morph(morph, "integration_morph", _pick)
 

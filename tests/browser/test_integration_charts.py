@@ -10,7 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from explainlab.figures.step_morph import step_morph
+from explainlab.request import Request
 from tests.browser.conftest import wait_for_run
+from tests.figures.bodies import integration_body
+
+BODY = integration_body()
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +39,8 @@ def slider(page: Page) -> Locator:
     return page.get_by_role("slider", name="Steps")
 
 
-def shades(page: Page) -> list[str]:
-    return page.locator(".st-key-morph .token").evaluate_all(
-        "t => t.map((x) => x.style.getPropertyValue('--strength'))"
-    )
+def shades(page: Page, inside: str = ".st-key-morph") -> list[str]:
+    return page.locator(f"{inside} .token").evaluate_all("t => t.map((x) => x.style.getPropertyValue('--strength'))")
 
 
 def test_the_slider_moves_map_points_and_words_without_a_request_or_a_rerun(opened):
@@ -93,6 +96,21 @@ def test_a_chart_is_saved(opened, kind, start):
     content = Path(download.value.path()).read_bytes()
     assert content.startswith(start)
     assert len(content) > 50
+
+
+def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
+    file = tmp_path / "steps.html"
+    file.write_text(step_morph(Request(model="tiny", text="", method="integrated_gradients"), BODY, "right").to_html())
+    page = browser_page()
+    page.goto(file.as_uri())
+    before = shades(page, "#morph")
+    slider(page).press("End")
+    expect(page.locator(".told")).to_contain_text("adaptive, 31 evaluations")
+    assert shades(page, "#morph") != before
+    assert page.locator(".heatmap b").count() == 0
+    page.locator('.token[aria-label^="ending,"]').click()
+    expect(page.locator('.token[aria-selected="true"]')).to_have_attribute("aria-label", re.compile("^ending,"))
+    assert Axe().run(page).violations_count == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

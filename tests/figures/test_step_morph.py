@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from explainlab.attribution.quadrature import nodes
@@ -93,3 +95,18 @@ def test_what_the_model_did_not_read_is_shown_as_such(body):
 
 def test_nothing_differs_where_all_scores_are_zero():
     assert differing([np.zeros(3), np.zeros(3)], 0.0) == []
+
+
+def test_all_frames_are_saved_as_a_table_a_record_and_a_page(body, request_):
+    morph = step_morph(request_, body, "midpoint")
+    table = pd.read_csv(io.StringIO(morph.to_csv()), keep_default_na=False)
+    assert len(table) == len(morph.frames) * len(morph.heatmap.tokens)
+    of_50 = table[table["steps"] == "50 steps"]
+    row = next(row for row in body["rows"] if row["rule"] == "midpoint" and row["steps"] == 50)
+    np.testing.assert_array_equal(of_50["score"].astype(float), row["scores"])
+    saved = json.loads(morph.to_json())
+    assert [frame["label"] for frame in saved["frames"]] == [frame.label for frame in morph.frames]
+    page = morph.to_html()
+    assert "<b>but</b>" not in page
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+    assert "https://" not in page
