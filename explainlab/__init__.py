@@ -10,7 +10,8 @@ from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.errors import ExplainLabError
+from explainlab.metrics.registry import metrics
 from explainlab.models.loading import load_model
-from explainlab.studies.run import study
+from explainlab.studies.run import evaluate, study
 
-__all__ = ["Attribution", "ExplainLabError", "explain", "load_model", "methods", "study"]
+__all__ = ["Attribution", "ExplainLabError", "evaluate", "explain", "load_model", "methods", "metrics", "study"]

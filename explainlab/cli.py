@@ -104,6 +104,7 @@ def explain(
     from explainlab.attribution.registry import get_method
     from explainlab.request import Request
 
+    parameters = assignments(assigned)
     result = _ask(
         Request,
         device,
@@ -111,9 +112,9 @@ def explain(
         text=text,
         text_pair=text_pair,
         method=method,
-        parameters=assignments(assigned),
+        parameters=parameters,
         target=target,
-        output=output or get_method(method).output,
+        output=output or get_method(method).default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -126,7 +127,9 @@ def explain(
 
 @app.command()
 def study(
-    study_id: Annotated[str, typer.Argument(metavar="ID", help="integration_error or path_gradients.")],
+    study_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A study id, such as integration_error, rpi_candidates or trust.")
+    ],
     model: Model,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
     data: Annotated[str | None, typer.Option("--data", help="A data file, or embedded:NAME.")] = None,
@@ -159,8 +162,62 @@ def study(
         dtype=dtype,
     )
     found = result.to_json()
-    told = found.get("summary") or {name: found[name] for name in ("expected", "ideal_steps") if name in found}
+    told = found.get("summary") or {
+        name: found[name] for name in ("expected", "ideal_steps", "selection") if name in found
+    }
     _print(found, as_json, [json.dumps(told, indent=2, ensure_ascii=False), *result.warnings])
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    data: Annotated[str, typer.Option("--data", help="A data file with labels, or embedded:NAME.")],
+    methods: Annotated[str, typer.Option("--methods", help="Method ids, commas between; random is always added.")],
+    metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
+    assigned: Annotated[
+        list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Stop after that many rows.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
+    target: Target = "predicted",
+    output: Output = None,
+    unit: Unit = "token",
+    seed: Seed = 0,
+    device: Device = None,
+    dtype: Dtype = "float32",
+    as_json: Json = False,
+) -> None:
+    """Judge methods by metrics on a data set, random maps beside them."""
+    from explainlab.data import read_dataset
+    from explainlab.models.loading import describe
+    from explainlab.studies.run import evaluation_parameters
+    from explainlab.studies.study import StudyRequest
+
+    if not skip_bad:
+        read_dataset(data, describe(model).labels, limit)
+    settings: dict[str, dict[str, Any]] = {}
+    for name, value in assignments(assigned).items():
+        method, dot, parameter = name.partition(".")
+        if not dot:
+            raise RequestError(f"--set {name} names no method.", "Write --set METHOD.name=value.")
+        settings.setdefault(method, {})[parameter] = value
+    result = _ask(
+        StudyRequest,
+        device,
+        study="evaluation",
+        model=model,
+        data=data,
+        parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings),
+        target=target,
+        output=output or "probability",
+        unit=unit,
+        seed=seed,
+        dtype=dtype,
+    )
+    found = result.to_json()
+    found |= {"skipped": len(found["skipped"]), "skipped_rows": found["skipped"]}
+    lines = [f"{row['method']:<34}{row['label']:<44}{_told(row)}" for row in found["rows"]]
+    _print(found, as_json, [*lines, *result.warnings])
 
 
 @app.command()
@@ -258,6 +315,12 @@ def _ask(record: type, device: str | None, **fields: Any) -> Any:
     if service.notice:
         typer.echo(service.notice, err=True)
     return service.run(request)
+
+
+def _told(row: dict[str, Any]) -> str:
+    """A mean with its interval and the number of texts."""
+    interval = "" if row["low"] is None else f" ({row['low']:+.4f} to {row['high']:+.4f})"
+    return f"{row['mean']:+.4f}{interval}, n = {row['n']}"
 
 
 def _complain(message: str) -> int:

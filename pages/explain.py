@@ -47,7 +47,7 @@ if answers.jobs:
     draw_jobs(service, answers.jobs, controls.PAGE)
 if answers.results:
     results.draw_prediction(answers.results[0], explain_class)
-    results.draw_maps(view, answers.results)
+    results.draw_maps(service, view, answers.results)
     results.draw_agreement(answers.results)
     results.draw_exports(view, answers.results, link)
 elif not view.methods:

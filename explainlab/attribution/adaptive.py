@@ -24,7 +24,7 @@ CANCELS = 0.001
 
 def cancels(change: float, scores: np.ndarray) -> bool:
     """Whether float64 [n] ``scores`` cancel: errors relative to their total are moot, so small is it beside them."""
-    return abs(change) <= CANCELS * np.abs(scores).sum()
+    return bool(abs(change) <= CANCELS * np.abs(scores).sum())
 
 
 @dataclass(frozen=True)

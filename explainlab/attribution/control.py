@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from explainlab.attribution.method import Method, Outcome, Parameters
+from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
+from explainlab.declared import Parameters
 
 
 class Random(Method):

@@ -11,8 +11,9 @@ import numpy as np
 
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution, Completeness, Cost
-from explainlab.attribution.registry import complete, get_method, parse
+from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
+from explainlab.declared import parse
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -47,7 +48,7 @@ def explain(
         method=method,
         parameters=parameters,
         target=str(target),
-        output=output or get_method(method).output,
+        output=output or get_method(method).default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=str(classifier.dtype).removeprefix("torch."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import count
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
 from explainlab.attribution import method
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
@@ -115,9 +117,15 @@ def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
     every game when all coalitions are there, and for an additive game once they have full rank; else an estimate.
     """
     gains = values - values[0]
-    scores, fitted = surrogate(keep, gains)
-    rest = gains - fitted
-    return scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())
+    with _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin on after a pass and would be in the way
+        scores, fitted = surrogate(keep, gains)
+        rest = gains - fitted
+        return scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def regression(keep: np.ndarray, gains: np.ndarray, total: float) -> np.ndarray:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Protocol, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal
 
-import annotated_types
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.subject import Subject
+from explainlab.declared import Parameters, ParameterSpec, specs
 from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
@@ -38,19 +39,6 @@ Evaluations = Annotated[int, Field(ge=1), AfterValidator(_affordable)]
 """A number of model evaluations that the settings allow."""
 
 
-class Parameters(BaseModel):
-    """Parameters of a method: typed fields with default, range and a one-line description."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
-
-
-class Declared(Protocol):
-    """What declares its parameters under an id: a method, a study."""
-
-    id: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a method found for the n features of its subject.
@@ -63,19 +51,6 @@ class Outcome:
     expected: float | None = None
     errors: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ParameterSpec:
-    """One parameter as a form, a command line and a table need it."""
-
-    name: str
-    kind: Literal["choice", "integer", "number", "flag", "text"]
-    default: object
-    choices: tuple[str, ...]
-    minimum: float | None
-    maximum: float | None
-    help: str
 
 
 class Method(ABC):
@@ -102,6 +77,16 @@ class Method(ABC):
         """Score the features of ``subject``; every model pass goes through it."""
 
     @classmethod
+    def default_output(cls, parameters: Mapping[str, Any]) -> Output:
+        """What a request with these ``parameters`` explains unless it says; :attr:`output` unless overridden."""
+        return cls.output
+
+    @classmethod
+    def idle(cls, parameters: Parameters) -> frozenset[str]:
+        """The names of parameters that change nothing beside the others; nobody needs to be told their values."""
+        return frozenset()
+
+    @classmethod
     def is_signed(cls, parameters: Parameters) -> bool:
         """Whether scores under these parameters can speak against the target; :attr:`signed` unless overridden."""
         return cls.signed
@@ -121,28 +106,4 @@ class Method(ABC):
     @classmethod
     def parameter_specs(cls) -> list[ParameterSpec]:
         """The parameters in the order of their declaration."""
-        return [_spec(name, info) for name, info in cls.Parameters.model_fields.items()]
-
-
-def _spec(name: str, info) -> ParameterSpec:
-    limits = {type(m): m for m in info.metadata}
-    bounds = [
-        getattr(limits.get(kind), attribute, None)
-        for kind, attribute in (
-            (annotated_types.Ge, "ge"),
-            (annotated_types.Gt, "gt"),
-            (annotated_types.Le, "le"),
-            (annotated_types.Lt, "lt"),
-        )
-    ]
-    kinds = {bool: "flag", int: "integer", float: "number"}
-    choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
-    return ParameterSpec(
-        name=name,
-        kind="choice" if choices else kinds.get(info.annotation, "text"),
-        default=info.default,
-        choices=tuple(str(c) for c in choices),
-        minimum=next((b for b in bounds[:2] if b is not None), None),
-        maximum=next((b for b in bounds[2:] if b is not None), None),
-        help=info.description or "",
-    )
+        return specs(cls.Parameters)

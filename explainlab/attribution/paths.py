@@ -53,6 +53,10 @@ class IntegratedGradients(Method):
     needs: ClassVar = ("gradients",)
     version: ClassVar = 2
 
+    @classmethod
+    def idle(cls, parameters: Parameters) -> frozenset[str]:
+        return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
+
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         path = Path(subject, subject.baseline(parameters.baseline))
         if parameters.rule == "adaptive":

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
-from typing import Any, TypeVar, get_args
-
-from pydantic import ValidationError
+from typing import Any, get_args
 
 import explainlab.attribution as package
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Declared, Family, Method, Parameters
-from explainlab.errors import RequestError
+from explainlab.attribution.method import Family, Method
+from explainlab.declared import named, parse
 from explainlab.request import Request
-
-T = TypeVar("T")
 
 
 @cache
@@ -34,14 +28,6 @@ def methods() -> dict[str, Method]:
 def get_method(method_id: str) -> Method:
     """The method with this id; raises :class:`RequestError` with the nearest names."""
     return named("method", method_id, methods())
-
-
-def named(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """The one of ``known`` with this name; raises :class:`RequestError` with the nearest names."""
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.4) or sorted(known)
-    raise RequestError(f"There is no {kind} '{name}'.", f"Did you mean {' or '.join(near)}?")
 
 
 def describe_methods() -> list[dict[str, Any]]:
@@ -73,19 +59,6 @@ def methods_table() -> list[str]:
 
 def _written(default: object) -> str:
     return "empty" if default == "" else str(default)
-
-
-def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
-    """``values`` for ``owner`` checked, with defaults; raises :class:`RequestError` naming parameter and range."""
-    try:
-        return owner.Parameters(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(owner.Parameters.model_fields) or "none"
-        if first["type"] == "extra_forbidden":
-            raise RequestError(f"{owner.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
-        raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
 
 
 def complete(request: Request) -> Request:

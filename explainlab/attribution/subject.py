@@ -52,6 +52,7 @@ class Subject:
         self.encoding = encoding
         self.output = output
         self.seed = seed
+        self.unit = unit
         self.units: Units = group(encoding, unit)
         self.context = context or RunContext()
         self.forward = 0

@@ -53,7 +53,11 @@ class Service:
 
     def job(self, request: Question) -> Job | None:
         """The job of this request, if there is or lately was one."""
-        return self.worker.job(job_key(kind_of(request).complete(request)))
+        return self.worker.job(self.key(request))
+
+    def key(self, request: Question) -> str:
+        """The key that the job of this request has, complete or not."""
+        return job_key(kind_of(request).complete(request))
 
     def run(self, request: Question, context: RunContext | None = None) -> Answer:
         """Answer ``request`` here and now, on the caller's thread, from the store if it is there."""

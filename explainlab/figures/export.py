@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.heatmap import heatmap, heatmaps, method_label, number
+from explainlab.figures.heatmap import heatmap, heatmaps, method_label, number, settings
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.settings import ASSETS
@@ -37,7 +37,8 @@ def to_html(
         palette=PALETTES[palette],
         snippets=snippets,
         reports=[
-            {"map": drawn, "result": a, "method": method_label(a)} for drawn, a in zip(maps, attributions, strict=True)
+            {"map": drawn, "result": a, "method": method_label(a), "settings": settings(a)}
+            for drawn, a in zip(maps, attributions, strict=True)
         ],
     )
 

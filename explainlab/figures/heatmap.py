@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -20,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
+from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.request import digest
@@ -219,6 +221,13 @@ def spelled(text: str) -> str:
         return "space" if text == " " else f"{len(text)} spaces"
     invisible = {"Cc", "Cf", "Zl", "Zp"}
     return "".join(f"U+{ord(c):04X}" if unicodedata.category(c) in invisible else c for c in text)
+
+
+def settings(attribution: Attribution) -> dict[str, Any]:
+    """The method's parameters that had a say in these scores; all where this version does not know the method."""
+    given, method = attribution.request.parameters, methods().get(attribution.request.method)
+    idle = method.idle(parse(method, given)) if method else frozenset()
+    return {name: value for name, value in given.items() if value != "" and name not in idle}
 
 
 def method_label(attribution: Attribution) -> str:

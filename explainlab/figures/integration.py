@@ -107,10 +107,11 @@ def gradient_curves(body: Body, output: str, feature: int | None = None) -> Char
 
 
 def _off(body: Body, area: float, feature: int | None) -> str:
-    expected = body["expected"]
     if feature is not None:
         return ""
-    return f" of {number(expected)} (error {percent(abs(area - expected) / abs(expected))})" if expected else ""
+    expected = body["expected"]
+    error = "" if body["cancels"] else f" (error {percent(abs(area - expected) / abs(expected))})"
+    return f" of {number(expected)}{error}"
 
 
 def token_strip(body: Body, steps: int, palette: str = DEFAULT, theme: str = "light") -> Chart:

@@ -101,7 +101,6 @@ def attribution(
     """The map of ``scores`` over the features of a study's ``body``, as a record that can be drawn."""
     values = np.asarray(scores, dtype=np.float64)
     total, expected = float(values.sum()), body["expected"]
-    cancels = body.get("cancels") or not expected
     return Attribution(
         request=request,
         prediction=Prediction(**body["prediction"]),
@@ -112,7 +111,7 @@ def attribution(
         scores=values,
         errors=None if errors is None else np.asarray(errors, dtype=np.float64),
         signed=True,
-        completeness=Completeness(total, expected, None if cancels else abs(total - expected) / abs(expected)),
+        completeness=Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected)),
         cost=Cost(0, 0, 0.0),
         cut=body.get("cut", 0),
     )

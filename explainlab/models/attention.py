@@ -1,4 +1,4 @@
-"""The attention tap: reads, or replaces, the attention probabilities of every layer during one forward pass.
+"""The attention tap: reads, or replaces, the attention probabilities and values of every layer in one forward pass.
 
 transformers looks its attention function up by name in every forward pass. We register one name for the process; a
 model answers to it only inside :func:`tapped`, which restores the name it had before.
@@ -19,9 +19,10 @@ from explainlab.errors import UnsupportedError
 
 NAME = "explainlab_tap"
 
-Tap = Callable[[int, nn.Module, Tensor], Tensor]
-"""Called with (number of the attention call in this pass, attention module, probabilities [B, heads, N, M]); what it
-returns is used in their place."""
+Tap = Callable[[int, nn.Module, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Called with (number of the attention call in this pass, attention module, probabilities [B, heads, N, M], values
+[B, heads, M, d_h]); the probabilities and values that it returns are used in their place, the values also of one text
+for all."""
 
 _current: ContextVar[_Listener | None] = ContextVar("attention_tap", default=None)
 
@@ -31,9 +32,9 @@ class _Listener:
         self.tap = tap
         self.calls = 0
 
-    def __call__(self, module: nn.Module, probabilities: Tensor) -> Tensor:
+    def __call__(self, module: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         self.calls += 1
-        return self.tap(self.calls - 1, module, probabilities)
+        return self.tap(self.calls - 1, module, probabilities, values)
 
 
 @contextmanager
@@ -80,8 +81,9 @@ def _attend(
     probabilities = torch.softmax(weights, dim=-1, dtype=torch.float32).to(query.dtype)
     listener = _current.get()
     if listener is not None:
-        probabilities = listener(module, probabilities)
-    return (probabilities @ value).transpose(1, 2).contiguous(), probabilities
+        probabilities, value = listener(module, probabilities, value)
+    read = torch.einsum("bhnm,bhmd->bnhd", probabilities, value)  # copies no values that many texts share
+    return read.contiguous(), probabilities
 
 
 AttentionInterface.register(NAME, _attend)

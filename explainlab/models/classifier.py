@@ -125,10 +125,10 @@ class Classifier:
         maps = []
         cross = self.architecture.attention == "cross"
 
-        def read(_: int, module: nn.Module, probabilities: Tensor) -> Tensor:
+        def read(_: int, module: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             if not cross or module in self._cross_attention:
                 maps.append(probabilities)
-            return probabilities
+            return probabilities, values
 
         with torch.no_grad(), tapped(self.model, read):
             logits = self._forward(inputs)[0].float()

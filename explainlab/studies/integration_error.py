@@ -8,7 +8,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
@@ -34,7 +34,7 @@ class IntegrationError(Study):
     reached, as the paper's discussion proposes; what that schedule costs counts every gradient of every step count.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         rules: Rules = Field(
             ["right", "left", "midpoint", "trapezoid", "gauss_legendre"], description=", ".join(get_args(Rule))
         )

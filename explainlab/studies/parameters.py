@@ -1,13 +1,18 @@
-"""Lists as parameters: of step counts, of rules. Written out, or as text with commas between."""
+"""Lists as parameters: of step counts, rules, metrics. Written out, or as text with commas between."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
+from explainlab.errors import RequestError
+from explainlab.metrics.registry import parse_metric
+
+T = TypeVar("T")
 
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
@@ -56,3 +61,28 @@ def _rules(rules: list[str]) -> list[str]:
 
 Steps = Annotated[list[Annotated[int, BeforeValidator(_number)]], BeforeValidator(_split), AfterValidator(_step_counts)]
 Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]
+
+
+def listed(value: Any) -> Any:
+    """Names with commas between as a list; colons stay, as metrics have options."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def refused(read: Callable[[], T]) -> T:
+    """What ``read`` gives; a :class:`RequestError` is told as pydantic tells what it does not accept."""
+    try:
+        return read()
+    except RequestError as error:
+        raise PydanticCustomError("request", "{error}", {"error": str(error).rstrip(".")}) from None
+
+
+def _metrics(names: list[str]) -> list[str]:
+    """The names in their one canonical form."""
+    found = [refused(lambda name=name: parse_metric(name)).name for name in names]
+    if not found or len(set(found)) < len(found):
+        raise PydanticCustomError("metrics", "Give one or more metrics, each once")
+    return found
+
+
+Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
+"""Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
+from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import Rule, nodes
@@ -27,7 +28,7 @@ class PathGradients(Study):
     Its mean over α is F(x) - F(x′), that of a feature its score. Step counts share their points.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         steps: Steps = Field([270, 870], description="Step counts to compare, rising.")
         rule: Rule = Field("right", description="Where on the path the gradient is evaluated.")
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
@@ -37,6 +38,7 @@ class PathGradients(Study):
     id: ClassVar = "path_gradients"
     label: ClassVar = "Path gradients"
     source: ClassVar = "Makino et al. (paper 000), Figure 4"
+    version: ClassVar = 2
     definition: ClassVar = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -64,7 +66,7 @@ def _body(path: Path, parameters: PathGradients.Parameters) -> dict[str, Any]:
     units = path.subject.units
     found = []
     for steps in parameters.steps:
-        alphas, _ = nodes(parameters.rule, steps)
+        alphas, weights = nodes(parameters.rule, steps)
         slopes = path.slopes(alphas)
         found.append(
             {
@@ -76,7 +78,14 @@ def _body(path: Path, parameters: PathGradients.Parameters) -> dict[str, Any]:
             }
         )
     start, end = path.values(np.array([0.0, 1.0])).tolist()
-    return {**described(path.subject), "start": start, "end": end, "expected": path.change, "paths": found}
+    return {
+        **described(path.subject),
+        "start": start,
+        "end": end,
+        "expected": path.change,
+        "cancels": cancels(path.change, weights @ slopes),  # by the finest of the rules
+        "paths": found,
+    }
 
 
 def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 
-from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.registry import named, parse
 from explainlab.data import source_digest
+from explainlab.declared import named, parse
+from explainlab.studies.candidates import RpiCandidates
+from explainlab.studies.evaluation import Evaluation
 from explainlab.studies.integration_error import IntegrationError
 from explainlab.studies.path_gradients import PathGradients
 from explainlab.studies.study import Study, StudyRequest
+from explainlab.studies.trust import Trust
 
 
 @cache
 def studies() -> dict[str, Study]:
     """Every study by id."""
-    return {study.id: study() for study in (IntegrationError, PathGradients)}
+    return {study.id: study() for study in (Evaluation, IntegrationError, PathGradients, RpiCandidates, Trust)}
 
 
 def get_study(study_id: str) -> Study:
@@ -32,7 +34,8 @@ def complete(request: StudyRequest) -> StudyRequest:
 def study_key(request: StudyRequest, model_digest: str) -> str:
     """The store's key of a complete request."""
     data = source_digest(request.data) if request.data is not None else ""
-    return request.key(model_digest, get_study(request.study).version, data + data_digest(request.parameters))
+    study = get_study(request.study)
+    return request.key(model_digest, study.version, data + study.stamp(parse(study, request.parameters)))
 
 
 def evaluations(request: StudyRequest) -> int:

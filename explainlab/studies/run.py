@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from explainlab.attribution.explain import cut_warning, versions
 from explainlab.attribution.records import Cost
-from explainlab.attribution.registry import parse
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, read_dataset
+from explainlab.declared import parse
 from explainlab.errors import RequestError, TextError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import checked
 from explainlab.settings import settings
+from explainlab.studies.evaluation import MOST_ROWS, Evaluation
 from explainlab.studies.registry import complete, evaluations, get_study, study_key
-from explainlab.studies.study import Study, StudyRequest, StudyResult
+from explainlab.studies.study import GOLD, Study, StudyRequest, StudyResult
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
@@ -59,6 +60,36 @@ def study(
         dtype=str(classifier.dtype).removeprefix("torch."),
     )
     return answer_study(classifier, request, context)
+
+
+def evaluate(
+    classifier: Classifier,
+    data: str,
+    methods: Sequence[str] = ("integrated_gradients",),
+    metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
+    *,
+    limit: int | None = None,
+    skip_bad: bool = False,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    **common: Any,
+) -> StudyResult:
+    """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
+
+    ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``common`` are target, output,
+    unit, seed and context as in :func:`study`. ``result.body["rows"]`` is the table. Raises :class:`DataError` for a
+    row that cannot be used, unless ``skip_bad``.
+    """
+    if not skip_bad:
+        read_dataset(data, classifier.labels, limit)
+    asked = evaluation_parameters(methods, metrics, limit, settings or {})
+    return study(classifier, Evaluation.id, data=data, **common, **asked)
+
+
+def evaluation_parameters(
+    methods: Sequence[str], metrics: Sequence[str], limit: int | None, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters of the study behind :func:`evaluate`; without a ``limit`` all rows there are."""
+    return {"methods": list(methods), "metrics": list(metrics), "settings": dict(settings), "rows": limit or MOST_ROWS}
 
 
 def answer_study(classifier: Classifier, request: StudyRequest, context: RunContext | None = None) -> StudyResult:
@@ -120,7 +151,8 @@ def _subject(classifier: Classifier, request: StudyRequest, context: RunContext)
 
 
 def _of_data(found: Study, classifier: Classifier, request: StudyRequest, context: RunContext) -> StudyResult:
-    data = read_dataset(request.data, limit=request.parameters["rows"], skip_bad=True)
+    labels = classifier.labels if found.labelled or request.target == GOLD else None
+    data = read_dataset(request.data, labels, limit=request.parameters["rows"], skip_bad=True)
     rows, skipped = _readable(classifier, data.rows)
     skipped = sorted([*data.skipped, *skipped])
     if not rows:

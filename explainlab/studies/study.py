@@ -10,11 +10,15 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from explainlab.attribution.method import Parameters
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.records import Cost
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.declared import Parameters
 from explainlab.request import RECORD_VERSION, Dtype, Output, Unit, digest
+
+GOLD = "gold"
+"""The target of every row's own label."""
 
 
 class StudyRequest(BaseModel):
@@ -50,8 +54,9 @@ class StudyRequest(BaseModel):
         return digest([body, model_digest, study_version, RECORD_VERSION, data_digest])
 
     def of_row(self, row: Row) -> StudyRequest:
-        """The same question about one text of the data set."""
-        return self.model_copy(update={"data": None, "text": row.text, "text_pair": row.text_pair})
+        """The same question about one text of the data set; the target ``gold`` is the row's label."""
+        target = row.label if self.target == GOLD else self.target
+        return self.model_copy(update={"data": None, "text": row.text, "text_pair": row.text_pair, "target": target})
 
 
 @dataclass(frozen=True)
@@ -89,13 +94,17 @@ class StudyResult:
 
 
 class Study(ABC):
-    """One question. ``source`` names paper and figure; ``version`` rises whenever the numbers change."""
+    """One question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
+
+    ``labelled``: the rows of a data set need labels that are classes of the model.
+    """
 
     id: ClassVar[str]
     label: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     version: ClassVar[int] = 1
+    labelled: ClassVar[bool] = False
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     @abstractmethod
@@ -105,6 +114,10 @@ class Study(ABC):
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
         """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    def stamp(self, parameters: Parameters) -> str:
+        """What the numbers depend on beside the study's version and its data set: other data, others' versions."""
+        return data_digest(parameters.model_dump(mode="json"))
 
     @abstractmethod
     def evaluations(self, parameters: Parameters) -> int:

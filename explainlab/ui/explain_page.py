@@ -14,6 +14,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.ui import controls, links, session
 from explainlab.ui.text import plain
+from explainlab.ui.trust import give_up_others
 from explainlab.ui.view import View, first_view
 
 
@@ -75,8 +76,9 @@ def settle(service: Service) -> View:
 
 def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
     """Results from the store, and a job for each one missing. Raises what makes the whole view impossible."""
-    answers = Answers([], [], [])
-    for request in view.requests():
+    answers, requests = Answers([], [], []), view.requests()
+    give_up_others(service, requests)
+    for request in requests:
         obstacle = get_method(request.method).obstacle(card.architecture) if card else ""
         if obstacle:
             answers.obstacles.append(obstacle)

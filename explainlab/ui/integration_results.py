@@ -149,11 +149,9 @@ def _map_request(view: IntegrationView, body: Body, method: str) -> Request:
 
 
 def _draw_cancelling(body: Body) -> None:
-    st.info(
-        f"The output changes by only {plain(number(body['expected']))} between baseline and text, while single scores "
-        "are far larger: they cancel. A relative error divides by that change and would mean nothing, so it is not "
-        "drawn. The sums themselves are these.",
-        icon=":material/info:",
+    st.caption(
+        "The scores cancel: a relative error would divide by that small change and mean nothing, so it is not drawn. "
+        "The sums themselves are these."
     )
     rows = [
         {

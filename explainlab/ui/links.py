@@ -49,7 +49,7 @@ def draw(link: str) -> None:
     """The link that reopens what the page shows, if there is one."""
     if link:
         st.divider()
-        st.caption(f"[This link]({link}) reopens exactly this view, also after a restart.")
+        st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
 
 
 def _opened(page: str) -> str:

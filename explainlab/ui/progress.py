@@ -35,30 +35,30 @@ def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[b
 
 
 def _draw_running(service: Service, job: Job) -> None:
-    bar, button = st.columns([6, 1], vertical_alignment="center")
     progress = job.progress
     share = progress.done / progress.total if progress.total else 0.0
-    bar.progress(min(1.0, share), text=f"**{plain(_label(job))}**: {_state(service, job)}")
-    button.button(
-        "Cancel",
-        key=f"cancel_{job.key}",
-        icon=":material/stop:",
-        on_click=service.worker.cancel,
-        args=(job.key, owner()),
-        width="stretch",
-        disabled=job.stop.is_set(),
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(min(1.0, share), text=f"**{plain(_label(job))}**: {_state(service, job)}")
+        st.button(
+            "Cancel",
+            key=f"cancel_{job.key}",
+            icon=":material/stop:",
+            on_click=service.worker.cancel,
+            args=(job.key, owner()),
+            disabled=job.stop.is_set(),
+        )
 
 
 def _draw_ended(job: Job, page: str) -> None:
     label = plain(_label(job))
-    message, button = st.columns([6, 1], vertical_alignment="center")
-    if job.progress.status == "cancelled" or _given_up(job):
-        message.info(f"**{label}** was cancelled.", icon=":material/cancel:")
-    else:
-        message.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
-    if button.button("Run again", key=f"again_{job.key}", width="stretch"):
-        submit_again(page, job.request)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if job.progress.status == "cancelled" or _given_up(job):
+            st.info(f"**{label}** was cancelled.", icon=":material/cancel:")
+        else:
+            st.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
+        again = st.button("Run again", key=f"again_{job.key}")
+    if again:
+        submit_again(page, job)
         st.rerun()
 
 

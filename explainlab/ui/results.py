@@ -9,14 +9,16 @@ import streamlit as st
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
+from explainlab.compute.service import Service
 from explainlab.figures.export import to_csv, to_html, to_json
-from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number
+from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number, settings
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
 from explainlab.ui import links
 from explainlab.ui.components import class_bars
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.text import plain
+from explainlab.ui.trust import draw_trust
 from explainlab.ui.view import View
 
 _AGREEMENT = (
@@ -49,15 +51,15 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
         class_bars(result, on_pick)
 
 
-def draw_maps(view: View, results: Sequence[Attribution]) -> None:
-    """One card a method, two to a row where the text is short."""
+def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
+    """One card a method, two to a row where the text is short; under each map, how far it can be trusted."""
     maps = heatmaps(results, view.palette, view.scale == "shared")
     per_row = 2 if len(maps) > 1 and maps[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(maps), per_row):
         columns = st.columns(per_row, gap="medium")
         for column, drawn, result in zip(columns, maps[start:], results[start:], strict=False):
             with column, st.container(border=True):
-                _draw_card(drawn, result)
+                _draw_card(service, drawn, result)
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
@@ -127,13 +129,14 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     links.draw(link)
 
 
-def _draw_card(drawn: Heatmap, result: Attribution) -> None:
+def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
     method = get_method(result.request.method)
     st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
     token_heatmap(drawn, draw_svg(drawn), key=f"map_{method.id}")
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(_facts(result)))
+    draw_trust(service, result)
     icon = ":material/format_list_numbered:"
     scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
     if scores.open:
@@ -154,6 +157,6 @@ def _facts(result: Attribution) -> list[str]:
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
     facts.append(f"{passes}, {cost.seconds:.2f} s")
-    settings = [f"{name.replace('_', ' ')} {value}" for name, value in result.request.parameters.items() if value != ""]
-    facts += [plain(line) for line in (*settings, *result.notes)]
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
+    facts += [plain(line) for line in (*told, *result.notes)]
     return facts

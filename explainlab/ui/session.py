@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
+from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 
 _OWNER = "session.owner"
@@ -46,11 +47,12 @@ def ask(service: Service, page: str, view: Asking) -> None:
 def submit_once(service: Service, page: str, request: Any) -> None:
     """Queue ``request`` unless this session has done so since it asked."""
     done: set[str] = st.session_state.setdefault(f"{page}.submitted", set())
-    if request.model_dump_json() not in done:
+    key = service.key(request)
+    if key not in done:
         service.submit(request, owner())
-        done.add(request.model_dump_json())
+        done.add(key)
 
 
-def submit_again(page: str, request: Any) -> None:
-    """Let :func:`submit_once` queue ``request`` once more: its job failed or was cancelled."""
-    st.session_state[f"{page}.submitted"].discard(request.model_dump_json())
+def submit_again(page: str, job: Job) -> None:
+    """Let :func:`submit_once` queue the question of ``job`` once more: it failed or was cancelled."""
+    st.session_state[f"{page}.submitted"].discard(job.key)

@@ -12,7 +12,8 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from explainlab import explain
-from explainlab.attribution.registry import get_method, parse
+from explainlab.attribution.registry import get_method
+from explainlab.declared import parse
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from tests.attribution.plain import close

@@ -9,8 +9,9 @@ import shap
 from explainlab import explain
 from explainlab.attribution import kernel_shap
 from explainlab.attribution.kernel_shap import coalitions, shapley_values
-from explainlab.attribution.registry import get_method, parse
+from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
+from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 

@@ -100,7 +100,9 @@ def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: flo
     }
 
 
-def path_body(steps: tuple[int, ...] = (27, 270), rule: str = "right", words: list[str] = WORDS) -> Body:
+def path_body(
+    steps: tuple[int, ...] = (27, 270), rule: str = "right", words: list[str] = WORDS, cancels: bool = False
+) -> Body:
     """``path_gradients`` of one text."""
     paths = []
     for n in steps:
@@ -115,7 +117,7 @@ def path_body(steps: tuple[int, ...] = (27, 270), rule: str = "right", words: li
                 "per_feature": values.tolist(),
             }
         )
-    return {**_common(words, float(_exact(words, 1.0).sum())), "paths": paths}
+    return {**_common(words, float(_exact(words, 1.0).sum())), "cancels": cancels, "paths": paths}
 
 
 def data_body(n: int = 40, steps=STEPS) -> Body:

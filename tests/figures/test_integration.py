@@ -14,6 +14,8 @@ from explainlab.figures.chart import STYLES, Chart, percent
 from explainlab.figures.integration import error_curve, gradient_curves, token_strip
 from explainlab.figures.integration_data import error_boxes, ideal_histogram, mean_by_rule, within_limit
 from explainlab.figures.palette import PALETTES
+from explainlab.figures.step_morph import path_maps
+from explainlab.request import Request
 from tests.figures.bodies import RULES, STEPS, WORDS, data_body, derivatives, integration_body, path_body
 
 
@@ -181,3 +183,12 @@ def test_a_chart_of_one_text_is_drawn_without_intervals():
         for mean in means.values():
             mean |= {"low": None, "high": None}
     assert set(mean_by_rule(data).figure.data[0].error_y.array) == {0}
+
+
+def test_no_relative_error_is_told_where_the_scores_cancel():
+    told = [gradient_curves(path_body(cancels=cancels), "probability", None) for cancels in (False, True)]
+    drawn, moot = ["".join(trace.name or "" for trace in chart.figure.data) for chart in told]
+    assert "(error" in drawn
+    assert "error" not in moot
+    results, _ = path_maps(Request(model="tiny", text="", method="integrated_gradients"), path_body(cancels=True))
+    assert all(result.completeness.approximation_error is None for result in results)

@@ -14,12 +14,12 @@ from tests.conftest import Zoo, traces
 TEXT = "a funny film, isn't it?"
 
 
-def _same(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
-    return probabilities
+def _same(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return probabilities, values
 
 
-def _uniform(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
-    return torch.full_like(probabilities, 1 / probabilities.shape[-1])
+def _uniform(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.full_like(probabilities, 1 / probabilities.shape[-1]), values
 
 
 def _tappable(classifier: Classifier) -> Classifier:
@@ -43,11 +43,29 @@ def test_what_the_tap_returns_is_used(classifier: Classifier) -> None:
     assert not torch.allclose(found, classifier.logits(inputs), atol=1e-3)
 
 
+def test_the_values_that_the_tap_returns_are_used(classifier: Classifier) -> None:
+    """Values that are all alike make a layer blind to what it attends to."""
+
+    def blind(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        return probabilities, values.mean(dim=2, keepdim=True).expand_as(values)
+
+    def uniform_and_blind(*call) -> tuple[Tensor, Tensor]:
+        return _uniform(*call)[0], blind(*call)[1]
+
+    inputs = _tappable(classifier).inputs([classifier.encode(TEXT)])
+    found = []
+    for tap in (blind, uniform_and_blind):
+        with tapped(classifier.model, tap):
+            found.append(classifier.logits(inputs))
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(found[0], classifier.logits(inputs), atol=1e-3)
+
+
 def test_calls_are_numbered_in_order(zoo: Zoo) -> None:
     for name, calls in (("albert", 3), ("distilbert", 3), ("gpt2", 3), ("t5", 9)):
         seen: list[int] = []
         classifier = zoo(name)
-        with tapped(classifier.model, lambda call, _, p: (seen.append(call), p)[1]):  # noqa: B023
+        with tapped(classifier.model, lambda call, _, *both: (seen.append(call), both)[1]):  # noqa: B023
             classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
         assert seen == list(range(calls))
 
@@ -55,9 +73,9 @@ def test_calls_are_numbered_in_order(zoo: Zoo) -> None:
 def test_gradients_flow_to_replaced_probabilities(decoder: Classifier) -> None:
     kept: list[Tensor] = []
 
-    def replace(_: int, __: nn.Module, probabilities: Tensor) -> Tensor:
+    def replace(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         kept.append(probabilities.detach().requires_grad_())
-        return kept[-1]
+        return kept[-1], values
 
     with tapped(decoder.model, replace):
         logits = decoder.logits(decoder.inputs([decoder.encode(TEXT)]))
@@ -85,7 +103,7 @@ def test_an_exception_passes_and_leaves_nothing_behind(classifier: Classifier) -
 
 
 def test_an_exception_inside_the_tap_leaves_nothing_behind(decoder: Classifier) -> None:
-    def fail(*_) -> Tensor:
+    def fail(*_) -> tuple[Tensor, Tensor]:
         raise ZeroDivisionError
 
     before = traces(decoder)

@@ -7,8 +7,12 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import complete, get_method
+from explainlab.compute.service import service
+from explainlab.request import Request
 from explainlab.settings import ROOT
+from explainlab.ui.trust import ASK, question
+from explainlab.ui.view import first_view
 
 SECONDS = 120
 
@@ -98,6 +102,78 @@ def test_a_baseline_chosen_from_the_examples_is_told(app: AppTest) -> None:
     assert any("Baseline: row" in line and "of embedded:" in line for line in told)
     assert not any("baseline data" in line for line in told), "left empty, so not told"
     assert "baseline_data" not in reproduced(app)
+
+
+# Can I trust this map? -----------------------------------------------------------------------------------------------
+
+
+def words(app: AppTest) -> str:
+    """All that the page says in Markdown, as a reader sees it."""
+    return " ".join(element.value for element in app.markdown).replace("\\", "")
+
+
+def ask_about(app: AppTest, text: str) -> AppTest:
+    return app.text_area(key="explain_text").set_value(text).run()
+
+
+def trust(app: AppTest, method: str) -> AppTest:
+    """Press the button under a map."""
+    return app.button(key=f"trust_{method}").click().run()
+
+
+def test_nothing_is_judged_before_it_is_asked(app: AppTest) -> None:
+    answered(ask_about(app, "Nobody has asked about this one yet, and nobody will."))
+    assert [button.label for button in app.button].count(ASK) == 2
+    asked = [question(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
+    assert [service().job(one) or service().find(one) for one in asked] == [None, None]
+
+
+def shown(app: AppTest) -> str:
+    return app.text_area(key="explain_text").value
+
+
+def test_a_map_is_held_against_random_ones_when_asked_and_shown_at_once_later(app: AppTest) -> None:
+    answered(trust(app, "kernel_shap"))
+    for deed in ("Remove its top 20%", "Keep only its top 20%"):
+        assert deed in words(app)
+    for told in ("Comprehensiveness (RPI)", "Sufficiency (RPI)", "of 100 random maps."):
+        assert told in words(app)
+    assert sum("5–95%" in caption.value for caption in app.caption) == 2
+    assert [button.label for button in app.button].count(ASK) == 1
+    app.session_state["trust_texts_kernel_shap"] = True
+    (table,) = [table.value.set_index("By") for table in app.run().table if "By" in table.value]
+    assert len(table.columns) == 2
+    assert all("CLS" in text for text in table.loc["What is left"])
+    again = answered(opened())
+    assert "Remove its top 20%" in words(again)
+    assert [button.label for button in again.button].count(ASK) == 1
+
+
+def test_a_text_too_short_is_told_so(app: AppTest) -> None:
+    answered(ask_about(app, "Good <b"))
+    answered(trust(app, "kernel_shap"))
+    assert "too short to tell" in words(app)
+    assert "20% of its 3 tokens is not one whole token" in words(app)
+    assert "Comprehensiveness (RPI) and Sufficiency (RPI)" in words(app)
+
+
+def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
+    text = "The film is long, and the queue before this question is longer."
+    answered(ask_about(app, text))
+    steps = {"rule": "midpoint", "steps": 10_000}
+    endless = complete(
+        Request(model=first_view().model, text=" ".join([text] * 9), method="integrated_gradients", parameters=steps)
+    )
+    service().submit(endless, "somebody else")
+    trust(app, "integrated_gradients")
+    asked = question(first_view().model_copy(update={"text": text}).requests()[0])
+    assert service().job(asked).progress.status == "queued"
+    ask_about(app, "Another text.")
+    assert service().job(asked).progress.status == "cancelled"
+    service().worker.cancel(service().job(endless).key, "somebody else")
+    answered(app)
+    answered(ask_about(app, text))
+    assert [button.label for button in app.button].count(ASK) == 2
 
 
 def test_a_page_run_without_the_app_says_how_to_start_it() -> None:

@@ -45,6 +45,11 @@ def test_step_counts_share_their_points(encoder: Classifier) -> None:
     assert study(encoder, "path_gradients", TEXT, steps="6,12,24").cost.backward == 24
 
 
+def test_a_text_equal_to_its_baseline_cancels_and_another_does_not(encoder: Classifier) -> None:
+    assert study(encoder, "path_gradients", "[UNK]", baseline="unk", steps=[2]).body["cancels"]
+    assert not study(encoder, "path_gradients", TEXT, steps=[2]).body["cancels"]
+
+
 def test_a_data_set_tells_in_which_twentieth_the_gradient_lives(encoder: Classifier, tmp_path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("text\na good film\nnot good at all\n", encoding="utf-8")

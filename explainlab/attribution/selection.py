@@ -1,0 +1,146 @@
+"""The best of many maps by a metric, and the search for it: at random, or toward what has been good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal
+
+import numpy as np
+
+from explainlab.attribution.diffusion import Candidate, Draw, Maps
+from explainlab.attribution.subject import Subject
+from explainlab.metrics.judge import Case, judge
+from explainlab.metrics.registry import parse_metric
+from explainlab.models.batching import Batcher
+from explainlab.models.context import Relay
+
+MetricId = Literal["comprehensiveness", "sufficiency", "log_odds", "aopc_comprehensiveness", "aopc_sufficiency"]
+Search = Literal["random", "adaptive"]
+
+ROUND = 6
+"""Draws of the adaptive search before it looks at what was good."""
+BINS = 8
+"""Ranges of timesteps among which the adaptive search chooses."""
+ELITE, UNIFORM = 0.25, 0.2
+"""Of the adaptive search: the share of the draws that it learns from, and of those that it leaves to chance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """C candidates, their ``values`` float64 [C] by the metric ``metric_id``, and the index of the best."""
+
+    candidates: list[Candidate]
+    metric_id: str
+    values: np.ndarray
+    winner: int
+
+    @property
+    def note(self) -> str:
+        """What was chosen, from how many, and what the others are like."""
+        chosen = self.candidates[self.winner]
+        place = f" in layer {chosen.layer}" if chosen.layer else ""
+        value, mean, first = self.values[self.winner], self.values.mean(), self.values[0]
+        return (
+            f"Draw {chosen.draw + 1}{place}, timestep {chosen.timestep}, of {len(self.candidates)} candidates: "
+            f"{self.metric} {value:.3f}; all on average {mean:.3f}, the first {first:.3f}."
+        )
+
+    @property
+    def metric(self) -> str:
+        """The metric's name for a reader, with its preset."""
+        return parse_metric(self.metric_id).label
+
+
+def best(subject: Subject, scores: np.ndarray, metric_id: str) -> tuple[int, np.ndarray]:
+    """The index of the best of C maps ``scores`` float64 [C, n_features], the first of equals, and all their values.
+
+    Values float64 [C] are those of the metric, whose lowest is the best where lower is better (Barkan et al. 2024,
+    Eq. 5). The passes that the metric takes are counted.
+    """
+    passes = _Passes(subject.context)
+    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
+    batcher = Batcher(subject.classifier, passes)
+    (judged,) = judge([case], [parse_metric(metric_id)], batcher)
+    subject.forward += passes.done
+    subject.batcher.warnings = subject.batcher.warnings or batcher.warnings
+    values = np.array([judgement.value for (judgement,) in judged])
+    return int(_merits(values, metric_id).argmax()), values
+
+
+def at_random(maps: Maps, samples: int) -> list[Candidate]:
+    """``samples`` draws in every layer of ``maps``, with timesteps as the preset has them."""
+    return maps.candidates([maps.draw(layer, number) for layer in maps.layers for number in range(samples)])
+
+
+def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
+    """As many draws, spent where maps have been good: the cross-entropy method over layers and ranges of timesteps.
+
+    After every round of draws, the better quarter of all maps so far says how often each layer with each range is
+    drawn next; a fifth of the draws stays uniform. The first draws of a larger search are the smaller one.
+    """
+    cells, found, values = _Cells(maps), [], np.empty(0)
+    budget = samples * len(maps.layers)
+    while len(found) < budget:
+        drawn = maps.candidates(cells.draws(min(ROUND, budget - len(found))))
+        found += drawn
+        values = np.append(values, best(maps.subject, _scores(drawn), metric_id)[1])
+        cells.learn(_merits(values, metric_id))
+    return Selection(found, metric_id, values, int(_merits(values, metric_id).argmax()))
+
+
+def select(maps: Maps, samples: int, search: Search, metric_id: str) -> Selection:
+    """The candidates that ``search`` draws, ``samples`` for each layer, and the best of them."""
+    if search == "adaptive":
+        return adaptively(maps, samples, metric_id)
+    found = at_random(maps, samples)
+    winner, values = best(maps.subject, _scores(found), metric_id)
+    return Selection(found, metric_id, values, winner)
+
+
+def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
+    return np.stack([candidate.scores for candidate in candidates])
+
+
+def _merits(values: np.ndarray, metric_id: str) -> np.ndarray:
+    """``values`` of a metric, turned so that higher is better."""
+    return values if parse_metric(metric_id).higher_is_better else -values
+
+
+class _Passes(Relay):
+    """Remembers how many passes were reported."""
+
+    done = 0
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.done = done
+        super().report(done, total, phase)
+
+
+class _Cells:
+    """The distribution over layers and ranges of timesteps from which the adaptive search draws."""
+
+    def __init__(self, maps: Maps) -> None:
+        self._maps = maps
+        self._bins = min(BINS, maps.timesteps) if maps.preset.timesteps == "uniform" else 1
+        self._count = len(maps.layers) * self._bins
+        self._weights = np.full(self._count, 1 / self._count)
+        self._drawn: list[int] = []
+        self._generator = np.random.default_rng([maps.subject.seed, 0, 0, 1])  # no draw's own
+
+    def draws(self, count: int) -> list[Draw]:
+        return [self._draw() for _ in range(count)]
+
+    def learn(self, merits: np.ndarray) -> None:
+        """Fit the weights to the draws with the highest of ``merits`` [drawn so far]."""
+        elite = np.argsort(-merits, kind="stable")[: ceil(ELITE * len(merits))]
+        counts = np.bincount(np.array(self._drawn)[elite], minlength=self._count)
+        self._weights = (1 - UNIFORM) * counts / counts.sum() + UNIFORM / self._count
+
+    def _draw(self) -> Draw:
+        cell = int(self._generator.choice(self._count, p=self._weights))
+        layer, part = divmod(cell, self._bins)
+        number = sum(other // self._bins == layer for other in self._drawn)
+        self._drawn.append(cell)
+        return self._maps.draw(self._maps.layers[layer], number, part / self._bins, (part + 1) / self._bins)

@@ -1,0 +1,91 @@
+"""What declares itself in one place: an id and typed parameters, from which forms, options and keys are made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
+
+import annotated_types
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from explainlab.errors import RequestError
+
+T = TypeVar("T")
+
+
+class Parameters(BaseModel):
+    """Parameters of what is declared: typed fields with default, range and a one-line description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Declared(Protocol):
+    """What declares its parameters under an id: a method, a metric, a study."""
+
+    id: ClassVar[str]
+    Parameters: ClassVar[type[Parameters]]
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """One parameter as a form, a command line and a table need it."""
+
+    name: str
+    kind: Literal["choice", "integer", "number", "flag", "text"]
+    default: object
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    help: str
+
+
+def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
+    """The fields of ``parameters`` in the order of their declaration."""
+    return [_spec(name, info) for name, info in parameters.model_fields.items()]
+
+
+def named(kind: str, name: str, known: Mapping[str, T]) -> T:
+    """The one of ``known`` with this name; raises :class:`RequestError` with the nearest names."""
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.4) or sorted(known)
+    raise RequestError(f"There is no {kind} '{name}'.", f"Did you mean {' or '.join(near)}?")
+
+
+def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
+    """``values`` for ``owner`` checked, with defaults; raises :class:`RequestError` naming parameter and range."""
+    try:
+        return owner.Parameters(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(owner.Parameters.model_fields) or "none"
+        if first["type"] == "extra_forbidden":
+            raise RequestError(f"{owner.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
+        raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+
+
+def _spec(name: str, info) -> ParameterSpec:
+    limits = {type(m): m for m in info.metadata}
+    bounds = [
+        getattr(limits.get(kind), attribute, None)
+        for kind, attribute in (
+            (annotated_types.Ge, "ge"),
+            (annotated_types.Gt, "gt"),
+            (annotated_types.Le, "le"),
+            (annotated_types.Lt, "lt"),
+        )
+    ]
+    kinds = {bool: "flag", int: "integer", float: "number"}
+    choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+    return ParameterSpec(
+        name=name,
+        kind="choice" if choices else kinds.get(info.annotation, "text"),
+        default=info.default,
+        choices=tuple(str(c) for c in choices),
+        minimum=next((b for b in bounds[:2] if b is not None), None),
+        maximum=next((b for b in bounds[2:] if b is not None), None),
+        help=info.description or "",
+    )

@@ -1,0 +1,145 @@
+"""The perturbed inputs that many metrics need of many maps: equal ones are one input, and each is run once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from math import log2
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explainlab.errors import TextError
+from explainlab.metrics.presets import Removal
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier, Inputs
+from explainlab.text.encoding import Encoding
+
+
+class DistinctInputs:
+    """Token ids with their segments, each sequence once, numbered in the order in which they came.
+
+    An input of which no token is left is read as the mask token alone.
+    """
+
+    def __init__(self, classifier: Classifier) -> None:
+        self._classifier = classifier
+        self._numbers: dict[bytes, int] = {}
+        self._rows: list[np.ndarray] = []
+        self._known: dict[int, np.ndarray] = {}
+        self._reread: dict[bytes, np.ndarray] = {}
+
+    def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
+        """The number of a text as it is; it is not run, as its ``logits`` float64 [classes] are known."""
+        number = self._number(_real(encoding))
+        self._known.setdefault(number, logits)
+        return number
+
+    def add(self, encoding: Encoding, stays: np.ndarray, removal: Removal, retokenised: bool) -> np.ndarray:
+        """int64 [K]: the numbers of K versions of a text, of which the tokens ``stays`` bool [K, N] are left.
+
+        Padding is left out. With ``retokenised`` what is left of each text is decoded and tokenised again; where that
+        cannot be (nothing but masks is left, or of a pair only one text) the ids are kept.
+        """
+        stays = stays[:, encoding.attention]
+        rows = self._left(_real(encoding), stays, removal)
+        if retokenised:
+            origin = np.where(encoding.special, -1, encoding.parts)[encoding.attention]
+            parts = [origin if removal == "mask" else origin[left] for left in stays]
+            pair = encoding.text_pair is not None
+            rows = [self._read_again(row, part, pair) for row, part in zip(rows, parts, strict=True)]
+        return np.array([self._number(row) for row in rows], dtype=np.int64)
+
+    def log_probabilities(self, batcher: Batcher) -> np.ndarray:
+        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them."""
+        logits = np.empty((len(self._rows), len(self._classifier.labels)))
+        for number, known in self._known.items():
+            logits[number] = known
+        pending = [number for number in range(len(self._rows)) if number not in self._known]
+        order = sorted(pending, key=lambda number: (self._marks(number), -self._rows[number].shape[1]))
+        done = 0
+        for _, group in groupby(order, key=lambda number: (self._marks(number), self._size(number))):
+            numbers = list(group)
+            logits[numbers] = self._run(numbers, batcher, done, len(order))
+            done += len(numbers)
+        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+
+    def text(self, number: int) -> str:
+        """An input as the model reads it, special tokens included."""
+        return self._classifier.tokenizer.decode(self._rows[number][0].tolist())
+
+    def _number(self, row: np.ndarray) -> int:
+        """The number of ``row``, int64 [2, N]: ids and segments."""
+        if not row.shape[1]:
+            row = np.array([[self._filler], [0]], dtype=np.int64)
+        key = row.tobytes()
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._rows)
+            self._rows.append(row.copy())
+        return number
+
+    def _left(self, text: np.ndarray, stays: np.ndarray, removal: Removal) -> list[np.ndarray]:
+        """What removing leaves of ``text`` int64 [2, N], for each of K ``stays`` bool [K, N]."""
+        if removal == "mask":
+            rows = np.repeat(text[None], len(stays), axis=0)
+            rows[:, 0][~stays] = self._filler
+            return list(rows)
+        order = np.argsort(~stays, axis=1, kind="stable")
+        rows = text[:, order].swapaxes(0, 1)
+        return [row[:, :length] for row, length in zip(rows, stays.sum(axis=1).tolist(), strict=True)]
+
+    def _read_again(self, row: np.ndarray, parts: np.ndarray, pair: bool) -> np.ndarray:
+        """int64 [2, M]: what ``row`` becomes as text; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
+        key = row.tobytes() + parts.tobytes()
+        if key not in self._reread:
+            decode = self._classifier.tokenizer.decode
+            texts = [decode(row[0, parts == part].tolist()) for part in range(1 + pair)]
+            try:
+                self._reread[key] = _real(self._classifier.encode(*texts))
+            except TextError:
+                self._reread[key] = row
+        return self._reread[key]
+
+    def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
+        lengths = np.array([self._rows[number].shape[1] for number in numbers])
+
+        def run(part: slice) -> Tensor:
+            with torch.no_grad():
+                return self._classifier.logits(self._inputs([self._rows[number] for number in numbers[part]]))
+
+        batches = batcher.over(lengths, run, gradients=False, phase="perturbed texts", done=done, total=total)
+        return self._classifier.finite(torch.cat(list(batches)))
+
+    def _inputs(self, rows: Sequence[np.ndarray]) -> Inputs:
+        """``rows`` as one batch; the first is the longest."""
+        shape = (len(rows), rows[0].shape[1])
+        ids, types = np.full(shape, self._classifier.pad_id), np.zeros(shape, dtype=np.int64)
+        attention = np.zeros(shape, dtype=bool)
+        for i, row in enumerate(rows):
+            real = slice(row.shape[1])
+            ids[i, real], types[i, real] = row
+            attention[i, real] = True
+        tensors = (torch.as_tensor(array, device=self._classifier.device) for array in (ids, types, attention))
+        return Inputs(*tensors, padded=not attention.all())
+
+    def _marks(self, number: int) -> int:
+        """How many end tokens an input has: a model that is read at them wants the same number in a whole batch."""
+        if self._classifier.architecture.pooling != "eos":
+            return 0
+        return int((self._rows[number][0] == self._classifier.model.config.eos_token_id).sum())
+
+    def _size(self, number: int) -> int:
+        """Half octaves of length: inputs of one batch differ by less than that, so that little of it is padding."""
+        return int(2 * log2(self._rows[number].shape[1]))
+
+    @cached_property
+    def _filler(self) -> int:
+        return self._classifier.filler_id("mask")
+
+
+def _real(encoding: Encoding) -> np.ndarray:
+    """int64 [2, N]: ids and segments without padding."""
+    return np.stack([encoding.ids, encoding.types])[:, encoding.attention]

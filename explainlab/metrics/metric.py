@@ -1,0 +1,73 @@
+"""What a metric is: one class that declares which perturbed texts it needs and what it makes of their probabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from explainlab import declared
+from explainlab.errors import UnsupportedError
+from explainlab.metrics.presets import Removal
+from explainlab.models.classifier import Classifier
+from explainlab.text.units import Units
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbations:
+    """The perturbed versions of one text that a metric needs for C maps at L levels.
+
+    ``levels`` in per cent; ``counts`` int64 [C, L], how many features each level selects; ``meant`` bool [C, L], the
+    levels that enter the value; ``stays`` bool [C, L, n_features], the features that stay as they are. The others are
+    removed, and with ``retokenised`` the text that is left is decoded and tokenised again.
+    """
+
+    levels: tuple[int, ...]
+    counts: np.ndarray
+    meant: np.ndarray
+    stays: np.ndarray
+    removal: Removal
+    retokenised: bool
+
+
+class Metric(ABC):
+    """A way to judge an attribution by what the classifier says of perturbed texts.
+
+    ``source`` names paper and equation; ``version`` rises whenever the numbers change.
+    """
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    source: ClassVar[str]
+    higher_is_better: ClassVar[bool]
+    version: ClassVar[int] = 1
+    Parameters: ClassVar[type[declared.Parameters]]
+
+    @abstractmethod
+    def definition(self, parameters: declared.Parameters) -> str:
+        """The metric under these parameters in words and a formula, as a page shows it."""
+
+    @abstractmethod
+    def perturb(self, scores: np.ndarray, units: Units, parameters: declared.Parameters) -> Perturbations:
+        """What must be run to judge the maps ``scores``, float64 [C, n_features]."""
+
+    @abstractmethod
+    def value(
+        self, perturbed: Perturbations, original: float, found: np.ndarray, parameters: declared.Parameters
+    ) -> np.ndarray:
+        """float64 [C]: the metric of every map.
+
+        ``original`` and ``found`` [C, L] are natural logarithms of the target's probability: for the text itself and
+        for its ``perturbed`` versions.
+        """
+
+    def obstacle(self, classifier: Classifier, parameters: declared.Parameters) -> str:
+        """Why ``classifier`` cannot be judged so, as a sentence; empty if it can."""
+        return ""
+
+    def require(self, classifier: Classifier, parameters: declared.Parameters) -> None:
+        """Raise :class:`UnsupportedError` if ``classifier`` cannot be judged so."""
+        if reason := self.obstacle(classifier, parameters):
+            raise UnsupportedError(reason, "Choose another preset or another model.")

@@ -1,0 +1,258 @@
+"""The five metrics that remove what a map ranks highest, or all but that, and look at the prediction."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from explainlab import declared
+from explainlab.metrics.metric import Metric, Perturbations
+from explainlab.metrics.presets import PRESETS, Divisor, Kind, Preset, PresetId, Removal, Rounding
+from explainlab.models.classifier import Classifier
+from explainlab.text.units import Units
+
+
+def _split(bins: Any) -> Any:
+    return bins.split("+") if isinstance(bins, str) else bins
+
+
+def _rising(bins: tuple[int, ...]) -> tuple[int, ...]:
+    if not bins or list(bins) != sorted(set(bins)):
+        raise PydanticCustomError("order", "Give percentages from 0 to 100 in rising order, each once, as in 1+5+10")
+    return bins
+
+
+Percent = Annotated[int, Field(ge=0, le=100)]
+Bins = Annotated[tuple[Percent, ...], BeforeValidator(_split), AfterValidator(_rising)]
+_REMOVAL = "Take features out, or put the mask token in place of each of their tokens."
+
+
+class PresetParameters(declared.Parameters):
+    """Parameters of which the preset decides those that are not given, so that a complete set tells everything."""
+
+    preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, given: dict[str, Any]) -> dict[str, Any]:
+        name = given.get("preset", cls.model_fields["preset"].default)
+        preset = PRESETS.get(name) if isinstance(name, str) else None
+        decided = {field: getattr(preset, field) for field in cls.model_fields if hasattr(preset, field)}
+        return {**decided, **given}
+
+
+class OneLevel(PresetParameters):
+    """Parameters of a metric at one k."""
+
+    divisor: ClassVar[Divisor] = "bins"
+    k: int = Field(20, ge=0, le=100, description="Share of the features that is selected, in per cent.")
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The one level, in per cent."""
+        return (self.k,)
+
+
+class Masked(OneLevel):
+    """Parameters of a metric at one k that always masks."""
+
+    removal: ClassVar[Removal] = "mask"
+
+
+class Removed(OneLevel):
+    """Parameters of a metric at one k that may delete or mask."""
+
+    removal: Removal = Field("delete", description=_REMOVAL)
+
+
+class Levels(PresetParameters):
+    """Parameters of a mean over several k."""
+
+    bins: Bins = Field((1, 5, 10, 20, 50), description="Shares of the features, in per cent, joined by plus.")
+    divisor: Divisor = Field("bins", description="What the sum over the bins is divided by: their number, or one more.")
+    removal: Removal = Field("delete", description=_REMOVAL)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The bins."""
+        return self.bins
+
+
+PerturbationParameters = Masked | Removed | Levels
+"""What the five metrics are asked with."""
+
+
+class Perturbation(Metric):
+    """What the five have in common: features ranked by signed score, ties in the order of the text.
+
+    ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
+    """
+
+    keeps: ClassVar[bool] = False
+    kind: ClassVar[Kind] = "one level"
+    formula: ClassVar[str]
+    Parameters: ClassVar[type[PerturbationParameters]]
+
+    def definition(self, parameters: PerturbationParameters) -> str:
+        preset = PRESETS[parameters.preset]
+        note = preset.notes.get(self.kind, "")
+        return " ".join(
+            [f"{self.formula}, p the probability of the explained class.", *_told(preset, parameters, self.keeps), note]
+        ).strip()
+
+    def perturb(self, scores: np.ndarray, units: Units, parameters: PerturbationParameters) -> Perturbations:
+        preset = PRESETS[parameters.preset]
+        ranked = np.arange(len(units.features)) if preset.special else units.content
+        counts = np.tile(_selected(parameters.levels, len(ranked), preset.rounding, self.keeps), (len(scores), 1))
+        if preset.positive:
+            counts = np.minimum(counts, (scores[:, ranked] > 0).sum(axis=1)[:, None])
+        chosen = _places(scores[:, ranked])[:, None, :] < counts[:, :, None]
+        left = chosen if self.keeps else ~chosen
+        if preset.empty != "evaluate":
+            left |= (counts == 0)[:, :, None]
+        stays = np.ones((*counts.shape, len(units.features)), dtype=bool)
+        stays[:, :, ranked] = left
+        meant = _meant(counts, preset)
+        return Perturbations(parameters.levels, counts, meant, stays, parameters.removal, preset.retokenised)
+
+    def value(
+        self, perturbed: Perturbations, original: float, found: np.ndarray, parameters: PerturbationParameters
+    ) -> np.ndarray:
+        preset = PRESETS[parameters.preset]
+        effects = self._effect(original, found)
+        if preset.absolute:
+            effects = np.abs(effects)
+        if preset.envelope:
+            effects = (np.minimum if self.keeps else np.maximum).accumulate(effects, axis=1)
+        divisor = perturbed.meant.sum(axis=1) + (parameters.divisor == "bins_plus_one")
+        return (effects * perturbed.meant).sum(axis=1) / np.maximum(divisor, 1)
+
+    def obstacle(self, classifier: Classifier, parameters: PerturbationParameters) -> str:
+        preset = PRESETS[parameters.preset]
+        if not preset.special or classifier.architecture.pooling != "eos":
+            return ""
+        family = classifier.architecture.family
+        return f"{self.label} by {preset.label} may remove the token at which a {family} model is read."
+
+    @staticmethod
+    def _effect(original: float, found: np.ndarray) -> np.ndarray:
+        return np.exp(original) - np.exp(found)
+
+
+class Sufficiency(Perturbation):
+    """How much of the prediction is lost when only the top features are kept."""
+
+    Parameters: ClassVar = Removed
+    id: ClassVar = "sufficiency"
+    label: ClassVar = "Sufficiency"
+    source: ClassVar = "DeYoung et al. 2020, Eq. 2"
+    formula: ClassVar = "p(x) − p(the top k% of x)"
+    higher_is_better: ClassVar = False
+    keeps: ClassVar = True
+
+
+class Comprehensiveness(Perturbation):
+    """How much of the prediction is lost when the top features are removed."""
+
+    Parameters: ClassVar = Removed
+    id: ClassVar = "comprehensiveness"
+    label: ClassVar = "Comprehensiveness"
+    source: ClassVar = "DeYoung et al. 2020, Eq. 1"
+    formula: ClassVar = "p(x) − p(x without its top k%)"
+    higher_is_better: ClassVar = True
+
+
+class LogOdds(Perturbation):
+    """How the log-probability changes when the top features are masked."""
+
+    Parameters: ClassVar = Masked
+    kind: ClassVar = "log-odds"
+    id: ClassVar = "log_odds"
+    label: ClassVar = "Log-odds"
+    source: ClassVar = "Shrikumar et al. 2017, as Barkan et al. 2024 (paper 001), A.3 uses it"
+    formula: ClassVar = "ln p(x with its top k% masked) − ln p(x)"
+    higher_is_better: ClassVar = False
+
+    @staticmethod
+    def _effect(original: float, found: np.ndarray) -> np.ndarray:
+        return found - original
+
+
+class AopcSufficiency(Sufficiency):
+    """Sufficiency, the mean over several k."""
+
+    Parameters: ClassVar = Levels
+    kind: ClassVar = "mean"
+    id: ClassVar = "aopc_sufficiency"
+    label: ClassVar = "AOPC sufficiency"
+    source: ClassVar = "DeYoung et al. 2020, Eq. 3"
+    formula: ClassVar = "The mean over k of p(x) − p(the top k% of x)"
+
+
+class AopcComprehensiveness(Comprehensiveness):
+    """Comprehensiveness, the mean over several k."""
+
+    Parameters: ClassVar = Levels
+    kind: ClassVar = "mean"
+    id: ClassVar = "aopc_comprehensiveness"
+    label: ClassVar = "AOPC comprehensiveness"
+    source: ClassVar = "DeYoung et al. 2020, Eq. 3"
+    formula: ClassVar = "The mean over k of p(x) − p(x without its top k%)"
+
+
+def _places(scores: np.ndarray) -> np.ndarray:
+    """int64 [C, n]: the place of every feature by its score, 0 for the highest; equal scores in the text's order."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(scores.shape[1])[None, :], axis=1)
+    return places
+
+
+def _selected(levels: tuple[int, ...], n: int, rounding: Rounding, keeps: bool) -> np.ndarray:
+    """int64 [L]: how many of ``n`` features each level selects, in integer arithmetic."""
+    hundredths = np.array(levels, dtype=np.int64) * n
+    up = rounding == "up" or (rounding == "removed_up" and not keeps)
+    return -(-hundredths // 100) if up else hundredths // 100
+
+
+def _meant(counts: np.ndarray, preset: Preset) -> np.ndarray:
+    """bool [C, L]: the levels that count. Levels select nested sets, which are equal where their counts are."""
+    meant = np.ones(counts.shape, dtype=bool)
+    if preset.empty == "skip":
+        meant &= counts > 0
+    if not preset.repeats:
+        meant[:, 1:] &= counts[:, 1:] > counts[:, :-1]
+    return meant
+
+
+_EMPTY = {
+    "whole": "A level that selects no feature counts 0",
+    "evaluate": "A level that selects no feature is evaluated all the same",
+    "skip": "A level that selects no feature is left out",
+}
+
+
+def _told(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
+    """What the preset decides, in sentences."""
+    up = preset.rounding == "up" or (preset.rounding == "removed_up" and not keeps)
+    levels, several = ", ".join(map(str, parameters.levels)), len(parameters.levels) > 1
+    skips = several and not preset.repeats
+    special = "included" if preset.special else "apart"
+    verb = "deleted" if parameters.removal == "delete" else "replaced by the mask token"
+    sentences = [
+        f"k = {levels}, of the n features of the text (special tokens {special}), rounded {'up' if up else 'down'}.",
+        f"What goes is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
+        f"{_EMPTY[preset.empty]}{', as is one that selects what the one before did' if skips else ''}.",
+    ]
+    if preset.positive:
+        sentences.append("Features that score zero or less are never selected.")
+    if preset.absolute:
+        sentences.append("Differences lose their sign.")
+    if preset.envelope and several:
+        sentences.append(f"A level counts the {'smallest' if keeps else 'largest'} difference up to it.")
+    if parameters.divisor == "bins_plus_one":
+        sentences.append("The sum over k is divided by one more than there are.")
+    return sentences

@@ -1,0 +1,118 @@
+"""What each published code means by the same metric's name: one row a code, nothing else decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+PresetId = Literal["rpi", "dig_sig", "ferret", "eraser", "alti", "thesis"]
+Removal = Literal["delete", "mask"]
+Divisor = Literal["bins", "bins_plus_one"]
+Rounding = Literal["down", "up", "removed_up"]
+Empty = Literal["whole", "evaluate", "skip"]
+Kind = Literal["one level", "mean", "log-odds"]
+"""Of a metric: the difference at one k, its mean over several, or the log-odds."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How one code counts; ``source`` is that code, ``notes`` tell what of it is our reading, by the kind of metric.
+
+    ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. ``special``:
+    special tokens are ranked, counted and removed like any other. ``positive``: features that score zero or less are
+    never selected. ``rounding`` of k% of n: ``removed_up`` rounds what is removed up, and so what is kept down.
+    ``empty``, where that is no feature: the text stays ``whole`` (the metric is 0), the text is evaluated as it then
+    is, or the level is left out. ``repeats`` False: a level that selects what the one before selected is left out.
+    ``retokenised``: the ids that are left are decoded and tokenised again. ``absolute``: differences lose their sign.
+    ``envelope``: a level counts at least what smaller ones reached (comprehensiveness: the largest difference so far;
+    sufficiency: the smallest).
+    """
+
+    label: str
+    source: str
+    notes: Mapping[Kind, str] = field(default_factory=dict)
+    k: int = 20
+    bins: tuple[int, ...] = (1, 5, 10, 20, 50)
+    divisor: Divisor = "bins"
+    removal: Removal = "delete"
+    special: bool = False
+    positive: bool = False
+    rounding: Rounding = "down"
+    empty: Empty = "whole"
+    repeats: bool = True
+    retokenised: bool = False
+    absolute: bool = False
+    envelope: bool = False
+
+
+_NO_LOG_ODDS = "has no log-odds; this ranks and counts as it does for its own metrics."
+
+PRESETS: dict[PresetId, Preset] = {
+    "rpi": Preset(
+        label="RPI",
+        source="Barkan et al. (paper 001), its code; AOPC divided by |B| as in the paper",
+        notes={"mean": "The paper divides by the number of bins, its code by one more: divisor=bins_plus_one."},
+    ),
+    "dig_sig": Preset(
+        label="DIG/SIG",
+        source="Sanyal & Ren 2021 and Enguehard 2023, their code",
+        notes={
+            "mean": "Their code has no AOPC: this is the mean of its metric over ERASER's bins.",
+            "log-odds": "Their baseline may also be the padding token; here it is the mask token.",
+        },
+        special=True,
+    ),
+    "ferret": Preset(
+        label="ferret",
+        source="Attanasio et al. 2023, the library's defaults",
+        notes={
+            "one level": "ferret only has the mean over several k; this is one of its terms, 0 where it leaves it out.",
+            "mean": "Where no level is left ferret has no value and this is 0.",
+            "log-odds": f"ferret {_NO_LOG_ODDS}",
+        },
+        bins=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
+        positive=True,
+        empty="skip",
+        repeats=False,
+        retokenised=True,
+    ),
+    "eraser": Preset(
+        label="ERASER",
+        source="DeYoung et al. 2020, the benchmark's code",
+        notes={
+            "one level": "ERASER leaves removal, rounding and k to its user; these are ours.",
+            "mean": "ERASER leaves removal and rounding to its user; these are ours. Its paper also counts k = 0.",
+            "log-odds": f"ERASER {_NO_LOG_ODDS}",
+        },
+        empty="evaluate",
+    ),
+    "alti": Preset(
+        label="ALTI",
+        source="Ferrando et al. 2022, its code",
+        notes={
+            "one level": "ALTI only has the mean over several k; this is one of its terms.",
+            "mean": "k = 0 is one of its six levels; for sufficiency that is the text with nothing kept.",
+            "log-odds": f"ALTI {_NO_LOG_ODDS}",
+        },
+        bins=(0, 1, 5, 10, 20, 50),
+        rounding="up",
+        empty="evaluate",
+        envelope=True,
+    ),
+    "thesis": Preset(
+        label="Thesis",
+        source="The Oxford thesis (paper 004), its code",
+        notes={
+            "one level": "The thesis only has the mean over several k; this is a term of it. Its text keeps the sign.",
+            "mean": "The thesis' text keeps the sign.",
+            "log-odds": f"The thesis {_NO_LOG_ODDS}",
+        },
+        bins=(5, 10, 20, 50),
+        removal="mask",
+        special=True,
+        rounding="removed_up",
+        empty="evaluate",
+        absolute=True,
+    ),
+}

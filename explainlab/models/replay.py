@@ -1,0 +1,175 @@
+"""Replay, not rerun: the logits of a text with the attention of one layer replaced; what stays as it was is not run.
+
+The layers below the replaced one give what they gave before. In the last layer a head that reads one row needs that row
+only: its attention to all values, its projection, its feed-forward part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+
+import torch
+from torch import Tensor, nn
+
+from explainlab.errors import UnsupportedError
+from explainlab.models.attention import Tap, tapped
+from explainlab.models.classifier import Classifier, Inputs
+from explainlab.text.encoding import Encoding
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """A layer with its input [1, N, d], its attention probabilities [1, heads, N, N] and values [1, heads, N, d_h]."""
+
+    module: nn.Module
+    state: Tensor
+    probabilities: Tensor
+    values: Tensor
+
+
+class _Reached(Exception):
+    """The pass has come to the attention of the last layer; what is above is run apart."""
+
+
+class Replay:
+    """One recorded pass of a text of N real tokens (padding is left out), and the passes that start from it.
+
+    Layers are counted from 1, the bottom one first, by the order of their calls; ``depth`` is their number.
+    ``original`` float32 [classes] are the logits of the recorded pass.
+    """
+
+    def __init__(self, classifier: Classifier, encoding: Encoding) -> None:
+        """Run the text once. Raises :class:`UnsupportedError` where attention cannot be replaced."""
+        architecture = classifier.architecture
+        if reason := architecture.capabilities["replaceable attention"]:
+            raise UnsupportedError(
+                f"A {architecture.family} model cannot be replayed: {reason}.", "Choose another model."
+            )
+        self._classifier = classifier
+        length = int(encoding.attention.sum())
+        self._inputs = _part(classifier.inputs([encoding]), slice(length))
+        self._row = {"first": 0, "last": length - 1}.get(architecture.pooling)
+        self._layers: list[_Layer] = []
+        self.original = self._record()
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return len(self._layers)
+
+    def attention(self, layer: int) -> Tensor:
+        """[heads, N, N]: the recorded attention probabilities of ``layer``."""
+        return self._layers[layer - 1].probabilities[0]
+
+    def rows(self, layer: int) -> slice:
+        """The rows of the attention of ``layer`` that reach the head: one of the last layer's, or all N."""
+        one = self._row is not None and layer == self.depth
+        return slice(self._row, self._row + 1) if one else slice(0, self._inputs.ids.shape[1])
+
+    def logits(self, layer: int, probabilities: Tensor) -> Tensor:
+        """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.
+
+        Their rows are those of :meth:`rows`, or all N. Gradients flow to ``probabilities`` and to nothing else. They
+        are used as they are: a position that the model masks may hold weight.
+        """
+        probabilities = probabilities.to(self._classifier.dtype)
+        if self._row is None:
+            return self._from(layer, len(probabilities), _replacing(probabilities))
+        if layer < self.depth:
+            return self._last_row(*self._below_last(layer, probabilities))
+        last = self._layers[-1]
+        if probabilities.shape[2] > 1:
+            probabilities = probabilities[:, :, self.rows(layer)]
+        return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
+
+    def _record(self) -> Tensor:
+        lists = [module for module in self._classifier.model.modules() if isinstance(module, nn.ModuleList)]
+
+        def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            self._layers.append(_Layer(*entered[-1], probabilities, values))
+            return probabilities, values
+
+        candidates = [module for modules in lists for module in modules]
+        with torch.no_grad(), _entering(candidates) as entered, tapped(self._classifier.model, read):
+            return self._classifier.logits(self._inputs)[0]
+
+    def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
+        """The logits of ``size`` texts that enter ``layer`` as recorded; from there on ``tap`` has its way."""
+        state = self._layers[layer - 1].state.expand(size, -1, -1)
+        return self._run(self._inputs.repeat(size), layer, state, tap)
+
+    def _below_last(self, layer: int, probabilities: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """State [B, 1, d], probabilities [B, heads, 1, N] and values [B, heads, N, d_h] of the last layer's one row."""
+        rows, replace = self.rows(self.depth), _replacing(probabilities)
+        reached: list[tuple[Tensor, Tensor]] = []
+
+        def stop(call: int, module: nn.Module, own: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            if call < self.depth - layer:
+                return replace(call, module, own, values)
+            reached.append((own[:, :, rows], values))
+            raise _Reached
+
+        with _entering([self._layers[-1].module]) as entered, suppress(_Reached):
+            self._from(layer, len(probabilities), stop)
+        return entered[-1][1][:, rows], *reached[0]
+
+    def _last_row(self, state: Tensor, probabilities: Tensor, values: Tensor) -> Tensor:
+        """The logits from the last layer's one row, run as a text of one token: it is both the first and the last."""
+        size = len(probabilities)
+        inputs = _part(self._inputs, self.rows(self.depth)).repeat(size)
+        return self._run(inputs, self.depth, state.expand(size, -1, -1), lambda *_: (probabilities, values))
+
+    def _run(self, inputs: Inputs, layer: int, state: Tensor, tap: Tap) -> Tensor:
+        numbers = count(1)
+
+        def enter(_: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+            number = next(numbers)
+            if number < layer:
+                return hidden_states
+            return own(state if number == layer else hidden_states, *rest, **named)
+
+        modules = [recorded.module for recorded in self._layers]
+        with _diverted(modules, enter), tapped(self._classifier.model, tap):
+            return self._classifier.logits(inputs)
+
+
+def _part(inputs: Inputs, rows: slice) -> Inputs:
+    """Real tokens of a text as a text of their own."""
+    return Inputs(inputs.ids[:, rows], inputs.types[:, rows], inputs.attention[:, rows], padded=False)
+
+
+def _replacing(probabilities: Tensor) -> Tap:
+    """The tap that puts ``probabilities`` into the first attention of a pass."""
+    return lambda call, _, own, values: (own if call else probabilities, values)
+
+
+@contextmanager
+def _diverted(modules: Iterable[nn.Module], forward: Callable[..., Tensor]) -> Iterator[None]:
+    """Calls of ``modules`` go to ``forward(module, its own forward, hidden_states, ...)``."""
+    before = {module: vars(module).get("forward") for module in modules}
+    try:
+        for module in before:
+            module.forward = partial(forward, module, module.forward)
+        yield
+    finally:
+        for module, own in before.items():
+            del module.forward
+            if own is not None:
+                module.forward = own
+
+
+@contextmanager
+def _entering(modules: Iterable[nn.Module]) -> Iterator[list[tuple[nn.Module, Tensor]]]:
+    """The list of all calls of ``modules``, each with its hidden state [B, N, d], as they come."""
+    entered: list[tuple[nn.Module, Tensor]] = []
+
+    def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+        entered.append((module, hidden_states))
+        return own(hidden_states, *rest, **named)
+
+    with _diverted(modules, enter):
+        yield entered

@@ -1,0 +1,147 @@
+"""Whether a map can be trusted: what follows from it for the prediction, against random maps of the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import from_json
+
+from explainlab import declared
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.explain import attribute, cut_warning
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import get_method
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.declared import parse
+from explainlab.metrics import trust
+from explainlab.metrics.judge import Case
+from explainlab.metrics.registry import get_metric
+from explainlab.models.batching import Batcher
+from explainlab.request import Request, digest
+from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS, text_seed
+from explainlab.studies.study import Study, described
+from explainlab.studies.summary import interval
+
+
+def _read(settings: Any) -> Any:
+    """Settings written as JSON, which is how a command line gives them."""
+    return from_json(settings) if isinstance(settings, str) else settings
+
+
+class Trust(Study):
+    """One method's map by comprehensiveness and sufficiency, against 100 random maps of the same text.
+
+    With the request's seed, unit, target and output the method and its ``settings`` give the very map that
+    :func:`explainlab.explain` gives. The random maps come from a seed of the text's own, so that the map of the method
+    ``random`` is none of them.
+    """
+
+    class Parameters(declared.Parameters):
+        method: str = Field("integrated_gradients", description="Method id.")
+        settings: Annotated[dict[str, Any], BeforeValidator(_read)] = Field(
+            {}, description="Parameters of the method; on the command line as JSON."
+        )
+        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+
+        @field_validator("settings")
+        @classmethod
+        def _complete(cls, settings: dict[str, Any], known: ValidationInfo) -> dict[str, Any]:
+            return parse(get_method(known.data["method"]), settings).model_dump(mode="json")
+
+    id: ClassVar = "trust"
+    label: ClassVar = "Comparison with random maps"
+    source: ClassVar = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
+    definition: ClassVar = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
+
+    def stamp(self, parameters: Parameters) -> str:
+        """The versions of the method and of the metrics, and the data that the method reads."""
+        judges = [get_method(parameters.method), get_metric("comprehensiveness"), get_metric("sufficiency")]
+        return digest([[one.version for one in judges], data_digest(parameters.settings)])
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        get_method(parameters.method).require(subjects[0].classifier)
+        return [_body(subject, parameters, subjects[0].batcher) for subject in subjects]
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+        judged = list(zip(*(body["metrics"] for body in bodies), strict=True))
+        texts = [
+            {
+                "row": row.number,
+                "text": row.text,
+                "label": row.label,
+                "metrics": [{name: one[name] for name in ("asked", "value", "beaten", "counted")} for one in found],
+            }
+            for row, found in zip(rows, (body["metrics"] for body in bodies), strict=True)
+        ]
+        return {"summary": {"n": len(bodies), "metrics": [_summary(column) for column in judged]}, "texts": texts}
+
+    def evaluations(self, parameters: Parameters) -> int:
+        return EVALUATIONS
+
+
+def _body(subject: Subject, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:
+    found = _attribution(subject, parameters)
+    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, found.scores[None])
+    (judged,) = trust.trust(case, text_seed(subject), batcher)
+    return {
+        **described(subject),
+        "method": parameters.method,
+        "scores": found.scores.tolist(),
+        "random_maps": trust.RANDOM_MAPS,
+        "metrics": [_told(one, [feature.text for feature in subject.units.features]) for one in judged],
+    }
+
+
+def _attribution(subject: Subject, parameters: Trust.Parameters) -> Attribution:
+    encoding = subject.encoding
+    request = Request(
+        model=subject.classifier.id,
+        text=encoding.text,
+        text_pair=encoding.text_pair,
+        method=parameters.method,
+        parameters=parameters.settings,
+        target=subject.target.label,
+        output=subject.output,
+        unit=subject.unit,
+        seed=subject.seed,
+    )
+    found = attribute(subject.classifier, encoding, get_method(parameters.method), request, subject.context)
+    subject.forward += found.cost.forward
+    subject.backward += found.cost.backward
+    subject.warnings += [warning for warning in found.warnings if warning not in cut_warning(encoding)]
+    return found
+
+
+def _told(one: trust.Trust, names: Sequence[str]) -> dict[str, Any]:
+    """One metric of a map; ``names`` are the texts of the features."""
+    steps = [{**asdict(step), "removed": [names[i] for i in step.removed]} for step in one.judgement.steps]
+    return {
+        "metric": one.metric.metric,
+        "preset": one.metric.parameters.preset,
+        "asked": one.metric.name,
+        "label": one.metric.label,
+        "definition": one.metric.definition,
+        "higher_is_better": one.metric.higher_is_better,
+        "value": one.judgement.value,
+        "counted": one.judgement.counted,
+        "beaten": one.beaten,
+        "median": one.median,
+        "low": one.low,
+        "high": one.high,
+        "steps": steps,
+    }
+
+
+def _summary(column: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One metric over all texts; ``counted`` is the number of those of which k% is a feature."""
+    named = {name: column[0][name] for name in ("metric", "preset", "asked", "label", "definition", "higher_is_better")}
+    return {
+        **named,
+        "beaten": interval([one["beaten"] for one in column]),
+        "value": interval([one["value"] for one in column]),
+        "counted": sum(one["counted"] > 0 for one in column),
+    }

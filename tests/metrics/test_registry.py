@@ -1,0 +1,131 @@
+"""How a metric is asked for, and what it says about itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from explainlab.errors import RequestError
+from explainlab.metrics.presets import PRESETS
+from explainlab.metrics.registry import describe_metrics, get_metric, metrics, parse_metric
+
+ALL = [f"{metric}:preset={preset}" for metric in metrics() for preset in PRESETS]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("comprehensiveness", {"preset": "rpi", "k": 20, "removal": "delete"}),
+        ("comprehensiveness:k=10:removal=mask", {"preset": "rpi", "k": 10, "removal": "mask"}),
+        ("sufficiency:preset=thesis", {"preset": "thesis", "k": 20, "removal": "mask"}),
+        ("sufficiency:preset=thesis:removal=delete", {"preset": "thesis", "k": 20, "removal": "delete"}),
+        ("log_odds", {"preset": "rpi", "k": 20}),
+        (
+            "aopc_sufficiency",
+            {"preset": "rpi", "bins": (1, 5, 10, 20, 50), "divisor": "bins", "removal": "delete"},
+        ),
+        (
+            " aopc_sufficiency : bins = 1+5+10 ",
+            {"preset": "rpi", "bins": (1, 5, 10), "divisor": "bins", "removal": "delete"},
+        ),
+        (
+            "aopc_comprehensiveness:preset=alti",
+            {"preset": "alti", "bins": (0, 1, 5, 10, 20, 50), "divisor": "bins", "removal": "delete"},
+        ),
+    ],
+)
+def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
+    found = parse_metric(text)
+    assert found.metric == text.split(":")[0].strip()
+    assert found.parameters.model_dump() == parameters
+    assert parse_metric(found.name) == found
+    assert hash(parse_metric(found.name)) == hash(found)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_name_states_its_preset_and_reads_back(name: str) -> None:
+    found = parse_metric(name)
+    assert found.name == name
+    assert PRESETS[found.parameters.preset].label in found.label
+    assert "=" not in found.label
+    assert found.higher_is_better == get_metric(found.metric).higher_is_better
+
+
+def test_what_differs_from_the_preset_is_named() -> None:
+    found = parse_metric("aopc_comprehensiveness:bins=5+20:divisor=bins:removal=mask")
+    assert found.name == "aopc_comprehensiveness:preset=rpi:bins=5+20:removal=mask"
+    assert found.label == "AOPC comprehensiveness (RPI, bins 5+20, removal mask)"
+    assert parse_metric("sufficiency:preset=thesis:removal=mask").name == "sufficiency:preset=thesis"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("comprehensivness", "There is no metric 'comprehensivness'. Did you mean comprehensiveness"),
+        ("", "There is no metric ''."),
+        (":k=10", "There is no metric ''."),
+        ("sufficiency:k=101", "sufficiency: k = '101' is not accepted. Input should be less than or equal to 100."),
+        ("sufficiency:k=-1", "sufficiency: k = '-1' is not accepted. Input should be greater than or equal to 0."),
+        ("sufficiency:k=2.5", "sufficiency: k = '2.5' is not accepted."),
+        ("sufficiency:k=", "'k=' is no option of sufficiency. Write options as :name=value."),
+        ("sufficiency:k", "'k' is no option of sufficiency."),
+        ("sufficiency:", "'' is no option of sufficiency."),
+        ("sufficiency:=3", "'=3' is no option of sufficiency."),
+        ("sufficiency:k=1:k=2", "sufficiency has the option k twice. Give it once."),
+        ("sufficiency:bins=1", "sufficiency has no parameter 'bins'. Its parameters: preset, k, removal."),
+        ("log_odds:removal=mask", "log_odds has no parameter 'removal'. Its parameters: preset, k."),
+        ("sufficiency:preset=RPI", "sufficiency: preset = 'RPI' is not accepted. Input should be 'rpi', 'dig_sig'"),
+        (
+            "sufficiency:removal=pad",
+            "sufficiency: removal = 'pad' is not accepted. Input should be 'delete' or 'mask'.",
+        ),
+        ("aopc_sufficiency:bins=10+5", "Give percentages from 0 to 100 in rising order, each once, as in 1+5+10."),
+        ("aopc_sufficiency:bins=5+5", "rising order, each once"),
+        ("aopc_sufficiency:bins=1,5", "bins.0 = '1,5' is not accepted."),
+        ("aopc_sufficiency:bins=1+500", "bins.1 = '500' is not accepted. Input should be less than or equal to 100."),
+        ("aopc_sufficiency:bins=+", "bins.0 = '' is not accepted."),
+        ("aopc_sufficiency:divisor=6", "divisor = '6' is not accepted. Input should be 'bins' or 'bins_plus_one'."),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse_metric(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_bins_at_all_are_refused() -> None:
+    with pytest.raises(ValueError, match="rising order"):
+        get_metric("aopc_sufficiency").Parameters(bins=())
+
+
+def test_the_records_tell_every_preset() -> None:
+    found = describe_metrics()
+    assert [body["id"] for body in found] == list(metrics())
+    assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == "sufficiency"
+    for body in found:
+        assert all((body["label"], body["source"]))
+        assert [preset["id"] for preset in body["presets"]] == list(PRESETS)
+        definitions = [preset["definition"] for preset in body["presets"]]
+        assert len(set(definitions)) == len(PRESETS)
+        assert all(text.endswith(".") for text in definitions)
+        for spec in body["parameters"]:
+            assert spec["help"].endswith(".")
+            assert spec["default"] == getattr(get_metric(body["id"]).Parameters(), spec["name"])
+    assert {body["id"]: body["higher_is_better"] for body in found} == {
+        "sufficiency": False,
+        "comprehensiveness": True,
+        "log_odds": False,
+        "aopc_sufficiency": False,
+        "aopc_comprehensiveness": True,
+    }
+
+
+def test_a_definition_tells_what_was_asked() -> None:
+    text = parse_metric("aopc_sufficiency:preset=alti:bins=3+7:removal=mask:divisor=bins_plus_one").definition
+    for part in ("k = 3, 7", "rounded up", "replaced by the mask token", "smallest difference", "one more than"):
+        assert part in text
+    text = parse_metric("comprehensiveness:preset=ferret").definition
+    for part in ("k = 20", "special tokens apart", "rounded down", "deleted", "tokenised again", "zero or less"):
+        assert part in text

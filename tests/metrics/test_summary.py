@@ -1,0 +1,40 @@
+"""Means with intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explainlab.metrics.summary import RESAMPLES, bootstrap
+
+
+def test_the_interval_is_that_of_a_slow_loop() -> None:
+    values = np.random.default_rng(1).normal(size=37)
+    rng = np.random.default_rng(5)
+    means = sorted(np.mean([values[i] for i in rng.integers(37, size=37)]) for _ in range(RESAMPLES))
+    mean, low, high = bootstrap(values, 5)
+    assert mean == pytest.approx(values.mean())
+    assert (low, high) == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])), abs=0.03)
+    assert bootstrap(values, 5) == (mean, low, high) != bootstrap(values, 6)
+
+
+def test_the_interval_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    intervals = [bootstrap(rng.exponential(size=60), seed)[1:] for seed in range(300)]
+    assert 0.88 <= np.mean([low <= 1 <= high for low, high in intervals]) <= 0.98
+
+
+@pytest.mark.parametrize("values", [[2.0], [2.0, 2.0], [2.0] * 50])
+def test_one_or_equal_values_have_no_interval(values: list[float]) -> None:
+    assert bootstrap(values) == (2.0, None, None)
+
+
+def test_no_values_have_no_mean() -> None:
+    assert bootstrap([]) == (None, None, None)
+
+
+def test_many_values_are_drawn_in_parts() -> None:
+    values = np.random.default_rng(0).normal(3, 2, 9_000)
+    mean, low, high = bootstrap(values)
+    assert high - low == pytest.approx(2 * 1.96 * 2 / np.sqrt(len(values)), rel=0.1)
+    assert low < mean < high
