@@ -42,6 +42,7 @@ def test_a_map_is_asked_answered_and_looked_behind(app, browser_page, theme):
     expect(table.get_by_role("row")).to_have_count(5)
     expect(table).to_contain_text("[CLS]")
     page.mouse.move(0, 0)
+    expect(page.get_by_role("tooltip")).to_have_count(0)
     has_no_violation(page)
     page.reload()
     expect(answer(page, "Remove")).to_be_visible()
