@@ -144,8 +144,10 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
+    from explainlab.studies.registry import get_study
     from explainlab.studies.study import StudyRequest
 
+    parameters = assignments(assigned)
     result = _ask(
         StudyRequest,
         device,
@@ -154,9 +156,9 @@ def study(
         text=text,
         text_pair=text_pair,
         data=data,
-        parameters=assignments(assigned),
+        parameters=parameters,
         target=target,
-        output=output or "probability",
+        output=output or get_study(study_id).default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -176,6 +178,10 @@ def evaluate(
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
     assigned: Annotated[
         list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method.")
+    ] = None,
+    attributions: Annotated[
+        list[str] | None,
+        typer.Option("--attributions", metavar="FILE", help="Maps made elsewhere: JSON of texts with scores."),
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Stop after that many rows.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
@@ -207,7 +213,7 @@ def evaluate(
         study="evaluation",
         model=model,
         data=data,
-        parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings),
+        parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings, attributions or []),
         target=target,
         output=output or "probability",
         unit=unit,

@@ -4,29 +4,29 @@ import streamlit as st
 
 from explainlab.compute.service import service as get_service
 from explainlab.ui import integration_controls, integration_data_results, integration_page, integration_results, links
-from explainlab.ui.integration_controls import PAGE
+from explainlab.ui.integration_page import PAGE
 from explainlab.ui.navigation import guard
 from explainlab.ui.text import plain
 
 guard()
 
 service = get_service()
-integration_page.open_view(service)
+PAGE.open_view(service)
 
 
 def run_text() -> None:
     """Ask about the text."""
-    integration_page.ask_text(service)
+    PAGE.ask_text(service)
 
 
 def run_data() -> None:
     """Ask about the data set too."""
-    integration_page.ask_data(service)
+    PAGE.ask_data(service)
 
 
 def open_text(text: str, pair: str | None) -> None:
     """Show a text of the data set above."""
-    integration_page.open_text(service, text, pair)
+    PAGE.open_text(service, text, pair)
 
 
 st.title("Integration", anchor=False)
@@ -34,27 +34,29 @@ st.caption("Integrated gradients sums gradients along a path: how many steps doe
 if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
 card = integration_controls.draw_text_controls(run_text)
-view = integration_page.settle(service)
-errors, path = (integration_page.answer(service, request) for request in view.text_requests())
-link = integration_page.link(service, view)
+view = PAGE.settle(service)
+errors, path = (PAGE.answer(service, request) for request in view.text_requests())
+link = PAGE.link(service, view)
 
 st.divider()
-integration_results.draw_state(service, [errors, path], PAGE)
+PAGE.draw_state(service, [errors, path])
 if errors.result is not None:
     integration_results.draw_errors(errors.result.body)
     integration_results.draw_morph(view, errors.result.body)
 if path.result is not None:
     integration_results.draw_path(view, path.result.body)
-if any(answer.job is not None and not answer.job.progress.finished for answer in (errors, path)):
+if errors.running or path.running:
     st.skeleton(height=160)
 
 st.divider()
 st.header("A data set", anchor=False, help="The same question for many texts: do all of them need as many steps?")
-integration_controls.draw_data_controls(card, run_data, integration_page.pace(errors, path))
+integration_controls.draw_data_controls(card, run_data)
+seconds_each = integration_page.pace(errors, path)
+st.caption(PAGE.cost_words("gradient evaluations", ", adaptive and doubling besides", seconds_each))
 request = view.data_request()
 if request is not None:
-    study = integration_page.answer(service, request)
-    integration_results.draw_state(service, [study], PAGE)
+    study = PAGE.answer(service, request)
+    PAGE.draw_state(service, [study])
     if study.result is not None:
         integration_data_results.draw_data(study.result.body, view.rule, open_text)
 links.draw(link)

@@ -20,6 +20,7 @@ class Random(Method):
     source: ClassVar = "The control of every comparison"
     definition: ClassVar = "φᵢ ~ U[0, 1)"
     signed: ClassVar = False
+    random: ClassVar = True
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         return Outcome(np.random.default_rng(subject.seed).random(len(subject.units.features)))

@@ -63,6 +63,7 @@ class KernelShap(Method):
         "Lundberg & Lee 2017, Theorem 2; pairs: Covert & Lee 2021; regression adjustment: Witter et al. 2025"
     )
     definition: ClassVar = "φ = argmin Σ_S (n−1) / (C(n,|S|) |S| (n−|S|)) (F(S) − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅)"
+    random: ClassVar = True
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         n = len(subject.units.content)

@@ -32,6 +32,7 @@ class Lime(Method):
     family: ClassVar = "Perturbation"
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
+    random: ClassVar = True
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         keep = maskings(len(subject.units.content), parameters.samples, subject.seed)

@@ -58,7 +58,8 @@ class Method(ABC):
 
     ``source`` names paper and equation; ``version`` rises whenever the numbers change (it is part of the store's key);
     ``needs`` are names of :attr:`Classifier.capabilities`; ``signed`` tells whether a negative score speaks against the
-    target; ``definition`` is the formula in one line, as the page shows it.
+    target, ``random`` whether another seed gives other scores; ``definition`` is the formula in one line, as the page
+    shows it.
     """
 
     id: ClassVar[str]
@@ -68,6 +69,7 @@ class Method(ABC):
     definition: ClassVar[str]
     version: ClassVar[int] = 1
     signed: ClassVar[bool] = True
+    random: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     output: ClassVar[Output] = "probability"
     Parameters: ClassVar[type[Parameters]] = Parameters

@@ -103,6 +103,7 @@ class GradientShap(Method):
     source: ClassVar = "Lundberg & Lee 2017; Erion et al. 2021, Eq. 2; baselines as in Enguehard 2023"
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
     needs: ClassVar = ("gradients",)
+    random: ClassVar = True
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)

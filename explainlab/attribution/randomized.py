@@ -75,10 +75,10 @@ class AttentionMaps(Maps):
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
         """Runs the text once. Raises :class:`RequestError` for a layer that the model does not have."""
         super().__init__(subject, parameters.timesteps, PRESETS[parameters.preset])
-        self._replay = subject.once(lambda: Replay(subject.classifier, subject.encoding))
+        self.replay = subject.once(lambda: Replay(subject.classifier, subject.encoding))
         subject.forward += 1
-        subject.see(subject.classifier.finite(self._replay.original[None])[0])
-        self.layers = layer_numbers(parameters.layers, self._replay.depth)
+        subject.see(subject.classifier.finite(self.replay.original[None])[0])
+        self.layers = layer_numbers(parameters.layers, self.replay.depth)
         self._product = product
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)
@@ -86,7 +86,7 @@ class AttentionMaps(Maps):
 
     def tokens(self, draws: Sequence[Draw]) -> np.ndarray:
         layer, steps = draws[0].layer, len(self._alphas)
-        attention = self._replay.attention(layer)[:, self._replay.rows(layer)].float()
+        attention = self.replay.attention(layer)[:, self.replay.rows(layer)].float()
         alphas = torch.as_tensor(self._alphas, dtype=torch.float32, device=attention.device)
         maps = np.zeros((len(draws), len(self.subject.encoding)))
 
@@ -107,7 +107,7 @@ class AttentionMaps(Maps):
     def _slopes(self, layer: int, points: Tensor) -> Tensor:
         """The gradient of the explained scalar at ``points`` [B, heads, rows, N]."""
         points = points.detach().requires_grad_()
-        logits = self._replay.logits(layer, points)
+        logits = self.replay.logits(layer, points)
         self.subject.classifier.finite(logits.detach())
         (slopes,) = torch.autograd.grad(self.subject.explained(logits).sum(), points)
         self.subject.forward += len(points)
@@ -116,17 +116,17 @@ class AttentionMaps(Maps):
 
     def _read(self, products: Tensor) -> Tensor:
         """[B, N] of [B, heads, rows, N]: the mean over heads of the rows that reach the head, as they reach it."""
-        read = self._replay.rows(self._replay.depth)
+        read = self.replay.rows(self.replay.depth)
         weights = self.subject.classifier.head_rows(self.subject.encoding)[read]
         rows = products[:, :, read] if products.shape[2] > len(weights) else products
         return torch.einsum("r,bhrn->bn", torch.as_tensor(weights).to(products), rows) / products.shape[1]
 
     def _baselines(self, draws: Sequence[Draw]) -> Tensor:
         """float32 [k, heads, rows, N]. Noise is drawn from the row that is read on, so that it can be drawn alone."""
-        whole = self._replay.attention(draws[0].layer).cpu().double().numpy()
+        whole = self.replay.attention(draws[0].layer).cpu().double().numpy()
         every = np.arange(whole.shape[1])
-        first = every[self._replay.rows(self._replay.depth)][0]
-        rows = every[self._replay.rows(draws[0].layer)]
+        first = every[self.replay.rows(self.replay.depth)][0]
+        rows = every[self.replay.rows(draws[0].layer)]
         order = (rows - first) % len(every)
         attention = whole[:, rows]
         drawn = (attention > 0).any(axis=0) if self.preset.masked else np.array(True)
@@ -228,10 +228,11 @@ class SequentialMaps(EmbeddingMaps):
         return maps
 
 
-class _BestOfMany(Method):
+class BestOfMany(Method):
     """Many maps from random baselines, of which the best by a metric is the answer."""
 
     family: ClassVar = "Paths"
+    random: ClassVar = True
 
     def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
         """The kind of maps that are drawn."""
@@ -246,7 +247,7 @@ class _BestOfMany(Method):
         return Outcome(scores, warnings=tuple(warnings) if len(selection.values) > 1 else ())
 
 
-class Rpi(_BestOfMany):
+class Rpi(BestOfMany):
     """The gradient times the attention, integrated along paths from random baselines of a layer's attention.
 
     ``reference`` is what the authors' code computes: the last timestep, noise of standard deviation 1 - ᾱ, also where
@@ -285,7 +286,7 @@ class RpiG(Rpi):
     product: ClassVar = False
 
 
-class RpiIg(_BestOfMany):
+class RpiIg(BestOfMany):
     """Integrated gradients from random baselines of the word embeddings."""
 
     Parameters: ClassVar = EmbeddingParameters
@@ -301,7 +302,7 @@ class RpiIg(_BestOfMany):
         return IntegratedMaps(subject, parameters)
 
 
-class RpiSig(_BestOfMany):
+class RpiSig(BestOfMany):
     """Sequential integrated gradients from random baselines of the word embeddings."""
 
     Parameters: ClassVar = EmbeddingParameters

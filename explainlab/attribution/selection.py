@@ -11,10 +11,9 @@ import numpy as np
 
 from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.judge import Case, judge
-from explainlab.metrics.registry import parse_metric
+from explainlab.metrics.judge import Case, Judgement, judge
+from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
-from explainlab.models.context import Relay
 
 MetricId = Literal["comprehensiveness", "sufficiency", "log_odds", "aopc_comprehensiveness", "aopc_sufficiency"]
 Search = Literal["random", "adaptive"]
@@ -53,18 +52,33 @@ class Selection:
         return parse_metric(self.metric_id).label
 
 
+def case_of(subject: Subject, scores: np.ndarray) -> Case:
+    """C maps ``scores`` float64 [C, n_features] of the subject's text, to be judged by its target."""
+    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
+
+
+def judge_maps(
+    subjects: Sequence[Subject], maps: Sequence[np.ndarray], metrics: Sequence[MetricRequest], batcher: Batcher
+) -> list[list[list[Judgement]]]:
+    """``maps`` float64 [C, n_features] of every subject by ``metrics``: subject by map by metric.
+
+    The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them.
+    """
+    before = batcher.passes
+    judged = judge([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
+    made = batcher.passes - before
+    for i, subject in enumerate(subjects):
+        subject.forward += (made + i) // len(subjects)
+    return judged
+
+
 def best(subject: Subject, scores: np.ndarray, metric_id: str) -> tuple[int, np.ndarray]:
     """The index of the best of C maps ``scores`` float64 [C, n_features], the first of equals, and all their values.
 
     Values float64 [C] are those of the metric, whose lowest is the best where lower is better (Barkan et al. 2024,
     Eq. 5). The passes that the metric takes are counted.
     """
-    passes = _Passes(subject.context)
-    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
-    batcher = Batcher(subject.classifier, passes)
-    (judged,) = judge([case], [parse_metric(metric_id)], batcher)
-    subject.forward += passes.done
-    subject.batcher.warnings = subject.batcher.warnings or batcher.warnings
+    (judged,) = judge_maps([subject], [scores], [parse_metric(metric_id)], subject.batcher)
     values = np.array([judgement.value for (judgement,) in judged])
     return int(_merits(values, metric_id).argmax()), values
 
@@ -106,16 +120,6 @@ def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
 def _merits(values: np.ndarray, metric_id: str) -> np.ndarray:
     """``values`` of a metric, turned so that higher is better."""
     return values if parse_metric(metric_id).higher_is_better else -values
-
-
-class _Passes(Relay):
-    """Remembers how many passes were reported."""
-
-    done = 0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self.done = done
-        super().report(done, total, phase)
 
 
 class _Cells:

@@ -61,9 +61,14 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import integration, methods, shapley
+    from explainlab.bench import faithfulness, integration, methods, shapley
 
-    parts = {"methods": methods.rows, "shapley": shapley.rows, "integration": integration.rows}
+    parts = {
+        "methods": methods.rows,
+        "shapley": shapley.rows,
+        "integration": integration.rows,
+        "faithfulness": faithfulness.rows,
+    }
     unknown = [name for name in names if name not in parts]
     if unknown:
         raise RequestError(f"There is no benchmark '{unknown[0]}'.", f"There are: {', '.join(parts)}.")

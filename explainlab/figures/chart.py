@@ -124,3 +124,28 @@ def percent(share: float | None) -> str:
 def shown(text: str) -> str:
     """``text`` as Plotly shows it, which reads some HTML."""
     return html.escape(text)
+
+
+def as_interval(value: float | dict[str, Any] | None) -> dict[str, Any]:
+    """A number as a mean without an interval; a mean with ``low`` and ``high`` keeps these."""
+    if isinstance(value, dict):
+        return {end: value[end] for end in ("mean", "low", "high")}
+    return {"mean": value, "low": None, "high": None}
+
+
+def error_bars(values: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Plotly's error bars of intervals; none where no value has one."""
+    if all(value["low"] is None for value in values):
+        return None
+    lengths = {
+        end: [0.0 if value[end] is None else abs(value[end] - value["mean"]) for value in values]
+        for end in ("low", "high")
+    }
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": lengths["high"],
+        "arrayminus": lengths["low"],
+        "thickness": 1.5,
+        "width": 4,
+    }

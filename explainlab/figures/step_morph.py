@@ -100,7 +100,6 @@ def attribution(
 ) -> Attribution:
     """The map of ``scores`` over the features of a study's ``body``, as a record that can be drawn."""
     values = np.asarray(scores, dtype=np.float64)
-    total, expected = float(values.sum()), body["expected"]
     return Attribution(
         request=request,
         prediction=Prediction(**body["prediction"]),
@@ -111,7 +110,7 @@ def attribution(
         scores=values,
         errors=None if errors is None else np.asarray(errors, dtype=np.float64),
         signed=True,
-        completeness=Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected)),
+        completeness=_completeness(body, float(values.sum())),
         cost=Cost(0, 0, 0.0),
         cut=body.get("cut", 0),
     )
@@ -164,6 +163,14 @@ def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:
     """Features whose scores lie further apart than a tenth of the scale ``top``."""
     apart = np.ptp(np.stack(scores), axis=0)
     return np.flatnonzero(apart > DIFFERS * top).tolist() if top else []
+
+
+def _completeness(body: Body, total: float) -> Completeness | None:
+    """None where the study promises no sum."""
+    expected = body.get("expected")
+    if expected is None:
+        return None
+    return Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected))
 
 
 def _told(error: float | None) -> str:

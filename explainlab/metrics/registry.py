@@ -35,6 +35,25 @@ class MetricRequest:
         return ":".join([self.metric, f"preset={self.parameters.preset}", *self._own])
 
     @property
+    def key(self) -> str:
+        """:attr:`name` without the preset where that is the usual one: what bodies of studies go by."""
+        usual = type(self.parameters).model_fields["preset"].default
+        return self.name.replace(f":preset={usual}", "")
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the body of a study tells of a metric: its names and preset, its definition, which way is better."""
+        return {
+            "key": self.key,
+            "metric": self.metric,
+            "preset": self.parameters.preset,
+            "asked": self.name,
+            "label": self.label,
+            "definition": self.definition,
+            "higher_is_better": self.higher_is_better,
+        }
+
+    @property
     def label(self) -> str:
         """The metric's name for a reader, with its preset and whatever differs from it."""
         told = [PRESETS[self.parameters.preset].label, *(option.replace("=", " ", 1) for option in self._own)]

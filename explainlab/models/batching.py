@@ -19,12 +19,16 @@ T = TypeVar("T")
 
 
 class Batcher:
-    """Runs passes of one classifier under one context; remembers the batch size that memory allows."""
+    """Runs passes of one classifier under one context; remembers the batch size that memory allows.
+
+    ``passes``: how many inputs have been run.
+    """
 
     def __init__(self, classifier: Classifier, context: RunContext) -> None:
         self.classifier = classifier
         self.context = context
         self.warnings: list[str] = []
+        self.passes = 0
         self._fit = {True: sys.maxsize, False: sys.maxsize}
 
     def over(
@@ -58,6 +62,7 @@ class Batcher:
             if not fits:  # outside the handler: the error's traceback holds the batch in memory
                 self._halve(part.stop - part.start, length, gradients)
                 continue
+            self.passes += part.stop - start
             start = part.stop
             self.context.report(done + start, total or count, phase)
             yield result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -16,13 +16,13 @@ from pydantic_core import PydanticCustomError
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
-from explainlab.attribution.selection import adaptively, at_random
+from explainlab.attribution.selection import adaptively, at_random, judge_maps
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.judge import Case, Judgement, judge
+from explainlab.metrics.judge import Judgement
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
-from explainlab.request import digest
+from explainlab.request import Output, digest
 from explainlab.studies.parameters import Metrics
 from explainlab.studies.study import Study, described
 from explainlab.studies.summary import interval
@@ -75,6 +75,10 @@ class RpiCandidates(Study):
     source: ClassVar = "Barkan et al. 2024 (paper 001), Eq. 5, Tables 1, 5 and 7"
     definition: ClassVar = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
 
+    def default_output(self, parameters: Mapping[str, Any]) -> Output:
+        """That of the family."""
+        return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
+
     def stamp(self, parameters: Parameters) -> str:
         """The versions of the method and of all metrics."""
         names = [*(request.metric for request in _judges(parameters).values()), parameters.select_by]
@@ -96,11 +100,8 @@ class RpiCandidates(Study):
         for subject in subjects:
             subject.batcher, subject.context = batcher, passes
         found = [_candidates(subject, parameters) for subject in subjects]
-        cases = [_case(subject, candidates) for subject, (_, candidates) in zip(subjects, found, strict=True)]
-        before = passes.done
-        judged = judge(cases, list(judges.values()), batcher)
-        for i, subject in enumerate(subjects):
-            subject.forward += (passes.done - before + i) // len(subjects)  # these add up to all made together
+        maps = [np.stack([candidate.scores for candidate in candidates]) for _, candidates in found]
+        judged = judge_maps(subjects, maps, list(judges.values()), batcher)
         return [
             _body(subject, layers, _Table(candidates, judges, values), parameters)
             for subject, (layers, candidates), values in zip(subjects, found, judged, strict=True)
@@ -131,30 +132,23 @@ class _Passes(Relay):
 
     def __init__(self, context: RunContext, expected: int) -> None:
         super().__init__(context)
-        self.done = 0
-        self._expected, self._of_phase = expected, 0
+        self._done, self._expected, self._of_phase = 0, expected, 0
 
     def report(self, done: int, total: int, phase: str) -> None:
-        self.done += done - self._of_phase
+        self._done += done - self._of_phase
         self._of_phase = done if done < total else 0
-        self._context.report(min(self.done, self._expected), self._expected, phase)
-
-
-def _key(request: MetricRequest) -> str:
-    """The metric's id, with the options that are not usual."""
-    usual = type(request.parameters).model_fields["preset"].default
-    return request.name.replace(f":preset={usual}", "")
+        self._context.report(min(self._done, self._expected), self._expected, phase)
 
 
 def _asked(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:
-    return {_key(request): request for request in map(parse_metric, parameters.metrics)}
+    return {request.key: request for request in map(parse_metric, parameters.metrics)}
 
 
 def _judges(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:
     """The metrics asked for, and those that choose for them at another k."""
     asked = _asked(parameters)
     others = [other for request in asked.values() for other in _at_other_k(request)]
-    return asked | {_key(other): other for other in others}
+    return asked | {other.key: other for other in others}
 
 
 def _at_other_k(request: MetricRequest) -> list[MetricRequest]:
@@ -171,11 +165,6 @@ def _candidates(subject: Subject, parameters: RpiCandidates.Parameters) -> tuple
         return maps.layers, adaptively(maps, parameters.samples, parameters.select_by).candidates
     found = at_random(maps, parameters.samples)
     return maps.layers, sorted(found, key=lambda candidate: (candidate.draw, -candidate.layer))
-
-
-def _case(subject: Subject, candidates: Sequence[Candidate]) -> Case:
-    scores = np.stack([candidate.scores for candidate in candidates])
-    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +199,7 @@ def _body(subject: Subject, layers: list[int], table: _Table, parameters: RpiCan
     asked = list(_asked(parameters))
     return {
         **described(subject),
-        "metrics": [_told(key, request) for key, request in table.judges.items()],
+        "metrics": [request.told for request in table.judges.values()],
         "candidates": [
             {
                 "layer": candidate.layer,
@@ -227,18 +216,6 @@ def _body(subject: Subject, layers: list[int], table: _Table, parameters: RpiCan
         "selection": {key: _selection(table, key, asked) for key in asked},
         "by_draws": {key: _by_draws(table, key, parameters.search == "random") for key in asked},
         "by_layer": _by_layer(layers, table, asked),
-    }
-
-
-def _told(key: str, request: MetricRequest) -> dict[str, Any]:
-    return {
-        "key": key,
-        "metric": request.metric,
-        "preset": request.parameters.preset,
-        "asked": request.name,
-        "label": request.label,
-        "definition": request.definition,
-        "higher_is_better": request.higher_is_better,
     }
 
 
@@ -260,7 +237,7 @@ def _agreement(subject: Subject, table: _Table, pair: tuple[str, str]) -> dict[s
 def _selection(table: _Table, key: str, asked: Sequence[str]) -> dict[str, Any]:
     """What the metric says of the first map, of all on average, of its own winner, and of those of others."""
     values = table.values[key]
-    others = dict.fromkeys([*asked, *map(_key, _at_other_k(table.judges[key]))])
+    others = dict.fromkeys([*asked, *(other.key for other in _at_other_k(table.judges[key]))])
     return {
         "first": float(values[0]),
         "mean": float(values.mean()),

@@ -1,4 +1,4 @@
-"""Lists as parameters: of step counts, rules, metrics. Written out, or as text with commas between."""
+"""Lists as parameters: of step counts, rules, methods, metrics. Written out, or as text with commas between."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.registry import get_method
+from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import parse_metric
 
@@ -17,6 +19,7 @@ T = TypeVar("T")
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
+RANDOM = "random"
 
 
 def _split(value: Any) -> Any:
@@ -86,3 +89,26 @@ def _metrics(names: list[str]) -> list[str]:
 
 Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
+
+
+def _methods(names: list[str]) -> list[str]:
+    if not names or len(set(names)) < len(names):
+        raise PydanticCustomError("methods", "Give one or more methods, each once")
+    for name in names:
+        refused(lambda name=name: get_method(name))
+    return names if RANDOM in names else [*names, RANDOM]
+
+
+def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Complete, so that equal questions have equal keys."""
+    return {
+        name: refused(lambda name=name, values=values: parse(get_method(name), values)).model_dump(mode="json")
+        for name, values in settings.items()
+    }
+
+
+Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]
+"""Ids of methods, ``random`` always among them."""
+
+Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
+"""Parameters of methods by id, made complete."""

@@ -6,9 +6,11 @@ from functools import cache
 
 from explainlab.data import source_digest
 from explainlab.declared import named, parse
+from explainlab.studies.ablation import Ablation
 from explainlab.studies.candidates import RpiCandidates
 from explainlab.studies.evaluation import Evaluation
 from explainlab.studies.integration_error import IntegrationError
+from explainlab.studies.judged_map import JudgedMap
 from explainlab.studies.path_gradients import PathGradients
 from explainlab.studies.study import Study, StudyRequest
 from explainlab.studies.trust import Trust
@@ -17,7 +19,8 @@ from explainlab.studies.trust import Trust
 @cache
 def studies() -> dict[str, Study]:
     """Every study by id."""
-    return {study.id: study() for study in (Evaluation, IntegrationError, PathGradients, RpiCandidates, Trust)}
+    every = (Ablation, Evaluation, IntegrationError, JudgedMap, PathGradients, RpiCandidates, Trust)
+    return {study.id: study() for study in every}
 
 
 def get_study(study_id: str) -> Study:

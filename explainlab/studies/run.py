@@ -34,7 +34,7 @@ def study(
     text_pair: str | None = None,
     data: str | None = None,
     target: str | int = "predicted",
-    output: str = "probability",
+    output: str | None = None,
     unit: str = "token",
     seed: int = 0,
     context: RunContext | None = None,
@@ -54,7 +54,7 @@ def study(
         data=data,
         parameters=parameters,
         target=str(target),
-        output=output,
+        output=output or get_study(study).default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=str(classifier.dtype).removeprefix("torch."),
@@ -71,25 +71,36 @@ def evaluate(
     limit: int | None = None,
     skip_bad: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    attributions: Sequence[str] = (),
     **common: Any,
 ) -> StudyResult:
     """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
-    ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``common`` are target, output,
-    unit, seed and context as in :func:`study`. ``result.body["rows"]`` is the table. Raises :class:`DataError` for a
-    row that cannot be used, unless ``skip_bad``.
+    ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
+    of maps made elsewhere; ``common`` are target, output, unit, seed and context as in :func:`study`.
+    ``result.body["rows"]`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     if not skip_bad:
         read_dataset(data, classifier.labels, limit)
-    asked = evaluation_parameters(methods, metrics, limit, settings or {})
+    asked = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
     return study(classifier, Evaluation.id, data=data, **common, **asked)
 
 
 def evaluation_parameters(
-    methods: Sequence[str], metrics: Sequence[str], limit: int | None, settings: Mapping[str, Any]
+    methods: Sequence[str],
+    metrics: Sequence[str],
+    limit: int | None,
+    settings: Mapping[str, Any],
+    attributions: Sequence[str],
 ) -> dict[str, Any]:
     """The parameters of the study behind :func:`evaluate`; without a ``limit`` all rows there are."""
-    return {"methods": list(methods), "metrics": list(metrics), "settings": dict(settings), "rows": limit or MOST_ROWS}
+    return {
+        "methods": list(methods),
+        "metrics": list(metrics),
+        "settings": dict(settings),
+        "attributions": list(attributions),
+        "rows": limit or MOST_ROWS,
+    }
 
 
 def answer_study(classifier: Classifier, request: StudyRequest, context: RunContext | None = None) -> StudyResult:
@@ -124,12 +135,12 @@ def _results(
     parameters = parse(found, requests[0].parameters)
     subjects = [_subject(classifier, request, context) for request in requests]
     bodies = found.of_texts(subjects, parameters)
-    seconds = (time.perf_counter() - start) / max(1, sum(subject.backward for subject in subjects))
+    each = (time.perf_counter() - start) / max(1, sum(subject.forward + subject.backward for subject in subjects))
     return [
         StudyResult(
             request=request,
             body=body,
-            cost=Cost(subject.forward, subject.backward, seconds * subject.backward),
+            cost=Cost(subject.forward, subject.backward, each * (subject.forward + subject.backward)),
             warnings=(*cut_warning(subject.encoding), *subject.warnings, *subjects[0].batcher.warnings, *subject.notes),
             versions=_versions(found, classifier),
         )

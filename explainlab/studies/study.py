@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -114,6 +114,10 @@ class Study(ABC):
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
         """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    def default_output(self, parameters: Mapping[str, Any]) -> Output:
+        """What a request with these ``parameters`` explains unless it says."""
+        return "probability"
 
     def stamp(self, parameters: Parameters) -> str:
         """What the numbers depend on beside the study's version and its data set: other data, others' versions."""

@@ -11,18 +11,18 @@ from pydantic_core import from_json
 
 from explainlab import declared
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import attribute, cut_warning
-from explainlab.attribution.records import Attribution
+from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.registry import get_method
+from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics import trust
-from explainlab.metrics.judge import Case
 from explainlab.metrics.registry import get_metric
 from explainlab.models.batching import Batcher
-from explainlab.request import Request, digest
-from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS, text_seed
+from explainlab.request import digest
+from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS
+from explainlab.studies.maps import map_of, text_seed
 from explainlab.studies.study import Study, described
 from explainlab.studies.summary import interval
 
@@ -84,9 +84,11 @@ class Trust(Study):
 
 
 def _body(subject: Subject, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:
-    found = _attribution(subject, parameters)
-    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, found.scores[None])
-    (judged,) = trust.trust(case, text_seed(subject), batcher)
+    found = map_of(subject, parameters.method, parameters.settings, subject.output, subject.seed)
+    subject.warnings += [warning for warning in found.warnings if warning not in cut_warning(subject.encoding)]
+    before = batcher.passes
+    (judged,) = trust.trust(case_of(subject, found.scores[None]), text_seed(subject), batcher)
+    subject.forward += batcher.passes - before
     return {
         **described(subject),
         "method": parameters.method,
@@ -96,36 +98,11 @@ def _body(subject: Subject, parameters: Trust.Parameters, batcher: Batcher) -> d
     }
 
 
-def _attribution(subject: Subject, parameters: Trust.Parameters) -> Attribution:
-    encoding = subject.encoding
-    request = Request(
-        model=subject.classifier.id,
-        text=encoding.text,
-        text_pair=encoding.text_pair,
-        method=parameters.method,
-        parameters=parameters.settings,
-        target=subject.target.label,
-        output=subject.output,
-        unit=subject.unit,
-        seed=subject.seed,
-    )
-    found = attribute(subject.classifier, encoding, get_method(parameters.method), request, subject.context)
-    subject.forward += found.cost.forward
-    subject.backward += found.cost.backward
-    subject.warnings += [warning for warning in found.warnings if warning not in cut_warning(encoding)]
-    return found
-
-
 def _told(one: trust.Trust, names: Sequence[str]) -> dict[str, Any]:
     """One metric of a map; ``names`` are the texts of the features."""
     steps = [{**asdict(step), "removed": [names[i] for i in step.removed]} for step in one.judgement.steps]
     return {
-        "metric": one.metric.metric,
-        "preset": one.metric.parameters.preset,
-        "asked": one.metric.name,
-        "label": one.metric.label,
-        "definition": one.metric.definition,
-        "higher_is_better": one.metric.higher_is_better,
+        **one.metric.told,
         "value": one.judgement.value,
         "counted": one.judgement.counted,
         "beaten": one.beaten,

@@ -95,42 +95,62 @@ def group(encoding: Encoding, unit: Unit) -> Units:
     Special tokens are features of their own at every unit. Tokens join the segment in which their first character
     that is no blank stands; a token that spans several segments joins them; blanks join what follows.
     """
+    tokens = _Tokens(encoding)
     membership = np.full(len(encoding), -1, dtype=np.int64)
     features = []
-    for tokens in _runs(encoding, unit):
-        membership[tokens] = len(features)
-        features.append(_feature(encoding, tokens))
+    for run in tokens.runs(unit):
+        membership[run] = len(features)
+        features.append(tokens.feature(run))
     return Units(tuple(features), membership)
 
 
-def _runs(encoding: Encoding, unit: Unit) -> list[list[int]]:
-    """The tokens of each feature, in order; padding belongs to none."""
-    real = np.flatnonzero(encoding.attention).tolist()
-    if unit == "token":
-        return [[i] for i in real]
-    segmenter = words if unit == "word" else sentences
-    segments = [segmenter(encoding.part_text(part)) for part in (0, 1)]
-    runs: list[list[int]] = []
-    reach = -1  # the last segment that the open run touches; a special token touches none
-    for i in real:
-        first, last = (-1, -1) if encoding.special[i] else _segments_of(encoding, i, segments)
-        follows = not encoding.special[i] and runs and encoding.parts[i] == encoding.parts[runs[-1][-1]]
-        if follows and first <= reach:
-            runs[-1].append(i)
-            reach = max(reach, last)
-        else:
-            runs.append([i])
-            reach = last
-    return runs
+class _Tokens:
+    """The tokens of an encoding as plain Python numbers, which are read one by one here, faster than an array's."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._real = np.flatnonzero(encoding.attention).tolist()
+        self._ids, self._pieces = encoding.ids.tolist(), encoding.pieces
+        self._special, self._parts = encoding.special.tolist(), encoding.parts.tolist()
+        self._texts = (encoding.part_text(0), encoding.part_text(1))
+        pairs = zip(self._parts, encoding.offsets.tolist(), strict=True)
+        self._spans = [_trimmed(self._texts[part], *offsets) for part, offsets in pairs]
+
+    def runs(self, unit: Unit) -> list[list[int]]:
+        """The tokens of each feature, in order; padding belongs to none."""
+        if unit == "token":
+            return [[i] for i in self._real]
+        segmenter = words if unit == "word" else sentences
+        segments = [segmenter(text) for text in self._texts]
+        runs: list[list[int]] = []
+        reach = -1  # the last segment that the open run touches; a special token touches none
+        for i in self._real:
+            first, last = (-1, -1) if self._special[i] else _segments_of(self._spans[i], segments[self._parts[i]])
+            follows = not self._special[i] and runs and self._parts[i] == self._parts[runs[-1][-1]]
+            if follows and first <= reach:
+                runs[-1].append(i)
+                reach = max(reach, last)
+            else:
+                runs.append([i])
+                reach = last
+        return runs
+
+    def feature(self, run: list[int]) -> Feature:
+        """The feature that the tokens of ``run`` make together."""
+        pieces, ids = tuple(self._pieces[i] for i in run), tuple(self._ids[i] for i in run)
+        part = self._parts[run[0]]
+        if self._special[run[0]]:
+            return Feature("".join(pieces), 0, 0, True, part, pieces, ids)
+        text, spans = self._texts[part], [self._spans[i] for i in run]
+        visible = [(start, end) for start, end in spans if text[start:end].strip()] or spans
+        start, end = min(a for a, _ in visible), max(b for _, b in visible)
+        return Feature(text[start:end], start, end, False, part, pieces, ids)
 
 
-def _segments_of(encoding: Encoding, token: int, segments: list[list[Span]]) -> Span:
+def _segments_of(token: Span, segments: list[Span]) -> Span:
     """First and last segment that a content token touches; for a blank one the segment that follows it, twice."""
-    part = int(encoding.parts[token])
-    spans = segments[part]
-    start, end = _trimmed(encoding.part_text(part), *encoding.offsets[token])
-    first = min(bisect_right(spans, start, key=lambda span: span[1]), len(spans) - 1)
-    last = bisect_left(spans, end, key=lambda span: span[0]) - 1
+    start, end = token
+    first = min(bisect_right(segments, start, key=lambda span: span[1]), len(segments) - 1)
+    last = bisect_left(segments, end, key=lambda span: span[0]) - 1
     return first, max(first, last)
 
 
@@ -138,17 +158,5 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     """The span without the blanks at its ends, or the span itself where it is all blank."""
     piece = text[start:end]
     if not piece.strip():
-        return int(start), int(end)
-    return int(start + len(piece) - len(piece.lstrip())), int(end - len(piece) + len(piece.rstrip()))
-
-
-def _feature(encoding: Encoding, tokens: list[int]) -> Feature:
-    pieces = tuple(encoding.pieces[i] for i in tokens)
-    ids = tuple(int(encoding.ids[i]) for i in tokens)
-    part = int(encoding.parts[tokens[0]])
-    if encoding.special[tokens[0]]:
-        return Feature("".join(pieces), 0, 0, True, part, pieces, ids)
-    spans = [_trimmed(encoding.part_text(part), *encoding.offsets[i]) for i in tokens]
-    visible = [span for span in spans if encoding.part_text(part)[slice(*span)].strip()] or spans
-    start, end = min(a for a, _ in visible), max(b for _, b in visible)
-    return Feature(encoding.part_text(part)[start:end], start, end, False, part, pieces, ids)
+        return start, end
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
 
 from explainlab.attribution.method import Method, ParameterSpec
 from explainlab.attribution.registry import get_method, methods
+from explainlab.declared import parse
 from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 from explainlab.ui.question import Question
@@ -108,7 +110,8 @@ def _draw_parameter(method: Method, spec: ParameterSpec) -> Any:
     value = st.session_state.setdefault(key, spec.default)
     label = spec.name.replace("_", " ").capitalize()
     if spec.kind == "choice":
-        return st.selectbox(label, spec.choices, index=spec.choices.index(value), key=key, help=spec.help)
+        index, bring = spec.choices.index(value), partial(_bring_what_belongs_to, method, spec)
+        return st.selectbox(label, spec.choices, index=index, key=key, on_change=bring, help=spec.help)
     if spec.kind == "flag":
         return st.toggle(label, value, key=key, help=spec.help)
     if spec.kind == "text":
@@ -125,6 +128,14 @@ def _draw_parameter(method: Method, spec: ParameterSpec) -> Any:
         key=key,
         help=spec.help,
     )
+
+
+def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
+    """Set the parameters whose default hangs on the one of ``spec`` to what they are by the choice just made."""
+    defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
+    for name, value in defaults[st.session_state[_parameter_key(method.id, spec.name)]].items():
+        if name != spec.name and any(other[name] != value for other in defaults.values()):
+            st.session_state[_parameter_key(method.id, name)] = value
 
 
 def _chosen(method: Method) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scored tokens on a page: one map, and the map at every step count; both tell which token is picked."""
+"""Scored tokens on a page: one map and the map at every step count, which tell a token picked, and many small maps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explainlab.figures.candidate_maps import SmallMaps
 from explainlab.figures.heatmap import Heatmap
 from explainlab.figures.step_morph import StepMorph
 from explainlab.ui.components import component
 
 _token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])
 _step_morph = component("step_morph", scripts=["tokens", "step_morph"], styles=["token_heatmap", "step_morph"])
+_candidate_maps = component(
+    "candidate_maps", scripts=["tokens", "candidate_maps"], styles=["token_heatmap", "candidate_maps"]
+)
 
 OnPick = Callable[[int | None], None]
 
@@ -29,6 +33,17 @@ def token_heatmap(heatmap: Heatmap, svg: str, key: str, on_pick: OnPick | None =
 def step_morph(morph: StepMorph, key: str, on_pick: OnPick | None = None) -> int | None:
     """Draw all frames of ``morph`` behind a slider that asks nobody; picks are as in :func:`token_heatmap`."""
     return _draw(_step_morph, morph.model_dump(mode="json"), morph.heatmap, key, on_pick)
+
+
+def candidate_maps(maps: SmallMaps, picked: int, key: str, on_pick: Callable[[int], None]) -> None:
+    """Draw ``maps`` as buttons, that of the candidate ``picked`` pressed; ``on_pick`` gets the candidate of another."""
+
+    def pressed() -> None:
+        chosen = getattr(st.session_state.get(key), "picked", None)
+        if chosen is not None:
+            on_pick(int(chosen))
+
+    _candidate_maps(data={**maps.model_dump(mode="json"), "picked": picked}, key=key, on_picked_change=pressed)
 
 
 def _draw(drawing: Callable, data: dict, heatmap: Heatmap, key: str, on_pick: OnPick | None) -> int | None:

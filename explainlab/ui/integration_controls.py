@@ -7,17 +7,12 @@ from typing import get_args
 import streamlit as st
 
 from explainlab.attribution.method import BASELINE_HELP, Baseline
-from explainlab.data import EXAMPLES, examples_for
-from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.chart import STYLES
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
-from explainlab.settings import settings
 from explainlab.studies.parameters import MOST_STEPS, PAPER_GRID
-from explainlab.studies.registry import evaluations
 from explainlab.ui.integration_view import COARSE, RULES, DataChoice, IntegrationView
 from explainlab.ui.question import Question
-from explainlab.ui.text import plain
 
 PAGE = "integration"
 question = Question(PAGE)
@@ -26,7 +21,6 @@ _FIELDS = ("model", "text", "target", "output", "baseline", "steps", "rule", "pa
 _RULES = {rule: STYLES[rule].label for rule in RULES}
 _SHORT = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
 _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's grid: 10 to 1,000 by 10"}
-_MOST_ROWS = 100_000
 
 
 def seed_controls(view: IntegrationView, force: bool = False) -> None:
@@ -95,26 +89,13 @@ def draw_text_controls(run) -> ModelCard | None:
     return card
 
 
-def draw_data_controls(card: ModelCard | None, run, seconds_each: float | None) -> None:
-    """The question about a data set, with its cost; ``seconds_each`` is what one evaluation took for the text above."""
-    fitting = examples_for(card.labels) if card else None
-    known = [fitting.id] if fitting else []
-    current = question.now("data")
-    if current in EXAMPLES and current not in known:
-        current = known[0] if known else ""
-        question.set("data", current or None)
-    options = [*known, *([current] if current and current not in known else [])]
+def draw_data_controls(card: ModelCard | None, run) -> None:
+    """The question about a data set."""
     source, rows, grid = st.columns([4, 2, 4], vertical_alignment="bottom")
-    source.selectbox(
-        "Data set",
-        options,
-        index=options.index(current) if current else None,
-        key=question.key("data"),
-        accept_new_options=True,
-        placeholder="Type a file's path",
-        help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
-    )
-    rows.number_input("Rows", 1, settings().max_rows, question.now("rows"), step=10, key=question.key("rows"))
+    with source:
+        question.draw_data(card)
+    with rows:
+        question.draw_rows()
     grids = {**_GRIDS, **({question.now("grid"): question.now("grid")} if question.now("grid") not in _GRIDS else {})}
     with grid:
         question.select("Step counts", "grid", grids, "Points that several step counts or rules share are paid once.")
@@ -128,29 +109,3 @@ def draw_data_controls(card: ModelCard | None, run, seconds_each: float | None) 
         placeholder="None chosen",
     )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
-    st.caption(_cost_words(seconds_each))
-
-
-def _cost_words(seconds_each: float | None) -> str:
-    """What the study will cost, before it is asked."""
-    try:
-        view = draft()
-        if not view.data.source:
-            raise RequestError("No data set is chosen.", "Choose the embedded examples or type a file's path.")
-        request = view.data_request()
-        each = evaluations(request)
-    except ExplainLabError as error:
-        return plain(str(error))
-    rows = view.data.rows
-    words = (
-        f"**{each:,} gradient evaluations a text, {each * rows:,} for {rows:,} rows**, adaptive and doubling besides."
-    )
-    if seconds_each:
-        words += f" At the pace of the text above: about {_duration(seconds_each * each * rows)}."
-    return f"{words} Model, target, output and baseline are those above."
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

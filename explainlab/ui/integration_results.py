@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.compute.service import Service
 from explainlab.figures import integration, step_morph
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
@@ -17,9 +16,7 @@ from explainlab.ui.chart import draw_chart, draw_files
 from explainlab.ui.heatmap import step_morph as draw_step_morph
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.integration_controls import question
-from explainlab.ui.integration_page import Answer
 from explainlab.ui.integration_view import IntegrationView
-from explainlab.ui.progress import draw_jobs
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -50,18 +47,6 @@ NOTES = f"""
 more than one, so even a constant gradient would be overestimated. Here the right sum takes k = 1 … n, the left one
 k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weights of every rule add up to one.
 """
-
-
-def draw_state(service: Service, answers: list[Answer], page: str) -> None:
-    """What is still missing, and why; what the results that are there warn of."""
-    for problem in dict.fromkeys(a.problem for a in answers if a.problem):
-        st.error(plain(problem), icon=":material/error:")
-    jobs = [a.job for a in answers if a.job is not None]
-    if jobs:
-        draw_jobs(service, jobs, page)
-    results = [a.result for a in answers if a.result is not None]
-    for warning in dict.fromkeys(warning for result in results for warning in result.warnings):
-        st.warning(plain(warning), icon=":material/warning:")
 
 
 def draw_errors(body: Body) -> None:

@@ -39,6 +39,13 @@ PAGES = (
         icon=":material/ssid_chart:",
         help="How many steps does integrated gradients need for a text, and what do too few do to its map?",
     ),
+    PageEntry(
+        file="candidates.py",
+        title="Candidates",
+        url="candidates",
+        icon=":material/grid_view:",
+        help="Which maps does randomized path-integration draw for a text, and what is choosing the best one worth?",
+    ),
 )
 
 _framed: ContextVar[bool] = ContextVar("framed", default=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.data import Row, examples_for, read_dataset
+from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.errors import ModelError
 from explainlab.figures.palette import PALETTES
 from explainlab.models.loading import ModelCard, describe, embedded_models
@@ -82,6 +82,32 @@ class Question:
     def draw_palette(self) -> None:
         """The colours of maps."""
         self.select("Colours", "palette", {name: palette.label for name, palette in PALETTES.items()})
+
+    def draw_data(self, card: ModelCard | None) -> None:
+        """The data set: the examples that fit the model of ``card``, or a file's path."""
+        fitting = examples_for(card.labels) if card else None
+        known, current = [fitting.id] if fitting else [], self.now("data")
+        if current in EXAMPLES and current not in known:
+            current = known[0] if known else ""
+            self.set("data", current or None)
+        options = [*known, *([current] if current and current not in known else [])]
+        st.selectbox(
+            "Data set",
+            options,
+            index=options.index(current) if current else None,
+            key=self.key("data"),
+            accept_new_options=True,
+            placeholder="Type a file's path",
+            help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
+        )
+
+    def draw_rows(self) -> None:
+        """How many rows of the data set."""
+        self.draw_number("Rows", "rows", settings().max_rows, step=10)
+
+    def draw_number(self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1) -> None:
+        """A whole number from 1 to ``most``."""
+        st.number_input(label, 1, most, self.now(name), step=step, key=self.key(name), help=help_text)
 
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
         """One of a few ``options`` (value: label), all of them seen."""

@@ -44,6 +44,11 @@ def ask(service: Service, page: str, view: Asking) -> None:
     st.session_state[f"{page}.submitted"] = set()
 
 
+def redraw(page: str, view: Asking) -> None:
+    """Make ``view`` the one that ``page`` shows where it needs the same answers: what was given up stays so."""
+    st.session_state[f"{page}.asked"] = view
+
+
 def submit_once(service: Service, page: str, request: Any) -> None:
     """Queue ``request`` unless this session has done so since it asked."""
     done: set[str] = st.session_state.setdefault(f"{page}.submitted", set())

@@ -17,7 +17,7 @@ from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.studies.evaluation import text_seed
+from explainlab.studies.maps import text_seed
 from explainlab.studies.study import StudyResult
 
 TEXTS = [("A funny and warm film, well worth the evening.", 1), ("A dull, lifeless and slow evening.", 0), ("Fine.", 1)]
@@ -135,3 +135,23 @@ def test_the_command_line_prints_the_contract(data, capsys, monkeypatch, tmp_pat
     assert printed["skipped"] == 0
     assert len(printed["rows"]) == 6
     assert {"method", "metric", "preset", "mean", "low", "high", "n"} <= printed["rows"][0].keys()
+
+
+def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, capsys) -> None:
+    records = []
+    for text, _ in TEXTS:
+        seed = text_seed(Subject(classifier, classifier.encode(text)))
+        records.append(explainlab.explain(classifier, text, "occlusion", seed=seed).to_json())
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    body = explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)]).body
+    rows = {(row["method"], row["asked"]): row for row in body["rows"]}
+    for metric in {row["asked"] for row in body["rows"]}:
+        ours, theirs = rows["occlusion", metric], rows["other", metric]
+        assert (ours["mean"], ours["low"], ours["n"]) == (theirs["mean"], theirs["low"], theirs["n"])
+    assert set(body["cost_by_method"]) == {"occlusion", "random"}
+    path.write_text(json.dumps(records[:1]), encoding="utf-8")
+    with pytest.raises(RequestError, match=r"other\.json has no attribution of"):
+        explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)])
+    with pytest.raises(RequestError, match="one name"):
+        explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path), str(path)])

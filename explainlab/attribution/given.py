@@ -1,0 +1,146 @@
+"""Attributions made elsewhere: scores read from a file, to be judged like those of our own methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from explainlab.data import source_digest
+from explainlab.errors import DataError, RequestError
+from explainlab.text.units import Feature
+
+
+class GivenFeature(BaseModel):
+    """One scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    start: int = Field(ge=0)
+    end: int
+    score: FiniteFloat
+    part: int = Field(0, ge=0, le=1)
+    special: bool = False
+
+
+class GivenMap(BaseModel):
+    """The scores of one text: ``scores``, one a feature with the special ones, or ``features`` with their spans.
+
+    What ``explain --json`` prints is such a record.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    text_pair: str | None = None
+    scores: tuple[FiniteFloat, ...] | None = None
+    features: tuple[GivenFeature, ...] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> GivenMap:
+        if (self.scores is None) == (self.features is None):
+            raise PydanticCustomError("form", "Give either scores or features")
+        return self
+
+    def fitted(self, features: tuple[Feature, ...], name: str) -> np.ndarray:
+        """float64 [n]: a score for each of ``features``; scores of parts of one feature are added up.
+
+        Raises :class:`RequestError` where the number does not fit, where a span crosses the border of a feature, and
+        where a feature that is not special has no score.
+        """
+        if self.scores is not None:
+            if len(self.scores) != len(features):
+                raise self._misfit(name, f"has {len(self.scores)} scores for {len(features)} features")
+            return np.array(self.scores, dtype=np.float64)
+        found, seen = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
+        for one in self.features:
+            if not one.special:
+                place = next((i for i, feature in enumerate(features) if _holds(feature, one)), None)
+                if place is None:
+                    raise self._misfit(name, f"scores the characters {one.start} to {one.end}, which are no feature")
+                found[place] += one.score
+                seen[place] = True
+        for feature, known in zip(features, seen, strict=True):
+            if not (known or feature.special):
+                raise self._misfit(name, f"has no score for {feature.text!r} at {feature.start}")
+        return found
+
+    def _misfit(self, name: str, problem: str) -> RequestError:
+        return RequestError(
+            f"The attribution of {_short(self.text)} in {name} {problem}.",
+            "Give a score for every feature of this model's encoding, or judge by unit word.",
+        )
+
+
+class GivenMaps:
+    """All maps of one file, by text. ``name`` is the file's without its ending."""
+
+    def __init__(self, path: str, maps: Iterator[GivenMap]) -> None:
+        self.name = given_name(path)
+        self._file = Path(path).name
+        self._maps = {(one.text, one.text_pair): one for one in maps}
+
+    def scores(self, text: str, text_pair: str | None, features: tuple[Feature, ...]) -> np.ndarray:
+        """float64 [n]: the scores of a text for its ``features``; raises :class:`RequestError` if there are none."""
+        found = self._maps.get((text, text_pair))
+        if found is None:
+            raise RequestError(
+                f"{self._file} has no attribution of {_short(text)}.", "Give one for every text of the data set."
+            )
+        return found.fitted(features, self._file)
+
+
+def given_name(path: str) -> str:
+    """What the maps of a file are called in a table."""
+    return Path(path).stem
+
+
+def read_given(path: str) -> GivenMaps:
+    """The maps of the JSON file ``path``: a list of records, or one record a line; see :class:`GivenMap`.
+
+    Raises :class:`DataError` for a file that is missing, is no JSON, or holds a record of another form.
+    """
+    return _read(path, source_digest(path))
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, _digest: str) -> GivenMaps:
+    return GivenMaps(path, _records(Path(path)))
+
+
+def _records(path: Path) -> Iterator[GivenMap]:
+    for number, record in enumerate(_json(path), start=1):
+        try:
+            yield GivenMap.model_validate(record)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the record"
+            raise DataError(
+                f"Record {number} of {path.name} is no attribution: {place}: {first['msg']}.",
+                'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
+            ) from None
+
+
+def _json(path: Path) -> list[Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if text.lstrip().startswith("["):
+            return json.loads(text)
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{path.name} is no JSON: {error}.", "Save a list of records, or one a line.") from None
+
+
+def _holds(feature: Feature, one: GivenFeature) -> bool:
+    inside = feature.start <= one.start < one.end <= feature.end
+    return inside and feature.part == one.part and not feature.special
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:59] + "…")

@@ -1,0 +1,150 @@
+"""Faithfulness: RPI by replay beside whole passes, and judging beside the bare passes and one text at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig, BertForSequenceClassification
+
+from explainlab.attribution.diffusion import Candidate
+from explainlab.attribution.randomized import AttentionMaps, AttentionParameters
+from explainlab.attribution.selection import at_random, case_of
+from explainlab.attribution.subject import Subject
+from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
+from explainlab.metrics.judge import judge
+from explainlab.metrics.registry import metrics, parse_metric
+from explainlab.models.attention import tapped
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.context import RunContext
+from explainlab.models.replay import Replay
+from explainlab.text.encoding import Encoding
+
+TOKENS = 25
+T = TypeVar("T")
+
+
+def rows() -> Iterator[Row]:
+    """Replay on the model of sentiments and on one of BERT-base's shape; judging 24 maps; on every device."""
+    for classifier in classifiers():
+        if classifier.labels == ("negative", "positive"):
+            yield _replayed(classifier, model_name(classifier))
+            yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")
+            yield _judged(classifier)
+
+
+def _of_base_shape(classifier: Classifier) -> Classifier:
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(BertConfig(num_labels=len(classifier.labels))).eval().requires_grad_(False)
+    return replace(classifier, model=model.to(classifier.device))
+
+
+def _replayed(classifier: Classifier, name: str) -> Row:
+    """All maps of RPI's defaults, by replay and with the whole model for every point."""
+    encoding = classifier.encode(text_of(classifier, TOKENS))
+    _maps(classifier, encoding)
+    ours, seconds = _timed(lambda: _maps(classifier, encoding))
+    theirs, rival = _timed(lambda: _maps(classifier, encoding, whole=True))
+    found, exact = (np.stack([candidate.scores for candidate in maps]) for maps in (ours, theirs))
+    return Row(
+        name="rpi",
+        work=f"{name}, {len(ours)} maps",
+        device=classifier.device.type,
+        seconds=seconds,
+        rival="whole passes",
+        rival_seconds=rival,
+        ratio_to_rival=seconds / rival,
+        difference=float(np.abs(found - exact).max() / np.abs(exact).max()),
+        facts={"times faster": rival / seconds},
+    )
+
+
+def _maps(classifier: Classifier, encoding: Encoding, whole: bool = False) -> list[Candidate]:
+    parameters = AttentionParameters()
+    maps = AttentionMaps(Subject(classifier, encoding), parameters, product=True)
+    if whole:
+        maps.replay = _Whole(classifier, encoding)
+    return at_random(maps, parameters.samples)
+
+
+class _Whole(Replay):
+    """Runs the whole model where a replay runs what is above the replaced attention."""
+
+    def logits(self, layer: int, probabilities: Tensor) -> Tensor:
+        read = self.rows(layer)
+        before, after = self.attention(layer)[:, : read.start], self.attention(layer)[:, read.stop :]
+        size = len(probabilities)
+        parts = (before.expand(size, -1, -1, -1), probabilities, after.expand(size, -1, -1, -1))
+        replaced = torch.cat(parts, dim=2)
+
+        def tap(call: int, _: nn.Module, own: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            return (replaced if call == layer - 1 else own), values
+
+        with tapped(self._classifier.model, tap):
+            return self._classifier.logits(self._inputs.repeat(size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Recording(Classifier):
+    """Remembers the batches that it is asked to run."""
+
+    batches: list[Inputs] = field(default_factory=list)
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        self.batches.append(inputs)
+        return super().logits(inputs, embeddings)
+
+
+def _judged(classifier: Classifier) -> Row:
+    """24 maps by the five metrics, beside the bare passes of their distinct texts and each of these alone."""
+    encoding = classifier.encode(text_of(classifier, TOKENS))
+    subject = Subject(classifier, encoding)
+    scores = np.stack([candidate.scores for candidate in _maps(classifier, encoding)])
+    case = case_of(subject, scores)
+    asked = [parse_metric(name) for name in metrics()]
+    recording = _Recording(**{one.name: getattr(classifier, one.name) for one in fields(Classifier)})
+    judge([case], asked, Batcher(recording, RunContext()))
+    alone = [_alone(batch, i) for batch in recording.batches for i in range(len(batch.ids))]
+    seconds = fastest(
+        {
+            "ours": lambda: judge([case], asked, Batcher(classifier, RunContext())),
+            "floor": lambda: _run(classifier, recording.batches),
+            "alone": lambda: _run(classifier, alone),
+        },
+        5,
+    )
+    return Row(
+        name="judge",
+        work=f"{model_name(classifier)}, {len(scores)} maps, {len(asked)} metrics",
+        device=classifier.device.type,
+        seconds=seconds["ours"],
+        floor_seconds=seconds["floor"],
+        ratio_to_floor=seconds["ours"] / seconds["floor"],
+        rival="one at a time",
+        rival_seconds=seconds["alone"],
+        ratio_to_rival=seconds["ours"] / seconds["alone"],
+        facts={"distinct texts": len(alone), "times faster": seconds["alone"] / seconds["ours"]},
+    )
+
+
+def _alone(batch: Inputs, row: int) -> Inputs:
+    real = slice(int(batch.attention[row].sum()))
+    ids, types, attention = (t[row : row + 1, real] for t in (batch.ids, batch.types, batch.attention))
+    return Inputs(ids, types, attention, padded=False)
+
+
+def _run(classifier: Classifier, batches: list[Inputs]) -> None:
+    with torch.no_grad():
+        for batch in batches:
+            classifier.logits(batch).cpu()
+
+
+def _timed(run: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    return run(), time.perf_counter() - start

@@ -1,0 +1,59 @@
+"""Candidates: every map that randomized path-integration draws, and what choosing among them is worth."""
+
+import streamlit as st
+
+from explainlab.compute.service import service as get_service
+from explainlab.ui import candidates_controls, candidates_data_results, candidates_page, candidates_results, links
+from explainlab.ui.candidates_page import PAGE
+from explainlab.ui.navigation import guard
+from explainlab.ui.text import plain
+
+guard()
+
+service = get_service()
+PAGE.open_view(service)
+
+
+def run_text() -> None:
+    """Ask about the text."""
+    candidates_page.ask_text(service)
+
+
+def run_data() -> None:
+    """Ask about the data set too."""
+    PAGE.ask_data(service)
+
+
+def open_text(text: str, pair: str | None) -> None:
+    """Show a text of the data set above."""
+    candidates_page.open_text(service, text, pair)
+
+
+st.title("Candidates", anchor=False)
+st.caption("Randomized path-integration draws many maps and keeps the best one. What is the choice worth?")
+if service.notice:
+    st.warning(plain(service.notice), icon=":material/save:")
+card = candidates_controls.draw_text_controls(run_text)
+architecture = card.architecture if card else None
+view = PAGE.settle(service)
+found = PAGE.answer(service, view.text_request())
+link = PAGE.link(service, view)
+
+st.divider()
+PAGE.draw_state(service, [found])
+if found.result is not None:
+    candidates_results.draw_text(service, view, found.result, architecture)
+elif found.running:
+    st.skeleton(height=160)
+
+st.divider()
+st.header("A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?")
+candidates_controls.draw_data_controls(card, run_data)
+st.caption(PAGE.cost_words("passes", "", candidates_page.pace(found)))
+request = view.data_request()
+if request is not None:
+    study = PAGE.answer(service, request)
+    PAGE.draw_state(service, [study])
+    if study.result is not None:
+        candidates_data_results.draw_data(service, view, study.result.body, architecture, open_text)
+links.draw(link)

@@ -1,0 +1,100 @@
+"""Attributions made elsewhere: both forms of a record, spans that are parts of words, and files that are refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from explainlab import explain
+from explainlab.attribution.given import read_given
+from explainlab.errors import DataError, RequestError
+from explainlab.models.classifier import Classifier
+from explainlab.text.units import group
+
+TEXT = "An unhurried, wonderful film."
+
+
+def written(tmp_path, records, lines: bool = False) -> str:
+    path = tmp_path / "other.json"
+    text = "\n".join(map(json.dumps, records)) if lines else json.dumps(records)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def features_of(classifier: Classifier, unit: str = "token", text: str = TEXT):
+    return group(classifier.encode(text), unit).features
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_what_explain_prints_is_read_back(encoder: Classifier, tmp_path, lines) -> None:
+    found = explain(encoder, TEXT, "occlusion")
+    maps = read_given(written(tmp_path, [found.to_json()], lines))
+    assert maps.name == "other"
+    content = [not feature.special for feature in found.features]
+    np.testing.assert_array_equal(maps.scores(TEXT, None, features_of(encoder))[content], found.scores[content])
+
+
+def test_scores_alone_stand_in_the_order_of_the_features(encoder: Classifier, tmp_path) -> None:
+    features = features_of(encoder)
+    scores = [0.5 * i for i in range(len(features))]
+    maps = read_given(written(tmp_path, [{"text": TEXT, "scores": scores}]))
+    assert maps.scores(TEXT, None, features).tolist() == scores
+
+
+def test_parts_of_a_word_are_added_up(encoder: Classifier, tmp_path) -> None:
+    tokens = [feature for feature in features_of(encoder) if not feature.special]
+    spans = [{"start": t.start, "end": t.end, "score": i + 1.0} for i, t in enumerate(tokens)]
+    maps = read_given(written(tmp_path, [{"text": TEXT, "features": spans}]))
+    words = features_of(encoder, "word")
+    expected = [
+        sum(span["score"] for span in spans if w.start <= span["start"] < w.end and not w.special) for w in words
+    ]
+    assert len([w for w in words if not w.special]) < len(tokens)
+    assert maps.scores(TEXT, None, words).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"text": TEXT, "scores": [1.0]}, "1 scores for"),
+        ({"text": TEXT, "features": [{"start": 0, "end": 29, "score": 1.0}]}, "characters 0 to 29"),
+        ({"text": TEXT, "features": []}, "has no score for 'A"),
+        ({"text": "Another text.", "scores": [1.0]}, "no attribution of 'An unhurried"),
+    ],
+)
+def test_a_map_that_does_not_fit_is_refused(encoder: Classifier, tmp_path, record, problem) -> None:
+    maps = read_given(written(tmp_path, [record]))
+    with pytest.raises(RequestError, match=problem):
+        maps.scores(TEXT, None, features_of(encoder))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("no json", "other.json is no JSON"),
+        ('[{"text": "a"}]', "Record 1 of other.json .* Give either scores or features"),
+        ('[{"text": "a", "scores": [NaN]}]', "Record 1 .* finite"),
+        ('[{"scores": [1.0]}]', "Record 1 .* text: Field required"),
+        ("[1]", "Record 1 of other.json is no attribution"),
+    ],
+)
+def test_a_file_that_holds_none_is_refused(tmp_path, text, problem) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        read_given(str(path))
+
+
+def test_a_file_that_is_missing_is_told(tmp_path) -> None:
+    with pytest.raises(DataError, match="There is no data file"):
+        read_given(str(tmp_path / "none.json"))
+
+
+def test_a_file_that_changed_is_read_again(encoder: Classifier, tmp_path) -> None:
+    features = features_of(encoder)
+    path = written(tmp_path, [{"text": TEXT, "scores": [0.0] * len(features)}])
+    assert read_given(path).scores(TEXT, None, features).sum() == 0
+    written(tmp_path, [{"text": TEXT, "scores": [1.0] * len(features)}])
+    assert read_given(path).scores(TEXT, None, features).sum() == len(features)

@@ -1,0 +1,153 @@
+"""The Candidates page's script, run without a browser: the first view, picks, bad input, the data set, links."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.settings import ROOT
+from explainlab.ui.candidates_view import CandidatesView, DataChoice, first_view
+
+SECONDS = 120
+CHEAP = {"text": "Funny, warm and never dull, though it is long.", "samples": 3, "steps": 2}
+
+
+def opened() -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    return answered(app.switch_page(str(ROOT / "pages" / "candidates.py")).run())
+
+
+def answered(app: AppTest) -> AppTest:
+    """Run the script again, as its fragment does, until no job of the page is left."""
+    deadline = time.monotonic() + SECONDS
+    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def following(app: AppTest, **fields) -> AppTest:
+    """The page by the link of a cheap view."""
+    view = CandidatesView(**{**first_view().model_dump(), **CHEAP, **fields})
+    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    return answered(app.run())
+
+
+@pytest.fixture(scope="module")
+def first() -> AppTest:
+    """The page as it opens; tests must not change it."""
+    return opened()
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """A page of one's own."""
+    return opened()
+
+
+def charts(app: AppTest) -> list[str]:
+    return [chart.proto.alt for chart in app.get("plotly_chart")]
+
+
+def words(elements) -> str:
+    """All that these elements say, as a reader sees it."""
+    return " ".join(element.value for element in elements).replace("\\", "")
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    return answered(next(button for button in app.button if button.label == label).click().run())
+
+
+def test_the_page_opens_with_an_answer_and_calls_the_oracle_one(first: AppTest) -> None:
+    assert first.title[0].value == "Candidates"
+    assert not first.error
+    assert len(charts(first)) == 3
+    assert all(charts(first))
+    assert "is an oracle" in words(first.warning)
+    assert len(first.dataframe[0].value) == 8
+    assert "8 candidates" in words(first.markdown)
+    assert "p(x without its top k%)" in words(first.markdown), "definitions are there"
+    assert first.query_params["r"]
+
+
+def test_the_table_is_sorted_by_the_chosen_metric_and_its_best_is_open(app: AppTest) -> None:
+    for metric, best in (("sufficiency", min), ("comprehensiveness", max)):
+        answered(app.selectbox(key="candidates_sort").set_value(metric).run())
+        table = app.dataframe[0].value
+        assert table[metric].iloc[0] == best(table[metric])
+        assert f"Map {table['candidate'].iloc[0]}:" in words(app.markdown)
+
+
+def test_layers_are_held_against_each_other_where_there_are_several(app: AppTest) -> None:
+    following(app, layers="all")
+    assert any("by layers" in alt for alt in charts(app))
+    assert len(app.dataframe[0].value) == 12
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [({"layers": "9"}, "no layer 9"), ({"layers": "zero"}, "layers"), ({"metrics": ("log_odd",)}, "log_odds")],
+    ids=str,
+)
+def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
+    following(app, **fields)
+    assert told in words([*app.error, *app.warning])
+
+
+def test_without_metrics_the_page_says_so_and_keeps_its_answer(app: AppTest) -> None:
+    answered(app.multiselect(key="candidates_metrics").set_value([]).run())
+    assert "one or more metrics" in words(app.error)
+    assert len(charts(app)) == 3
+
+
+def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
+    app.number_input(key="candidates_samples").set_value(2).run()
+    assert "controls have changed" in words(app.caption)
+    press(app, "Draw candidates")
+    assert "controls have changed" not in words(app.caption)
+    assert len(app.dataframe[0].value) == 2
+
+
+def test_methods_without_layers_are_asked_for_none(app: AppTest) -> None:
+    following(app, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
+    assert not app.error
+    assert len(app.dataframe[0].value) == 3
+
+
+def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None:
+    following(app, picked=1)
+    assert "Map 1:" in words(app.markdown)
+    request = CandidatesView(**{**first_view().model_dump(), **CHEAP, "picked": 1})
+    body = service().find(request.text_request()).body
+    asked = request.judgement(body, 1)
+    assert service().find(asked) is None
+    judged = {metric["key"]: metric["value"] for metric in service().run(asked).body["metrics"]}
+    assert judged == pytest.approx(body["candidates"][1]["metrics"], abs=1e-6)
+
+
+def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
+    following(app, data=DataChoice(source=str(file)))
+    assert len(charts(app)) == 6
+    assert "1 row was left out" in words(app.warning)
+    answered(app.selectbox(key="candidates_opened_row").select_index(1).run())
+    assert app.text_area(key="candidates_text").value == "A <b>lovely</b> evening."
+    assert len(charts(app)) == 6, "the data set stays"
+
+
+def test_a_link_reopens_the_view(app: AppTest) -> None:
+    following(app, sort="log_odds", picked=2, scale="each", samples=4)
+    other = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    other.switch_page(str(ROOT / "pages" / "candidates.py"))
+    other.query_params["r"] = app.query_params["r"]
+    answered(other.run())
+    assert other.text_area(key="candidates_text").value == CHEAP["text"]
+    assert other.number_input(key="candidates_samples").value == 4
+    assert other.selectbox(key="candidates_sort").value == "log_odds"
+    assert "Map 2:" in words(other.markdown)
