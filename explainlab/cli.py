@@ -21,7 +21,9 @@ app = typer.Typer(
 
 _UsageError = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
-Model = Annotated[str, typer.Option("--model", help="embedded:NAME, a directory, or a hub id.")]
+Model = Annotated[
+    str, typer.Option("--model", help="embedded:NAME, a directory, a hub id, or completion:TEMPLATE:MODEL.")
+]
 Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
 TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
 Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
@@ -128,7 +130,7 @@ def explain(
 @app.command()
 def study(
     study_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A study id, such as integration_error, rpi_candidates or trust.")
+        str, typer.Argument(metavar="ID", help="A study id, such as integration_error, rpi_candidates or activation.")
     ],
     model: Model,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
@@ -163,11 +165,8 @@ def study(
         seed=seed,
         dtype=dtype,
     )
-    found = result.to_json()
-    told = found.get("summary") or {
-        name: found[name] for name in ("expected", "ideal_steps", "selection") if name in found
-    }
-    _print(found, as_json, [json.dumps(told, indent=2, ensure_ascii=False), *result.warnings])
+    lines = get_study(study_id).lines(result.body)
+    _print(result.to_json(), as_json, [*lines, *result.warnings])
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
@@ -52,6 +52,22 @@ def named(kind: str, name: str, known: Mapping[str, T]) -> T:
         return known[name]
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.4) or sorted(known)
     raise RequestError(f"There is no {kind} '{name}'.", f"Did you mean {' or '.join(near)}?")
+
+
+def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
+    """``["k=10", "removal=mask"]`` as a mapping.
+
+    Raises :class:`RequestError` for an option that is given twice, without a name or without a value.
+    """
+    values: dict[str, str] = {}
+    for option in written:
+        name, equals, value = (part.strip() for part in option.partition("="))
+        if not (name and equals and value):
+            raise RequestError(f"'{option.strip()}' is no option of {owner.id}.", "Write options as :name=value.")
+        if name in values:
+            raise RequestError(f"{owner.id} has the option {name} twice.", "Give it once.")
+        values[name] = value
+    return values
 
 
 def parse(owner: Declared, values: dict[str, Any]) -> Parameters:

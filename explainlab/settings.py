@@ -22,7 +22,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=lambda: user_data_path("explainlab", appauthor=False),
-        description="Folder of the result store.",
+        description="Folder of the result store and of saved templates.",
     )
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")

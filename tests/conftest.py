@@ -12,8 +12,11 @@ import pytest
 import torch
 from torch.nn.modules import module as torch_module
 
+from explainlab.attribution.registry import methods
+from explainlab.models.architectures import ARCHITECTURES
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
+from explainlab.models.templates import Template, save_template
 from explainlab.settings import ROOT, settings
 from tests.zoo import ZOO, build
 
@@ -21,6 +24,9 @@ hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, m
 hypothesis.settings.load_profile("tests")
 
 Zoo = Callable[[str], Classifier]
+
+ON_ENCODERS = [method.id for method in methods().values() if not method.obstacle(ARCHITECTURES["bert"])]
+"""The methods that an encoder can run."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,6 +54,33 @@ def zoo_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def zoo(zoo_path: Callable[[str], Path]) -> Zoo:
     """A tiny model by name, loaded once."""
     return cache(lambda name: load_model(str(zoo_path(name)), device="cpu"))
+
+
+SPEAKERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
+"""The tiny models that can be asked to go on with a text."""
+
+ASKED = Template(
+    name="asked",
+    text="film: {text}\nso:",
+    separator="\n",
+    labels={"negative": "N", "neutral": "Z", "positive": "P"},
+    examples=[{"text": "the plot is", "label": "negative"}],
+)
+"""How tests put a text to them; every word is one token of theirs."""
+
+
+@pytest.fixture(scope="session")
+def speaker_path(tmp_path_factory: pytest.TempPathFactory, _home: Path) -> Callable[[str], Path]:
+    """Directory of a tiny language model by its name in :data:`SPEAKERS`; tests must not change it."""
+    save_template(ASKED)
+    root = tmp_path_factory.mktemp("speakers")
+    return cache(lambda name: build(name, root / name, speaks=True))
+
+
+@pytest.fixture(scope="session")
+def speaker(speaker_path: Callable[[str], Path]) -> Zoo:
+    """A tiny language model that classifies by the template :data:`ASKED`, by name, loaded once."""
+    return cache(lambda name: load_model(f"completion:{ASKED.name}:{speaker_path(name)}", device="cpu"))
 
 
 @pytest.fixture(params=ZOO)

@@ -23,6 +23,7 @@ from explainlab.attribution.registry import methods
 from explainlab.cli import main
 from explainlab.models.loading import embedded_models
 from explainlab.settings import ROOT, settings
+from tests.conftest import ON_ENCODERS
 from tests.zoo import LABELS
 
 TEXT = "a stirring, funny film"
@@ -155,7 +156,7 @@ def test_explain(run: Run, model: str) -> None:
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
     assert (found["truncated"], found["warnings"]) == (False, [])
     for feature in found["features"]:
-        assert feature.keys() == {"text", "start", "end", "part", "special", "score", "error", "pieces", "ids"}
+        assert {*feature} == {"text", "start", "end", "part", "special", "score", "error", "pieces", "ids", "prompt"}
         if not feature["special"]:
             text = found["text_pair"] if feature["part"] else found["text"]
             assert text[feature["start"] : feature["end"]] == feature["text"]
@@ -169,12 +170,11 @@ def test_explain(run: Run, model: str) -> None:
     assert [f["score"] for f in found["features"]] == pytest.approx(expected.scores, rel=1e-5)
 
 
-@pytest.mark.parametrize("method", methods())
-def test_every_method_prints_one_object(run: Run, model: str, method: str) -> None:
-    found = run("explain", "--model", model, "--text", TEXT, "--method", method, "--json").json
-    assert found["method"] == method
+@pytest.mark.parametrize(("method", "name"), [(m, "bert" if m in ON_ENCODERS else "gpt2") for m in methods()])
+def test_every_method_prints_one_object(run: Run, zoo_path: Callable[[str], Path], method: str, name: str) -> None:
+    found = run("explain", "--model", str(zoo_path(name)), "--text", TEXT, "--method", method, "--json").json
     assert found["parameters"].keys() == {spec.name for spec in methods()[method].parameter_specs()}
-    assert found["output"] == methods()[method].output
+    assert (found["method"], found["output"]) == (method, methods()[method].output)
 
 
 def test_explain_for_people(run: Run, model: str) -> None:

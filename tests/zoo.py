@@ -15,7 +15,13 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 
 LABELS = ("negative", "neutral", "positive")
 MAX_TOKENS = 48
@@ -158,19 +164,26 @@ SMALL = {"max_position_embeddings": MAX_TOKENS}
 """Position tables of the size of the longest text, where a species does not say otherwise."""
 
 
-def build(name: str, directory: Path) -> Path:
+def build(name: str, directory: Path, speaks: bool = False) -> Path:
     """Save the model called ``name`` with its tokenizer in ``directory``, as save_pretrained does."""
-    tokenizer = _tokenizer(ZOO[name].tokenizer)
-    model = model_of(name)
+    tokenizer = tokenizer_of(name)
+    model = model_of(name, speaks)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
 
 
-def model_of(name: str, **options: Any) -> PreTrainedModel:
-    """The random model called ``name``, in evaluation mode; ``options`` override its configuration."""
-    species = ZOO[name]
-    tokenizer = _tokenizer(species.tokenizer)
+def tokenizer_of(name: str) -> PreTrainedTokenizerFast:
+    """The tokenizer of the model called ``name``; tests must not change it."""
+    return _tokenizer(ZOO[name].tokenizer)
+
+
+def model_of(name: str, speaks: bool = False, **options: Any) -> PreTrainedModel:
+    """The random model called ``name``, in evaluation mode: a classifier, or a decoder that ``speaks``.
+
+    ``options`` override its configuration.
+    """
+    species, tokenizer = ZOO[name], tokenizer_of(name)
     roles = [f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep")]
     ids = {role: getattr(tokenizer, role) for role in roles}
     positions = {} if species.model_type in ("t5", "gpt2") else SMALL
@@ -179,7 +192,7 @@ def model_of(name: str, **options: Any) -> PreTrainedModel:
     config = AutoConfig.for_model(species.model_type, **settings)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
-        model = AutoModelForSequenceClassification.from_config(config)
+        model = (AutoModelForCausalLM if speaks else AutoModelForSequenceClassification).from_config(config)
         for parameter in model.parameters():
             noise = torch.randn_like(parameter)
             parameter.copy_(0.2 * noise if parameter.ndim > 1 else parameter + 0.1 * noise)

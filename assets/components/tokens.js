@@ -36,12 +36,13 @@ function mount(parentElement, data) {
   view.card.setAttribute("role", "tooltip");
   view.card.setAttribute("popover", "manual");
   view.special = toggle("Special tokens", root, "specials");
+  view.prompt = toggle("Prompt", root, "prompts");
   const tools = element("div", "tools");
   view.pictures = [
     button("SVG", () => save(svgBlob(view), `${view.data.file_name}.svg`)),
     button("PNG", () => savePng(view)),
   ];
-  tools.append(toggle("Numbers", root, "numbers"), view.special, ...view.pictures);
+  tools.append(toggle("Numbers", root, "numbers"), view.special, view.prompt, ...view.pictures);
   const head = element("div", "head");
   head.append(view.legend, tools);
   root.append(head, view.text, view.notes, view.card);
@@ -62,7 +63,8 @@ function draw(view, data) {
   if (!sameTokens) drawText(view);
   data.tokens.forEach((token, i) => drawToken(view, view.tokens[i], token, i));
   view.text.setAttribute("aria-label", `Token scores: ${data.method}, ${data.target}`);
-  view.special.hidden = !data.tokens.some((token) => token.special);
+  view.special.hidden = !data.tokens.some((token) => token.special && !token.prompt);
+  view.prompt.hidden = !data.tokens.some((token) => token.prompt);
   for (const picture of view.pictures) picture.hidden = !data.svg;
   drawNotes(view);
   if (view.shown) showCard(view, view.shown);
@@ -117,7 +119,7 @@ function drawToken(view, node, token, i) {
   const { signed } = view.data;
   const sign = !signed ? "magnitude" : token.score > 0 ? "positive" : token.score < 0 ? "negative" : "";
   const classes = ["token", sign];
-  for (const flag of ["special", "joined", "clipped", "conflict", "isolated"]) {
+  for (const flag of ["special", "prompt", "joined", "clipped", "conflict", "isolated"]) {
     if (token[flag]) classes.push(flag);
   }
   node.className = classes.join(" ");
@@ -150,7 +152,7 @@ function drawNotes(view) {
 // ---- the card
 
 function rankText(view, token) {
-  if (token.rank === null) return "special token";
+  if (token.rank === null) return token.prompt ? "prompt" : "special token";
   return `rank ${token.rank} of ${view.ranked}`;
 }
 

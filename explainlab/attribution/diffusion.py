@@ -22,7 +22,8 @@ class Preset:
 
     ``timesteps``: t ~ U{1..T}, or the last, t = T; the noise has the standard deviation (1 - ᾱ)^``power``; it is
     ``masked`` where the model masks its attention, or is everywhere; nodes are j = ``first_node``..n;
-    ``multiplier`` of the integral: a - b, or a. ``layers`` and ``output`` hold unless a request names its own.
+    ``multiplier`` of the integral: a - b, or a. ``layers`` and ``output`` hold unless a request names its own. In a
+    prompt only the rows of the text get noise; in the other rows ``still`` times the attention stands for it.
     """
 
     timesteps: Literal["uniform", "last"]
@@ -32,11 +33,12 @@ class Preset:
     multiplier: Literal["difference", "attention"]
     layers: str
     output: Output
+    still: float
 
 
 PRESETS: dict[PresetId, Preset] = {
-    "paper": Preset("uniform", 0.5, True, 1, "difference", "last", "probability"),
-    "reference": Preset("last", 1.0, False, 0, "attention", "-3", "logit"),
+    "paper": Preset("uniform", 0.5, True, 1, "difference", "last", "probability", 0.0),
+    "reference": Preset("last", 1.0, False, 0, "attention", "-3", "logit", 1.0),
 }
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import count
-from typing import Annotated, Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Budget, Method, Outcome, counted
 from explainlab.attribution.subject import Subject
 
 RATE = 2.0
@@ -24,18 +23,6 @@ POINTS = 2048
 NUGGET = 1e-8
 """Share of the surrogate's variance that is noise: float32 passes agree to about this much."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
-
-_NUMBER = TypeAdapter(Evaluations)
-
-
-def _samples(value: Any) -> int | str:
-    if value == "2n":
-        return value
-    try:
-        return _NUMBER.validate_python(value)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise PydanticCustomError("samples", "Give 2n or a whole number: {reason}", {"reason": reason}) from None
 
 
 class KernelShap(Method):
@@ -49,8 +36,8 @@ class KernelShap(Method):
     """
 
     class Parameters(method.Parameters):
-        samples: Annotated[int | Literal["2n"], BeforeValidator(_samples)] = Field(
-            "2n", description="Model evaluations beside the empty and the full text: a number, or 2n for n features."
+        samples: Budget = Field(
+            "2n", description="Model evaluations beside the empty and the full text: 2n, 16n (n features) or a number."
         )
         paired: bool = Field(True, description="Draw each coalition together with its complement.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
@@ -67,8 +54,7 @@ class KernelShap(Method):
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         n = len(subject.units.content)
-        samples = 2 * n if parameters.samples == "2n" else parameters.samples
-        inner = coalitions(n, samples, subject.seed, parameters.paired)
+        inner = coalitions(n, counted(parameters.samples, n, "kernel_shap: samples"), subject.seed, parameters.paired)
         keep = np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
         values = subject.masked(keep, parameters.baseline)
         scores = shapley_values(keep, values)
@@ -137,9 +123,20 @@ def regression(keep: np.ndarray, gains: np.ndarray, total: float) -> np.ndarray:
     """
     n = keep.shape[1]
     size = keep.sum(axis=1)
-    root = np.sqrt(1 / (size * (n - size) * np.bincount(size, minlength=n)[size]))
-    centred = keep - size[:, None] / n
-    slopes = np.linalg.lstsq(centred * root[:, None], (gains - size * total / n) * root, rcond=1e-10)[0]
+    weighted = keep / (size * (n - size) * np.bincount(size, minlength=n)[size])[:, None]
+    return constrained(weighted.T @ keep, weighted.T @ gains, total)
+
+
+def constrained(gram: np.ndarray, moments: np.ndarray, total: float) -> np.ndarray:
+    """float64 [n]: the φ of the sum ``total`` with the least Σ_S w(S) (F(S) − F(∅) − Σ_{i∈S} φᵢ)².
+
+    From its normal equations: ``gram`` [n, n] is Σ w(S) 1_S 1_Sᵀ and ``moments`` [n] is Σ w(S) (F(S) − F(∅)) 1_S. The
+    least change from equal shares where the rank is deficient.
+    """
+    n = len(moments)
+    rest = moments - gram.sum(axis=1) * (total / n)
+    centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+    slopes = np.linalg.lstsq(centred, rest - rest.mean(), rcond=1e-12)[0]
     return total / n + slopes - slopes.mean()
 
 

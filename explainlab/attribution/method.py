@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters, ParameterSpec, specs
-from explainlab.errors import UnsupportedError
+from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
@@ -37,6 +38,36 @@ def _affordable(evaluations: int) -> int:
 
 Evaluations = Annotated[int, Field(ge=1), AfterValidator(_affordable)]
 """A number of model evaluations that the settings allow."""
+
+_NUMBER = TypeAdapter(Evaluations)
+_MULTIPLE = re.compile(r"([0-9]+)n")
+
+
+def _budget(value: Any) -> int | str:
+    multiple = _MULTIPLE.fullmatch(value) if isinstance(value, str) else None
+    try:
+        number = _NUMBER.validate_python(multiple[1] if multiple else value)
+    except ValidationError as error:
+        text = "Give a multiple of n, such as 2n, or a whole number: {reason}"
+        raise PydanticCustomError("budget", text, {"reason": error.errors()[0]["msg"]}) from None
+    return f"{number}n" if multiple else number
+
+
+Budget = Annotated[int | str, BeforeValidator(_budget)]
+"""A number of model evaluations that the settings allow, or a multiple of the features: ``2n``."""
+
+
+def counted(budget: int | str, n: int, name: str) -> int:
+    """The evaluations of a ``budget`` for ``n`` features; raises :class:`RequestError`, with ``name``, if too many."""
+    if not isinstance(budget, str):
+        return budget
+    found, limit = int(budget.removesuffix("n")) * n, settings().max_evaluations
+    if found > limit:
+        raise RequestError(
+            f"{name} = {budget} of {n} features are {found:,} model evaluations.",
+            f"The limit is {limit:,} (EXPLAINLAB_MAX_EVALUATIONS).",
+        )
+    return found
 
 
 @dataclass(frozen=True)

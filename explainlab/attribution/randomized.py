@@ -24,6 +24,10 @@ from explainlab.errors import RequestError
 from explainlab.models.replay import Replay
 from explainlab.request import Output
 
+UNDRAWN = (
+    "In the last layer only the prompt's end is read, which gets no noise: its baselines differ in their timestep "
+    "alone. Layers below, as in layers=-3, are drawn at random."
+)
 PICKED = (
     "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
     "can be expected to."
@@ -69,7 +73,8 @@ class AttentionMaps(Maps):
 
     φ_j = mean over heads, for the row that reaches the head, of m · mean over the path of ∂F/∂v [· v], with m = a - b
     or a by preset (Barkan et al. 2024, Eq. 3 and 4). Where the head reads the mean of all rows, so does φ. Without
-    ``product`` the gradient is not multiplied by v.
+    ``product`` the gradient is not multiplied by v. In a prompt only the rows of the text are drawn at random, as in
+    the authors' code: b = √ᾱ a elsewhere, the mean of its distribution (``reference``: their (√ᾱ + 1 - ᾱ) a).
     """
 
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
@@ -80,6 +85,10 @@ class AttentionMaps(Maps):
         subject.see(subject.classifier.finite(self.replay.original[None])[0])
         self.layers = layer_numbers(parameters.layers, self.replay.depth)
         self._product = product
+        encoding = subject.encoding
+        self._still = ~encoding.content if encoding.prompt else np.zeros(len(encoding), dtype=bool)
+        if encoding.prompt and self._replay.depth in self.layers:
+            subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)
         require_affordable(f"{len(self._alphas):,} points for each of {count:,} baselines", count * len(self._alphas))
@@ -130,10 +139,12 @@ class AttentionMaps(Maps):
         order = (rows - first) % len(every)
         attention = whole[:, rows]
         drawn = (attention > 0).any(axis=0) if self.preset.masked else np.array(True)
+        still = self._still[rows][:, None]
         found = []
         for draw in draws:
             noise = self.noise(draw, len(rows), len(whole), len(every))[order].swapaxes(0, 1)
-            found.append(self.diffused(attention, draw, noise * drawn))
+            noise = np.where(still, self.preset.still * attention, noise * drawn)
+            found.append(self.diffused(attention, draw, noise))
         return torch.as_tensor(np.stack(found), dtype=torch.float32, device=self.subject.classifier.device)
 
 

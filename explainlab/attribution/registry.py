@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import asdict
+import re
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, get_args
 
 import explainlab.attribution as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Family, Method
-from explainlab.declared import named, parse
+from explainlab.declared import Parameters, named, options, parse
 from explainlab.request import Request
+
+
+@dataclass(frozen=True)
+class MethodRequest:
+    """One method with all its parameters."""
+
+    method: str
+    parameters: Parameters
+
+    @property
+    def name(self) -> str:
+        """The shortest text that :func:`parse_method` reads as this."""
+        return ":".join([self.method, *(f"{name}={value}" for name, value in self._own)])
+
+    @property
+    def label(self) -> str:
+        """The method's name for a reader, with whatever differs from its defaults."""
+        told = ", ".join(f"{name} {value}" for name, value in self._own)
+        return get_method(self.method).label + (f" ({told})" if told else "")
+
+    @property
+    def _own(self) -> list[tuple[str, Any]]:
+        usual = type(self.parameters)()
+        return [(name, value) for name, value in self.parameters if value != getattr(usual, name)]
 
 
 @cache
@@ -28,6 +53,17 @@ def methods() -> dict[str, Method]:
 def get_method(method_id: str) -> Method:
     """The method with this id; raises :class:`RequestError` with the nearest names."""
     return named("method", method_id, methods())
+
+
+def parse_method(text: str) -> MethodRequest:
+    """``kernel_shap:samples=16n:paired=false`` as a complete request; a value may hold colons of its own.
+
+    Raises :class:`RequestError` for a method or an option that does not exist, one that is given twice or without a
+    value, and one out of range.
+    """
+    method_id, *written = re.split(r":(?=\s*\w+\s*=)", text)
+    method = get_method(method_id.strip())
+    return MethodRequest(method.id, parse(method, options(method, written)))
 
 
 def describe_methods() -> list[dict[str, Any]]:

@@ -15,7 +15,15 @@ from explainlab.metrics.judge import Case, Judgement, judge
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 
-MetricId = Literal["comprehensiveness", "sufficiency", "log_odds", "aopc_comprehensiveness", "aopc_sufficiency"]
+MetricId = Literal[
+    "comprehensiveness",
+    "sufficiency",
+    "log_odds",
+    "aopc_comprehensiveness",
+    "aopc_sufficiency",
+    "activation_auc",
+    "inverse_activation_auc",
+]
 Search = Literal["random", "adaptive"]
 
 ROUND = 6

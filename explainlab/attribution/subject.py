@@ -7,6 +7,7 @@ made twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TypeVar
 
@@ -144,17 +145,40 @@ class Subject:
 
         Equal versions are run once, and the untouched text only if it has not been seen.
         """
-        filler, text = self.baseline(baseline), self.embeddings
         whole = np.ones((1, keep.shape[1]), dtype=bool)
         distinct, back = np.unique(np.concatenate([keep, whole]), axis=0, return_inverse=True)
         pending = len(distinct) - (self._original is not None)  # the untouched text sorts last
-        tokens = torch.as_tensor(self.units.token_mask(distinct), device=self.classifier.device)
-        logits = self._logits(lambda part: torch.where(tokens[part, :, None], text, filler), pending, "masked texts")
+        logits = self._logits(self.versions(distinct, baseline), pending, "masked texts")
         if self._original is None:
             self._original = logits[-1]
         else:
             logits = np.concatenate([logits, self._original[None]])
         return self.scalar(logits)[back[: len(keep)]]
+
+    def versions(self, keep: np.ndarray, baseline: str) -> Points:
+        """K versions of the text: ``keep`` bool [K, n_content] tells what stays, ``baseline`` stands for the rest."""
+        filler, text = self.baseline(baseline), self.embeddings
+        tokens = torch.as_tensor(self.units.token_mask(keep), device=self.classifier.device)
+        return lambda part: torch.where(tokens[part, :, None], text, filler)
+
+    def readings(self, points: Points, count: int, positions: np.ndarray) -> np.ndarray:
+        """float64 [count, P]: the explained scalar as a causal decoder sees it at ``positions`` [P] of each point.
+
+        The first point is the text itself, and the last position that of its last token: together they fix the target.
+        """
+        where = torch.as_tensor(positions, device=self.classifier.device)
+
+        def run(part: slice) -> np.ndarray:
+            batch = points(part)
+            with torch.no_grad():
+                logits = self.classifier.position_logits(self.inputs.repeat(len(batch)), batch)[:, where]
+            self.forward += len(batch)
+            found = self.classifier.finite(logits)
+            if part.start == 0:
+                self.see(found[0, -1])
+            return self.scalar(found)
+
+        return np.concatenate(list(self._batches(count, run, gradients=False, phase="intermediate predictions")))
 
     def gradients(self, points: Points, count: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """For batches of ``count`` points: their slice, the explained scalar [k], and its gradient [k, N, d] there."""
@@ -170,12 +194,16 @@ class Subject:
 
         yield from self._batches(count, run, gradients=True, phase="gradients")
 
-    def input_gradient(self) -> Tensor:
-        """[N, d]: the gradient of the explained scalar at the text itself; the same pass fixes the target."""
+    def input_gradient(self, rules: AbstractContextManager[None] | None = None) -> Tensor:
+        """[N, d]: the gradient of the explained scalar at the text itself; the same pass fixes the target.
+
+        The model runs inside ``rules``, which may change how gradients flow back through it.
+        """
 
         def run(_: slice) -> Tensor:
             batch = self.embeddings[None].detach().requires_grad_()
-            logits = self._pass(batch)
+            with rules or nullcontext():
+                logits = self._pass(batch)
             self._original = self.classifier.finite(logits.detach())[0]
             (gradient,) = torch.autograd.grad(self.explained(logits).sum(), batch)
             self.forward += 1
@@ -207,6 +235,23 @@ class Subject:
             return torch.stack([layer[0].mean(dim=0, dtype=torch.float64) for layer in maps]).cpu().numpy()
 
         return next(self._batches(1, run, gradients=False, phase="attention"))
+
+    def attention_gradients(self) -> list[tuple[Tensor, Tensor]]:
+        """Per layer, bottom first: attention probabilities [heads, N, N] and the explained scalar's gradient there.
+
+        One pass each way on the text itself, which fixes the target.
+        """
+
+        def run(_: slice) -> list[tuple[Tensor, Tensor]]:
+            batch = self.embeddings[None].detach().requires_grad_()
+            maps, logits = self.classifier.attention_maps(self.inputs, batch)
+            self._original = self.classifier.finite(logits.detach())[0]
+            gradients = torch.autograd.grad(self.explained(logits).sum(), maps)
+            self.forward += 1
+            self.backward += 1
+            return [(layer[0].detach(), gradient[0]) for layer, gradient in zip(maps, gradients, strict=True)]
+
+        return next(self._batches(1, run, gradients=True, phase="attention"))
 
     def scalar(self, logits: np.ndarray) -> np.ndarray:
         """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""

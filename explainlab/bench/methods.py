@@ -32,8 +32,9 @@ def rows() -> Iterator[Row]:
     for classifier in classifiers():
         for length in LENGTHS:
             text = text_of(classifier, length)
-            for method_id in (name for name in methods() if name not in _ELSEWHERE):
-                yield _measure(classifier, text, method_id)
+            for method_id, method in methods().items():
+                if method_id not in _ELSEWHERE and not method.obstacle(classifier.architecture):
+                    yield _measure(classifier, text, method_id)
 
 
 def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
@@ -76,7 +77,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
 def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
     """The passes that ``result`` cost and nothing else, at the batch size at which they are fastest here."""
     family = methods()[result.request.method].family
-    if family == "Attention":
+    if family == "Attention" and not result.cost.backward:
         return lambda: _attention_pass(classifier, text)
     candidates = {size: _passes(classifier, text, result, size) for size in _BATCHES}
     seconds = fastest({str(size): run for size, run in candidates.items()}, 1)

@@ -46,7 +46,8 @@ class Token(Record):
     ``before`` is the plain text between the previous feature and this one, ``shown`` the text to draw, ``name`` the
     same text with invisible characters spelled out; ``joined`` tells that it continues the word of the previous token,
     ``isolated`` that it holds characters that would turn the direction of its neighbours; ``part`` is its paragraph (0
-    the text, 1 the pair's second text). ``share`` and ``rank`` are None for special tokens; ``strength`` in [0, 1] is
+    the text, 1 the pair's second text); ``prompt`` tells that it is one of those that a template adds around the text,
+    which are special too. ``share`` and ``rank`` are None for special tokens; ``strength`` in [0, 1] is
     |score| / limit, ``clipped`` tells that it was more; ``value`` and ``error_value`` are score and error in words.
     """
 
@@ -61,6 +62,7 @@ class Token(Record):
     end: int
     part: int
     special: bool
+    prompt: bool
     score: float
     error: float | None
     value: str
@@ -262,6 +264,7 @@ def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> 
                 end=feature.end,
                 part=part,
                 special=feature.special,
+                prompt=feature.prompt,
                 score=score,
                 error=error,
                 value=number(score if attribution.signed else abs(score), attribution.signed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from math import log2
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explainlab.errors import TextError
-from explainlab.metrics.presets import Removal
+from explainlab.metrics.presets import Filler, Removal
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Inputs
 from explainlab.text.encoding import Encoding
@@ -30,6 +31,7 @@ class DistinctInputs:
         self._rows: list[np.ndarray] = []
         self._known: dict[int, np.ndarray] = {}
         self._reread: dict[bytes, np.ndarray] = {}
+        self._pads = False
 
     def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
         """The number of a text as it is; it is not run, as its ``logits`` float64 [classes] are known."""
@@ -37,17 +39,18 @@ class DistinctInputs:
         self._known.setdefault(number, logits)
         return number
 
-    def add(self, encoding: Encoding, stays: np.ndarray, removal: Removal, retokenised: bool) -> np.ndarray:
+    def add(self, encoding: Encoding, stays: np.ndarray, removal: Removal | Filler, retokenised: bool) -> np.ndarray:
         """int64 [K]: the numbers of K versions of a text, of which the tokens ``stays`` bool [K, N] are left.
 
         Padding is left out. With ``retokenised`` what is left of each text is decoded and tokenised again; where that
         cannot be (nothing but masks is left, or of a pair only one text) the ids are kept.
         """
         stays = stays[:, encoding.attention]
+        self._pads |= removal == "pad"
         rows = self._left(_real(encoding), stays, removal)
         if retokenised:
             origin = np.where(encoding.special, -1, encoding.parts)[encoding.attention]
-            parts = [origin if removal == "mask" else origin[left] for left in stays]
+            parts = [origin if removal != "delete" else origin[left] for left in stays]
             pair = encoding.text_pair is not None
             rows = [self._read_again(row, part, pair) for row, part in zip(rows, parts, strict=True)]
         return np.array([self._number(row) for row in rows], dtype=np.int64)
@@ -71,32 +74,34 @@ class DistinctInputs:
         return self._classifier.tokenizer.decode(self._rows[number][0].tolist())
 
     def _number(self, row: np.ndarray) -> int:
-        """The number of ``row``, int64 [2, N]: ids and segments."""
+        """The number of ``row``, int32 [2, N]: ids and segments; there may be many, and each is kept once."""
         if not row.shape[1]:
-            row = np.array([[self._filler], [0]], dtype=np.int64)
+            row = np.array([[self._filler], [0]], dtype=row.dtype)
         key = row.tobytes()
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._rows)
-            self._rows.append(row.copy())
+            self._rows.append(np.frombuffer(key, row.dtype).reshape(row.shape))
         return number
 
-    def _left(self, text: np.ndarray, stays: np.ndarray, removal: Removal) -> list[np.ndarray]:
-        """What removing leaves of ``text`` int64 [2, N], for each of K ``stays`` bool [K, N]."""
-        if removal == "mask":
+    def _left(self, text: np.ndarray, stays: np.ndarray, removal: Removal | Filler) -> list[np.ndarray]:
+        """What removing leaves of ``text`` int32 [2, N], for each of K ``stays`` bool [K, N]."""
+        if removal != "delete":
             rows = np.repeat(text[None], len(stays), axis=0)
-            rows[:, 0][~stays] = self._filler
+            rows[:, 0][~stays] = self._filler if removal == "mask" else self._classifier.filler_id(removal)
             return list(rows)
         order = np.argsort(~stays, axis=1, kind="stable")
         rows = text[:, order].swapaxes(0, 1)
         return [row[:, :length] for row, length in zip(rows, stays.sum(axis=1).tolist(), strict=True)]
 
     def _read_again(self, row: np.ndarray, parts: np.ndarray, pair: bool) -> np.ndarray:
-        """int64 [2, M]: what ``row`` becomes as text; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
+        """int32 [2, M]: what ``row`` becomes as text; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
         key = row.tobytes() + parts.tobytes()
         if key not in self._reread:
             decode = self._classifier.tokenizer.decode
             texts = [decode(row[0, parts == part].tolist()) for part in range(1 + pair)]
+            if self._classifier.prompt:  # the blank before the text is the prompt's own
+                texts = [text.strip() for text in texts]
             try:
                 self._reread[key] = _real(self._classifier.encode(*texts))
             except TextError:
@@ -108,10 +113,18 @@ class DistinctInputs:
 
         def run(part: slice) -> Tensor:
             with torch.no_grad():
-                return self._classifier.logits(self._inputs([self._rows[number] for number in numbers[part]]))
+                return self._logits(self._inputs([self._rows[number] for number in numbers[part]]))
 
         batches = batcher.over(lengths, run, gradients=False, phase="perturbed texts", done=done, total=total)
         return self._classifier.finite(torch.cat(list(batches)))
+
+    def _logits(self, inputs: Inputs) -> Tensor:
+        """float32 [B, classes]; the padding token in place of a feature moves no position, as RoBERTa's ids would."""
+        hidden = inputs.attention & (inputs.ids == self._classifier.pad_id)
+        if not (self._pads and hidden.any()):
+            return self._classifier.logits(inputs)
+        placed = replace(inputs, ids=inputs.ids.masked_fill(hidden, self._filler))
+        return self._classifier.logits(placed, self._classifier.embed(inputs.ids))
 
     def _inputs(self, rows: Sequence[np.ndarray]) -> Inputs:
         """``rows`` as one batch; the first is the longest."""
@@ -141,5 +154,5 @@ class DistinctInputs:
 
 
 def _real(encoding: Encoding) -> np.ndarray:
-    """int64 [2, N]: ids and segments without padding."""
-    return np.stack([encoding.ids, encoding.types])[:, encoding.attention]
+    """int32 [2, N]: ids and segments without padding."""
+    return np.stack([encoding.ids, encoding.types])[:, encoding.attention].astype(np.int32)

@@ -74,15 +74,24 @@ class Judgement:
         """What the value is made of, level by level that counts; made when it is first asked for."""
         return self._judged.steps(self._candidate)
 
+    @property
+    def probabilities(self) -> np.ndarray:
+        """float64 [L, classes]: of every class for the perturbed text of every level."""
+        return np.exp(self._judged.found[self._judged.numbers[self._candidate]])
+
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """What one metric asked of one case: inputs by number, int64 [C, L], and their log-probabilities [C, L]."""
+    """What one metric asked of one case: inputs by number, int64 [C, L].
+
+    ``found`` float64 [D, classes] are the log-probabilities of all inputs.
+    """
 
     perturbed: Perturbations
     inputs: DistinctInputs
     numbers: np.ndarray
     found: np.ndarray
+    target: int
 
     def steps(self, candidate: int) -> tuple[Step, ...]:
         gone = ~self.perturbed.stays[candidate]
@@ -91,7 +100,7 @@ class _Judged:
                 level=level,
                 removed=tuple(np.flatnonzero(gone[i]).tolist()),
                 text=self.inputs.text(int(self.numbers[candidate, i])),
-                probability=float(np.exp(self.found[candidate, i])),
+                probability=float(np.exp(self.found[self.numbers[candidate, i], self.target])),
             )
             for i, level in enumerate(self.perturbed.levels)
             if self.perturbed.meant[candidate, i]
@@ -112,9 +121,8 @@ def judge(cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batc
     found = inputs.log_probabilities(batcher)
     judged = []
     for case, original, row in zip(cases, originals, asked, strict=True):
-        target = found[:, case.target]
         columns = [
-            _judgements(request, perturbed, inputs, numbers, target[original], target[numbers])
+            _judgements(request, found[original, case.target], _Judged(perturbed, inputs, numbers, found, case.target))
             for request, (perturbed, numbers) in zip(metrics, row, strict=True)
         ]
         judged.append([[column[candidate] for column in columns] for candidate in range(len(case.scores))])
@@ -131,17 +139,10 @@ def _ask(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Pe
     return perturbed, numbers.reshape(candidates, levels)
 
 
-def _judgements(
-    request: MetricRequest,
-    perturbed: Perturbations,
-    inputs: DistinctInputs,
-    numbers: np.ndarray,
-    original: float,
-    found: np.ndarray,
-) -> list[Judgement]:
-    values = get_metric(request.metric).value(perturbed, original, found, request.parameters)
-    judged = _Judged(perturbed, inputs, numbers, found)
-    counted = perturbed.counts.max(axis=1)
+def _judgements(request: MetricRequest, original: float, judged: _Judged) -> list[Judgement]:
+    found = judged.found[judged.numbers, judged.target]
+    values = get_metric(request.metric).value(judged.perturbed, original, found, request.parameters)
+    counted = judged.perturbed.counts.max(axis=1)
     return [
         Judgement(value, count, judged, candidate)
         for candidate, (value, count) in enumerate(zip(values.tolist(), counted.tolist(), strict=True))

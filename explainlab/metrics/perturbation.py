@@ -94,6 +94,7 @@ class Perturbation(Metric):
     keeps: ClassVar[bool] = False
     kind: ClassVar[Kind] = "one level"
     formula: ClassVar[str]
+    presets: ClassVar = PRESETS
     Parameters: ClassVar[type[PerturbationParameters]]
 
     def definition(self, parameters: PerturbationParameters) -> str:
@@ -105,11 +106,11 @@ class Perturbation(Metric):
 
     def perturb(self, scores: np.ndarray, units: Units, parameters: PerturbationParameters) -> Perturbations:
         preset = PRESETS[parameters.preset]
-        ranked = np.arange(len(units.features)) if preset.special else units.content
+        ranked = units.removable if preset.special else units.content
         counts = np.tile(_selected(parameters.levels, len(ranked), preset.rounding, self.keeps), (len(scores), 1))
         if preset.positive:
             counts = np.minimum(counts, (scores[:, ranked] > 0).sum(axis=1)[:, None])
-        chosen = _places(scores[:, ranked])[:, None, :] < counts[:, :, None]
+        chosen = places(scores[:, ranked])[:, None, :] < counts[:, :, None]
         left = chosen if self.keeps else ~chosen
         if preset.empty != "evaluate":
             left |= (counts == 0)[:, :, None]
@@ -117,6 +118,9 @@ class Perturbation(Metric):
         stays[:, :, ranked] = left
         meant = _meant(counts, preset)
         return Perturbations(parameters.levels, counts, meant, stays, parameters.removal, preset.retokenised)
+
+    def inputs(self, parameters: PerturbationParameters, features: int) -> int:
+        return len(parameters.levels)
 
     def value(
         self, perturbed: Perturbations, original: float, found: np.ndarray, parameters: PerturbationParameters
@@ -203,7 +207,7 @@ class AopcComprehensiveness(Comprehensiveness):
     formula: ClassVar = "The mean over k of p(x) − p(x without its top k%)"
 
 
-def _places(scores: np.ndarray) -> np.ndarray:
+def places(scores: np.ndarray) -> np.ndarray:
     """int64 [C, n]: the place of every feature by its score, 0 for the highest; equal scores in the text's order."""
     order = np.argsort(-scores, axis=1, kind="stable")
     places = np.empty_like(order)

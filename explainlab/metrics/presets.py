@@ -8,6 +8,8 @@ from typing import Literal
 
 PresetId = Literal["rpi", "dig_sig", "ferret", "eraser", "alti", "thesis"]
 Removal = Literal["delete", "mask"]
+Filler = Literal["mask", "pad", "unk"]
+"""A token in place of each one that is hidden."""
 Divisor = Literal["bins", "bins_plus_one"]
 Rounding = Literal["down", "up", "removed_up"]
 Empty = Literal["whole", "evaluate", "skip"]

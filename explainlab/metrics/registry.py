@@ -6,18 +6,16 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from explainlab.declared import named, parse, specs
-from explainlab.errors import RequestError
+from explainlab.declared import Parameters, named, options, parse, specs
+from explainlab.metrics.activation import ActivationAuc, InverseActivationAuc
 from explainlab.metrics.metric import Metric
 from explainlab.metrics.perturbation import (
     AopcComprehensiveness,
     AopcSufficiency,
     Comprehensiveness,
     LogOdds,
-    PerturbationParameters,
     Sufficiency,
 )
-from explainlab.metrics.presets import PRESETS
 
 FIVE = (Sufficiency, Comprehensiveness, LogOdds, AopcSufficiency, AopcComprehensiveness)
 
@@ -27,18 +25,17 @@ class MetricRequest:
     """One metric with all its parameters."""
 
     metric: str
-    parameters: PerturbationParameters
+    parameters: Parameters
 
     @property
     def name(self) -> str:
-        """The shortest text that :func:`parse_metric` reads as this; it always names the preset."""
-        return ":".join([self.metric, f"preset={self.parameters.preset}", *self._own])
+        """The shortest text that :func:`parse_metric` reads as this; it always names the preset, if there are any."""
+        return ":".join([self.metric, *(f"{key}={name}" for key, name in self._given.items()), *self._own])
 
     @property
     def key(self) -> str:
         """:attr:`name` without the preset where that is the usual one: what bodies of studies go by."""
-        usual = type(self.parameters).model_fields["preset"].default
-        return self.name.replace(f":preset={usual}", "")
+        return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property
     def told(self) -> dict[str, Any]:
@@ -46,7 +43,7 @@ class MetricRequest:
         return {
             "key": self.key,
             "metric": self.metric,
-            "preset": self.parameters.preset,
+            "preset": self.preset,
             "asked": self.name,
             "label": self.label,
             "definition": self.definition,
@@ -56,8 +53,15 @@ class MetricRequest:
     @property
     def label(self) -> str:
         """The metric's name for a reader, with its preset and whatever differs from it."""
-        told = [PRESETS[self.parameters.preset].label, *(option.replace("=", " ", 1) for option in self._own)]
-        return f"{get_metric(self.metric).label} ({', '.join(told)})"
+        metric = get_metric(self.metric)
+        told = [metric.presets[self.preset].label] if self.preset else []
+        told += [option.replace("=", " ", 1) for option in self._own]
+        return f"{metric.label} ({', '.join(told)})" if told else metric.label
+
+    @property
+    def preset(self) -> str:
+        """The id of the preset; empty for a metric without."""
+        return getattr(self.parameters, "preset", "")
 
     @property
     def definition(self) -> str:
@@ -70,16 +74,20 @@ class MetricRequest:
         return get_metric(self.metric).higher_is_better
 
     @property
+    def _given(self) -> dict[str, str]:
+        return {"preset": self.preset} if self.preset else {}
+
+    @property
     def _own(self) -> list[str]:
-        """The options in which this differs from its preset."""
-        usual = type(self.parameters)(preset=self.parameters.preset)
+        """The options in which this differs from its preset, or from the defaults of a metric without."""
+        usual = type(self.parameters)(**self._given)
         return [f"{name}={_written(value)}" for name, value in self.parameters if value != getattr(usual, name)]
 
 
 @cache
 def metrics() -> dict[str, Metric]:
     """Every metric by id."""
-    return {metric.id: metric() for metric in FIVE}
+    return {metric.id: metric() for metric in (*FIVE, ActivationAuc, InverseActivationAuc)}
 
 
 def get_metric(metric_id: str) -> Metric:
@@ -93,26 +101,19 @@ def parse_metric(text: str) -> MetricRequest:
     Raises :class:`RequestError` for a metric or an option that does not exist, one that is given twice or without a
     value, and one out of range.
     """
-    metric_id, *options = (part.strip() for part in text.split(":"))
-    metric = get_metric(metric_id)
-    values: dict[str, str] = {}
-    for option in options:
-        name, equals, value = (part.strip() for part in option.partition("="))
-        if not (name and equals and value):
-            raise RequestError(f"'{option}' is no option of {metric.id}.", "Write options as :name=value.")
-        if name in values:
-            raise RequestError(f"{metric.id} has the option {name} twice.", "Give it once.")
-        values[name] = value
-    return MetricRequest(metric.id, parse(metric, values))
+    metric_id, *written = text.split(":")
+    metric = get_metric(metric_id.strip())
+    return MetricRequest(metric.id, parse(metric, options(metric, written)))
 
 
 def describe_metrics() -> list[dict[str, Any]]:
-    """The declarations of all metrics as plain records, with the definition of every preset."""
+    """The declarations of all metrics as plain records, with the definition by default and by every preset."""
     return [
         {
             "id": metric.id,
             "label": metric.label,
             "source": metric.source,
+            "definition": metric.definition(metric.Parameters()),
             "higher_is_better": metric.higher_is_better,
             "parameters": [asdict(spec) for spec in specs(metric.Parameters)],
             "presets": [
@@ -122,7 +123,7 @@ def describe_metrics() -> list[dict[str, Any]]:
                     "source": preset.source,
                     "definition": metric.definition(metric.Parameters(preset=name)),
                 }
-                for name, preset in PRESETS.items()
+                for name, preset in metric.presets.items()
             ],
         }
         for metric in metrics().values()

@@ -18,12 +18,25 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, flo
     found = np.asarray(values, dtype=np.float64)
     if not len(found):
         return None, None, None
-    mean = float(found.mean())
     if np.ptp(found) == 0:
-        return mean, None, None
-    rng, n = np.random.default_rng(seed), len(found)
+        return float(found.mean()), None, None
+    return tuple(float(row[0]) for row in bands(found[:, None], seed))
+
+
+def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, low and high of :func:`bootstrap`, float64 [M] each, for every column of ``values`` float64 [n, M].
+
+    All columns share their resamples. Where all values of a column are equal the three are.
+    """
+    rng, n = np.random.default_rng(seed), len(values)
     rows = max(1, _AT_ONCE // n)
     sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    means = np.concatenate([found[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
-    low, high = np.percentile(means, [2.5, 97.5])
-    return mean, float(low), float(high)
+    means = np.concatenate([_drawn(rng.integers(n, size=(size, n)), n) @ values / n for size in sizes])
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    return values.mean(axis=0), low, high
+
+
+def _drawn(picks: np.ndarray, n: int) -> np.ndarray:
+    """float64 [R, n]: how often each of ``n`` values is among the ``picks`` int64 [R, n] of every resample."""
+    places = picks + n * np.arange(len(picks))[:, None]
+    return np.bincount(places.ravel(), minlength=n * len(picks)).reshape(len(picks), n).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from explainlab.errors import ModelError
@@ -19,13 +19,15 @@ class Architecture:
     replaced through transformers' attention interface), ``read`` (only read, through ``output_attentions``), or
     ``cross`` (the decoder's attention to the encoder; layers do not map the text onto itself). ``causal``: no row
     sees what stands after it; the head is then applied by us to the backbone's last layer, because transformers' own
-    pooling looks for padding ids.
+    pooling looks for padding ids. ``rounds``: the weights are stored in 8 bits, so that every layer rounds what it
+    reads (weights of 4 bits are only read coarsely: a smooth function of the text is left).
     """
 
     family: str
     pooling: Pooling = "first"
     attention: Literal["replace", "read", "cross"] = "replace"
     causal: bool = False
+    rounds: bool = False
 
     @property
     def capabilities(self) -> dict[str, str]:
@@ -33,7 +35,7 @@ class Architecture:
         replaced = "" if self.attention == "replace" else "its attention probabilities can be read but not replaced"
         layered = "it reads the text twice, so its attention layers do not map the text onto itself"
         return {
-            "gradients": "",
+            "gradients": "its 8-bit layers round what they read, which has no gradient" if self.rounds else "",
             "attention": "",
             "layered attention": layered if self.attention == "cross" else "",
             "replaceable attention": replaced,
@@ -76,5 +78,6 @@ def architecture_of(config) -> Architecture:
             f"Supported types: {', '.join(sorted(ARCHITECTURES))}.",
         )
     if getattr(config, "classifier_pooling", "cls") == "mean":
-        return Architecture(architecture.family, pooling="mean", attention=architecture.attention)
-    return architecture
+        architecture = replace(architecture, pooling="mean")
+    quantised = getattr(config, "quantization_config", None) or {}
+    return replace(architecture, rounds=True) if quantised.get("load_in_8bit") else architecture

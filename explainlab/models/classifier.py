@@ -20,6 +20,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.attention import tapped
 from explainlab.settings import settings
 from explainlab.text.encoding import Encoding, encode
+from explainlab.text.prompt import Prompt, encode_prompted
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Classifier:
     """A loaded model with its tokenizer, in evaluation mode, its parameters without gradients.
 
     ``id`` is the name it was asked for by; ``digest`` identifies the very files; ``max_tokens`` is the longest input it
-    reads. A classifier belongs to one thread at a time.
+    reads; ``device`` is that of its inputs (a large model may be spread over several); ``prompt`` is what it reads
+    around every text, if it is a language model that is asked to go on. A classifier belongs to one thread at a time.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Classifier:
     max_tokens: int
     pad_id: int
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    prompt: Prompt | None = None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -93,7 +96,10 @@ class Classifier:
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
-        return encode(self.tokenizer, text, text_pair, self.max_tokens, settings().max_characters)
+        limits = (self.max_tokens, settings().max_characters)
+        if self.prompt:
+            return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
+        return encode(self.tokenizer, text, text_pair, *limits)
 
     def inputs(self, encodings: list[Encoding]) -> Inputs:
         """``encodings`` as one batch on this classifier's device."""
@@ -110,16 +116,31 @@ class Classifier:
         Gradients flow to ``embeddings`` if they ask for them.
         """
         with self._embedded(embeddings):
-            return self._forward(inputs)[0].float()
+            return self._forward(inputs)[0].to(self.device, torch.float32)
 
-    def attention_maps(self, inputs: Inputs) -> tuple[list[Tensor], Tensor]:
+    def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        """float32 [B, N, classes]: one forward pass of a causal decoder, its head at every position.
+
+        At a position it says what it would say of the text that ends there; what it says of padding means nothing.
+        Embeddings and gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
+        """
+        if reason := self.architecture.capabilities["causal decoder"]:
+            raise UnsupportedError(
+                f"A {self.architecture.family} model makes no intermediate predictions: {reason}.",
+                "Choose a decoder, such as a GPT-2 model.",
+            )
+        with self._embedded(embeddings):
+            return self.model.score(self._states(inputs).to(self.device)).float()
+
+    def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         """The attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same pass.
 
         Row i of a map says how much position i reads of every position. For an encoder-decoder these are the decoder's
-        rows over the encoder's positions.
+        rows over the encoder's positions. From ``embeddings`` [B, N, d] that ask for gradients, maps and logits are
+        parts of one graph.
         """
         if self.architecture.attention == "read":
-            with torch.no_grad():
+            with torch.set_grad_enabled(embeddings is not None), self._embedded(embeddings):
                 logits, maps = self._forward(inputs, output_attentions=True)
             return list(maps), logits.float()
         maps = []
@@ -127,10 +148,10 @@ class Classifier:
 
         def read(_: int, module: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             if not cross or module in self._cross_attention:
-                maps.append(probabilities)
+                maps.append(probabilities.to(self.device))
             return probabilities, values
 
-        with torch.no_grad(), tapped(self.model, read):
+        with torch.set_grad_enabled(embeddings is not None), self._embedded(embeddings), tapped(self.model, read):
             logits = self._forward(inputs)[0].float()
         return maps, logits
 
@@ -198,15 +219,23 @@ class Classifier:
         return max(1, kept * per_layer * self._embedding.weight.element_size() // 2)
 
     def _forward(self, inputs: Inputs, **options) -> tuple[Tensor, tuple[Tensor, ...] | None]:
+        if not self.architecture.causal:
+            output = self.model(**self._arguments(inputs), **options)
+            return output.logits, output.get("attentions")
+        states = self._states(inputs, **options)
+        last = (inputs.attention.sum(dim=1) - 1).to(states.device)
+        read = states[torch.arange(len(last), device=states.device), last]
+        return self.model.score(read.to(self.device)), None
+
+    def _states(self, inputs: Inputs, **options) -> Tensor:
+        """[B, N, d]: the last layer of a causal decoder, which its head reads."""
+        return self.model.base_model(**self._arguments(inputs), use_cache=False, **options).last_hidden_state
+
+    def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
         arguments = {"input_ids": inputs.ids, "attention_mask": inputs.attention.long() if inputs.padded else None}
         if self._reads_types:
             arguments["token_type_ids"] = inputs.types
-        if not self.architecture.causal:
-            output = self.model(**arguments, **options)
-            return output.logits, output.get("attentions")
-        states = self.model.base_model(**arguments, use_cache=False, **options).last_hidden_state
-        last = inputs.attention.sum(dim=1) - 1
-        return self.model.score(states[torch.arange(len(last), device=states.device), last]), None
+        return arguments
 
     @contextmanager
     def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:

@@ -34,11 +34,16 @@ def batch_tokens(device: torch.device, bytes_per_token: int) -> int:
     """
     if settings().batch_tokens:
         return settings().batch_tokens
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
-        return max(1, (free - torch.cuda.memory_allocated(device)) // 2 // bytes_per_token)
-    free = psutil.virtual_memory().available
-    return max(1, min(CPU_BATCH_TOKENS, free // 2 // bytes_per_token))
+    fit = max(1, free_memory(device) // 2 // bytes_per_token)
+    return fit if device.type == "cuda" else min(CPU_BATCH_TOKENS, fit)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free on a GPU, what torch keeps for itself included; elsewhere those of the machine."""
+    if device.type != "cuda":
+        return psutil.virtual_memory().available
+    free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+    return free - torch.cuda.memory_allocated(device)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

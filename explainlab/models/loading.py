@@ -15,20 +15,25 @@ from typing import get_args
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.architectures import Architecture, architecture_of
 from explainlab.models.classifier import Classifier
+from explainlab.models.completion import PREFIX as COMPLETION
+from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
-from explainlab.request import Dtype
+from explainlab.models.templates import Template
+from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
+from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
 
 transformers_logging.disable_progress_bar()
 
 PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+_LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 _VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
 
 
@@ -52,79 +57,75 @@ def describe(model_id: str) -> ModelCard | None:
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
-    directory, source = locate(model_id, fetch=False)
-    if directory is None:
+    template, _ = split_id(model_id)
+    files = _files_of(model_id, fetch=False)
+    if files is None:
         return None
-    config = _config(model_id, directory)
-    return ModelCard(model_id, source, architecture_of(config), _labels(model_id, config))
+    config = _config(model_id, files, template)
+    labels = tuple(template.labels) if template else _labels(model_id, config)
+    return ModelCard(model_id, (files.adapter or files).source, architecture_of(config), labels)
 
 
 def model_digest(model_id: str) -> str:
-    """What identifies the model's very files: the hub's revision, or SHA-256 over all files that are read."""
-    return _digest_of(*locate(model_id))
+    """What identifies the model's very files: the hub's revision, or SHA-256 over all files that are read.
 
-
-def _digest_of(directory: Path, source: str) -> str:
-    if source == "hub":
-        return directory.name
-    files = sorted(path for pattern in _FILES for path in directory.glob(pattern))
-    return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+    With the content of its template and the files of its adapter, if it has them.
+    """
+    return _digest_of(_files_of(model_id), split_id(model_id)[0])
 
 
 def load_model(model_id: str, device: str | None = None, dtype: str = "float32") -> Classifier:
-    """Load ``embedded:NAME``, a directory, or a hub id onto ``device`` (default: the best here).
+    """Load ``embedded:NAME``, a directory, a hub id, or any of them with a template (``completion:TEMPLATE:MODEL``).
 
-    Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
-    head, is of an unsupported type, or cannot be fetched, and :class:`RequestError` for an unknown device or dtype.
+    It goes onto ``device`` (default: the best here). Raises :class:`ModelError` for a model that does not exist, has no
+    safetensors, no tokenizer or no classification head, is of an unsupported type, or cannot be fetched, and for label
+    words that it cannot answer with; :class:`RequestError` for an unknown device or dtype.
     """
     if dtype not in get_args(Dtype):
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
-    directory, source = locate(model_id)
-    config = _config(model_id, directory)
+    template, _ = split_id(model_id)
+    files = _files_of(model_id)
+    config = _config(model_id, files, template)
     architecture = architecture_of(config)
-    labels = _labels(model_id, config)
-    tokenizer = _tokenizer(model_id, directory)
-    if not list(directory.glob("*.safetensors")):
-        raise ModelError(
-            f"{model_id} has no safetensors weights.", "Save it with save_pretrained; pickled weights are not read."
-        )
-    target = choose_device(device)
-    try:
-        model, info = AutoModelForSequenceClassification.from_pretrained(
-            directory,
-            dtype=getattr(torch, dtype),
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except Exception as error:
-        raise ModelError(f"{model_id} cannot be loaded: {_first_line(error)}") from error
-    if info["missing_keys"] or info["mismatched_keys"]:
-        missing = sorted(str(key) for key in [*info["missing_keys"], *info["mismatched_keys"]])
-        raise ModelError(
-            f"{model_id} lacks trained weights for {', '.join(missing[:3])}.",
-            "Give a model that was fine-tuned for sequence classification.",
-        )
-    rows = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
-        raise ModelError(
-            f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
-            "Save the tokenizer that the model was trained with.",
-        )
-    model.requires_grad_(False).eval().to(target)
+    labels = tuple(template.labels) if template else _labels(model_id, config)
+    tokenizer = _tokenizer(model_id, files)
+    max_tokens = _max_tokens(config, tokenizer)
+    answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
+    model, place = load_weights(
+        model_id,
+        files,
+        config,
+        language_model=template is not None,
+        dtype=getattr(torch, dtype),
+        device=choose_device(device),
+    )
+    _require_rows(model_id, tokenizer, model.get_input_embeddings().num_embeddings)
+    if template:
+        take_head(model, list(answers.values()), place)
     return Classifier(
         id=model_id,
-        source=source,
-        digest=model_digest(model_id),
+        source=(files.adapter or files).source,
+        digest=_digest_of(files, template),
         model=model,
         tokenizer=tokenizer,
         labels=labels,
         architecture=architecture,
-        max_tokens=_max_tokens(config, tokenizer),
+        max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
-        device=target,
+        device=place,
+        prompt=template and template.prompt,
     )
+
+
+def answer_pieces(template: Template, model_id: str) -> dict[str, str]:
+    """The token by which a language model would answer each label of ``template``, as its tokenizer spells it.
+
+    No weights are read. Raises :class:`ModelError` for a model or words that :func:`load_model` would refuse.
+    """
+    files = _files_of(model_id)
+    config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
+    answers = answer_tokens(template, tokenizer, _max_tokens(config, tokenizer))
+    return {label: tokenizer.convert_ids_to_tokens(token) for label, token in answers.items()}
 
 
 def known_digest(model_id: str) -> str | None:
@@ -132,15 +133,17 @@ def known_digest(model_id: str) -> str | None:
 
     Raises :class:`ModelError` for a name that can be no model.
     """
-    directory, source = locate(model_id, fetch=False)
-    return _digest_of(directory, source) if directory else None
+    files = _files_of(model_id, fetch=False)
+    return files and _digest_of(files, split_id(model_id)[0])
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
     """The directory of a model's files and where it comes from: ``embedded``, ``directory`` or ``hub``.
 
-    With ``fetch`` False the network is left alone and the directory of a hub model that is not here is None.
+    With ``fetch`` False the network is left alone and the directory of a hub model that is not here is None. The
+    template of an id is passed over; the directory of an adapter is its own.
     """
+    model_id = split_id(model_id)[1]
     if model_id.startswith(PREFIX):
         if model_id not in embedded_models():
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
@@ -149,7 +152,7 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         raise ModelError("There is no model without a name.", _nearest(""))
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     if os.path.isdir(path):
-        if not (path / "config.json").is_file():
+        if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
             raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
         return path.resolve(), "directory"
     if path.is_absolute() or model_id.startswith((".", "~")) or model_id.count("/") != 1 or "\\" in model_id:
@@ -171,25 +174,57 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
         ) from error
     except HfHubHTTPError as error:
         raise ModelError(
-            f"The hub has no model '{model_id}' for us ({_first_line(error)}).", _nearest(model_id)
+            f"The hub has no model '{model_id}' for us ({first_line(error)}).", _nearest(model_id)
         ) from error
     except OSError as error:
         raise ModelError(
-            f"{model_id} cannot be fetched: {_first_line(error)}.", "Check the network and the disk."
+            f"{model_id} cannot be fetched: {first_line(error)}.", "Check the network and the disk."
         ) from error
 
 
-def _config(model_id: str, directory: Path):
+def _files_of(model_id: str, fetch: bool = True) -> Files | None:
+    """The files of a model, of the one below where it is an adapter; None for a hub model that is not here."""
+    directory, source = locate(model_id, fetch)
+    changed = directory and adapted_model(model_id, directory)
+    if directory is None or changed is None:
+        return directory and Files(directory, source)
+    below, origin = locate(changed, fetch)
+    if below and adapted_model(changed, below):
+        raise ModelError(f"{model_id} changes {changed}, an adapter itself.", "Merge that one into its model first.")
+    return below and Files(below, origin, adapter=Files(directory, source))
+
+
+def _digest_of(files: Files, template: Template | None) -> str:
+    parts = [_digest_in(part.directory, part.source) for part in (files, files.adapter) if part]
+    parts += [template.digest] if template else []
+    return digest(parts) if len(parts) > 1 else parts[0]
+
+
+def _digest_in(directory: Path, source: str) -> str:
+    if source == "hub":
+        return directory.name
+    files = sorted(path for pattern in _FILES for path in directory.glob(pattern))
+    return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+
+
+def _config(model_id: str, files: Files, template: Template | None):
     try:
-        raw = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
+        raw = json.loads((files.directory / "config.json").read_text(encoding="utf-8"))
+        config = AutoConfig.from_pretrained(files.directory, trust_remote_code=False, local_files_only=True)
     except Exception as error:
-        raise ModelError(f"The configuration of {model_id} cannot be read: {_first_line(error)}") from error
-    heads = raw.get("architectures") or []
-    if heads and not any(name.endswith("ForSequenceClassification") for name in heads):
+        raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
+    head = next(iter(raw.get("architectures") or []), "")
+    speaks = head.endswith(_LANGUAGE_MODELS)
+    if template and not (speaks and architecture_of(config).causal):
         raise ModelError(
-            f"{model_id} is a {heads[0]}, not a classifier.",
-            "Give a model that was fine-tuned for sequence classification.",
+            f"{model_id} is a {head or config.model_type}, not a language model that goes on with a text.",
+            "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
+        )
+    if not template and head and not head.endswith("ForSequenceClassification"):
+        asked = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
+        raise ModelError(
+            f"{model_id} is a {head}, not a classifier.",
+            asked or "Give a model that was fine-tuned for sequence classification.",
         )
     return config
 
@@ -204,20 +239,30 @@ def _labels(model_id: str, config) -> tuple[str, ...]:
     return tuple(str(config.id2label[i]) for i in range(config.num_labels))
 
 
-def _tokenizer(model_id: str, directory: Path):
+def _tokenizer(model_id: str, files: Files):
+    places = [part.directory for part in (files.adapter, files) if part]
     try:
-        if not any(path for pattern in _VOCABULARIES for path in directory.glob(pattern)):
+        directory = next((d for d in places if any(path for v in _VOCABULARIES for path in d.glob(v))), None)
+        if directory is None:
             raise FileNotFoundError("there is no vocabulary")  # transformers would make up an empty one
         tokenizer = AutoTokenizer.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
     except Exception as error:
         raise ModelError(
-            f"{model_id} has no tokenizer that can be read: {_first_line(error)}.",
+            f"{model_id} has no tokenizer that can be read: {first_line(error)}.",
             "Save it beside the weights with tokenizer.save_pretrained.",
         ) from error
     if not tokenizer.is_fast:
         raise ModelError(f"The tokenizer of {model_id} keeps no character offsets.", "Save its tokenizer.json too.")
     tokenizer.padding_side = tokenizer.truncation_side = "right"
     return tokenizer
+
+
+def _require_rows(model_id: str, tokenizer, rows: int) -> None:
+    if len(tokenizer) > rows:
+        raise ModelError(
+            f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
+            "Save the tokenizer that the model was trained with.",
+        )
 
 
 def _max_tokens(config, tokenizer) -> int:
@@ -243,7 +288,3 @@ def _nearest(model_id: str) -> str:
     near = difflib.get_close_matches(model_id.removeprefix(PREFIX), short, n=2, cutoff=0.3)
     names = " or ".join(short[n] for n in near) if near else ", ".join(known)
     return f"Did you mean {names}? A directory or a hub id (owner/name) is taken too."
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -63,7 +63,7 @@ class Replay:
 
     def attention(self, layer: int) -> Tensor:
         """[heads, N, N]: the recorded attention probabilities of ``layer``."""
-        return self._layers[layer - 1].probabilities[0]
+        return self._layers[layer - 1].probabilities[0].to(self._classifier.device)
 
     def rows(self, layer: int) -> slice:
         """The rows of the attention of ``layer`` that reach the head: one of the last layer's, or all N."""
@@ -121,7 +121,8 @@ class Replay:
         """The logits from the last layer's one row, run as a text of one token: it is both the first and the last."""
         size = len(probabilities)
         inputs = _part(self._inputs, self.rows(self.depth)).repeat(size)
-        return self._run(inputs, self.depth, state.expand(size, -1, -1), lambda *_: (probabilities, values))
+        own = (probabilities.to(values.device), values)
+        return self._run(inputs, self.depth, state.expand(size, -1, -1), lambda *_: own)
 
     def _run(self, inputs: Inputs, layer: int, state: Tensor, tap: Tap) -> Tensor:
         numbers = count(1)
@@ -144,7 +145,7 @@ def _part(inputs: Inputs, rows: slice) -> Inputs:
 
 def _replacing(probabilities: Tensor) -> Tap:
     """The tap that puts ``probabilities`` into the first attention of a pass."""
-    return lambda call, _, own, values: (own if call else probabilities, values)
+    return lambda call, _, own, values: (own if call else probabilities.to(own.device), values)
 
 
 @contextmanager

@@ -88,7 +88,8 @@ class RpiCandidates(Study):
     def evaluations(self, parameters: Parameters) -> int:
         layers = USUAL_LAYERS if parameters.layers == "all" else len(parameters.layers.split(","))
         paths = USUAL_TOKENS if parameters.family == "rpi_sig" else 1
-        levels = sum(len(request.parameters.levels) for request in _judges(parameters).values())
+        judges = _judges(parameters).values()
+        levels = sum(get_metric(one.metric).inputs(one.parameters, USUAL_TOKENS) for one in judges)
         return parameters.samples * layers * (paths * parameters.steps + levels)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:

@@ -21,9 +21,8 @@ from explainlab.data import Row, source_digest
 from explainlab.metrics.judge import Judgement
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 from explainlab.models.batching import Batcher
-from explainlab.models.context import Relay, RunContext
 from explainlab.request import digest
-from explainlab.studies.maps import map_of, own_output, text_seed
+from explainlab.studies.maps import maps_of, text_seed
 from explainlab.studies.parameters import Methods, Metrics, Settings, listed
 from explainlab.studies.study import Study, described
 from explainlab.studies.summary import interval
@@ -83,20 +82,10 @@ class Evaluation(Study):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         metrics = [parse_metric(name) for name in parameters.metrics]
-        for name in parameters.methods:
-            get_method(name).require(subjects[0].classifier)
         others = [_made_elsewhere(subject, parameters) for subject in subjects]
-        parts = len(subjects) * len(parameters.methods) + 1
-        maps = [
-            [
-                _map(subject, name, parameters, _Share(subject.context, i * len(parameters.methods) + j, parts))
-                for j, name in enumerate(parameters.methods)
-            ]
-            for i, subject in enumerate(subjects)
-        ]
+        maps, rest = maps_of(subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods])
         scores = [np.stack([*(one.scores for one in found), *given]) for found, given in zip(maps, others, strict=True)]
-        batcher = Batcher(subjects[0].classifier, _Share(subjects[0].context, parts - 1, parts))
-        judged = judge_maps(subjects, scores, metrics, batcher)
+        judged = judge_maps(subjects, scores, metrics, Batcher(subjects[0].classifier, rest))
         return [
             _body(subject, found, dict(zip(parameters.names, rows, strict=True)), metrics, values)
             for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)
@@ -132,26 +121,6 @@ class Evaluation(Study):
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
-
-
-class _Share(Relay):
-    """Tells the progress of one of ``parts`` equal parts of a piece of work."""
-
-    SCALE = 1_000
-
-    def __init__(self, context: RunContext, part: int, parts: int) -> None:
-        super().__init__(context)
-        self._part, self._parts = part, parts
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        reached = self._part * self.SCALE + self.SCALE * done // max(1, total)
-        self._context.report(reached, self._parts * self.SCALE, phase)
-
-
-def _map(subject: Subject, method_id: str, parameters: Evaluation.Parameters, context: RunContext) -> Attribution:
-    settings = parameters.settings.get(method_id, {})
-    output = own_output(subject, method_id, settings)
-    return map_of(subject, method_id, settings, output, text_seed(subject), context)
 
 
 def _made_elsewhere(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:

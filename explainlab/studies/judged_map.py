@@ -45,7 +45,8 @@ class JudgedMap(Study):
         return digest([[request.metric, get_metric(request.metric).version] for request in _asked(parameters)])
 
     def evaluations(self, parameters: Parameters) -> int:
-        return sum(len(request.parameters.levels) for request in _asked(parameters))
+        asked = _asked(parameters)
+        return sum(get_metric(one.metric).inputs(one.parameters, len(parameters.scores)) for one in asked)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         asked, scores = _asked(parameters), np.array([parameters.scores], dtype=np.float64)

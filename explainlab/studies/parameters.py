@@ -9,13 +9,15 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import parse_metric
 
 T = TypeVar("T")
 
+RANDOM = "random"
+"""The method that is always among those compared."""
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
@@ -112,3 +114,19 @@ Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 """Parameters of methods by id, made complete."""
+
+
+def method_spec(name: str) -> str:
+    """A method with its options in its one canonical form; raises what pydantic expects of a validator."""
+    return refused(lambda: parse_method(name)).name
+
+
+def _method_specs(names: list[str]) -> list[str]:
+    found = [method_spec(name) for name in names]
+    if not found or len(set(found)) < len(found):
+        raise PydanticCustomError("methods", "Give one or more methods, each once")
+    return found if any(parse_method(name).method == RANDOM for name in found) else [*found, RANDOM]
+
+
+MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]
+"""Methods as :func:`explainlab.attribution.registry.parse_method` reads them, random always among them."""

@@ -7,20 +7,33 @@ from functools import cache
 from explainlab.data import source_digest
 from explainlab.declared import named, parse
 from explainlab.studies.ablation import Ablation
+from explainlab.studies.activation import Activation
 from explainlab.studies.candidates import RpiCandidates
 from explainlab.studies.evaluation import Evaluation
 from explainlab.studies.integration_error import IntegrationError
+from explainlab.studies.intermediate_predictions import IntermediatePredictions
 from explainlab.studies.judged_map import JudgedMap
 from explainlab.studies.path_gradients import PathGradients
 from explainlab.studies.study import Study, StudyRequest
 from explainlab.studies.trust import Trust
 
+STUDIES = (
+    Ablation,
+    Activation,
+    Evaluation,
+    IntegrationError,
+    IntermediatePredictions,
+    JudgedMap,
+    PathGradients,
+    RpiCandidates,
+    Trust,
+)
+
 
 @cache
 def studies() -> dict[str, Study]:
     """Every study by id."""
-    every = (Ablation, Evaluation, IntegrationError, JudgedMap, PathGradients, RpiCandidates, Trust)
-    return {study.id: study() for study in every}
+    return {study.id: study() for study in STUDIES}
 
 
 def get_study(study_id: str) -> Study:

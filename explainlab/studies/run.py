@@ -135,16 +135,17 @@ def _results(
     parameters = parse(found, requests[0].parameters)
     subjects = [_subject(classifier, request, context) for request in requests]
     bodies = found.of_texts(subjects, parameters)
-    each = (time.perf_counter() - start) / max(1, sum(subject.forward + subject.backward for subject in subjects))
+    passes = [subject.forward + subject.backward for subject in subjects]
+    seconds = (time.perf_counter() - start) / max(1, sum(passes))
     return [
         StudyResult(
             request=request,
             body=body,
-            cost=Cost(subject.forward, subject.backward, each * (subject.forward + subject.backward)),
+            cost=Cost(subject.forward, subject.backward, seconds * count),
             warnings=(*cut_warning(subject.encoding), *subject.warnings, *subjects[0].batcher.warnings, *subject.notes),
             versions=_versions(found, classifier),
         )
-        for request, subject, body in zip(requests, subjects, bodies, strict=True)
+        for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
     ]
 
 

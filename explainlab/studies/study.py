@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -126,6 +127,13 @@ class Study(ABC):
     @abstractmethod
     def evaluations(self, parameters: Parameters) -> int:
         """About how many gradients one text costs, known before anything has run."""
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """What a command line prints of ``body`` for a reader: the summary as JSON unless overridden."""
+        told = body.get("summary") or {
+            key: body[key] for key in ("expected", "ideal_steps", "selection", "positions") if key in body
+        }
+        return [json.dumps(told, indent=2, ensure_ascii=False)]
 
 
 def described(subject: Subject) -> dict[str, Any]:

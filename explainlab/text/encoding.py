@@ -18,10 +18,11 @@ class Encoding:
     """One tokenised text (or pair) of N tokens, right-padded or not.
 
     ``ids`` int64 [N]; ``attention`` bool [N], False on padding; ``special`` bool [N], True on the tokens the tokenizer
-    added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the model;
-    ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open character
-    spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``, how many
-    tokens the model's limit left out.
+    or a prompt added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the
+    model; ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open
+    character spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``,
+    how many tokens the model's limit left out; ``prompt``, what every token of a prompt adds to it, None for the other
+    tokens (empty: there is no prompt).
     """
 
     text: str
@@ -34,6 +35,7 @@ class Encoding:
     offsets: np.ndarray
     pieces: tuple[str, ...]
     cut: int
+    prompt: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,6 +64,7 @@ class Encoding:
             parts=fill(self.parts, 0),
             offsets=fill(self.offsets, 0),
             pieces=self.pieces + ("",) * extra,
+            prompt=self.prompt and self.prompt + (None,) * extra,
         )
 
 
@@ -73,16 +76,7 @@ def encode(
     A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how much. Raises
     :class:`TextError` for a blank text, one over ``max_characters``, and one without a content token.
     """
-    for name, value in (("text", text), ("second text", text_pair)):
-        if value is not None and not value.strip():
-            raise TextError(f"The {name} is empty.", "Give it at least one word.")
-        if value is not None and len(value) > max_characters:
-            raise TextError(
-                f"The {name} has {len(value):,} characters; the limit is {max_characters:,}.",
-                "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
-            )
-        if value is not None and any("\ud800" <= c <= "\udfff" for c in value):
-            raise TextError(f"The {name} is not valid Unicode: it holds half of a surrogate pair.", "Save it as UTF-8.")
+    require_readable(text, text_pair, max_characters)
     tokens = tokenizer(text, text_pair, return_offsets_mapping=True, verbose=False)
     whole = len(tokens["input_ids"])
     if whole > max_tokens:
@@ -101,7 +95,26 @@ def encode(
         pieces=tuple(tokenizer.convert_ids_to_tokens(tokens["input_ids"])),
         cut=whole - len(ids),
     )
-    markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    if all(int(i) in markers for i in ids[encoding.content]):
-        raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
+    require_content(encoding, tokenizer)
     return encoding
+
+
+def require_readable(text: str, text_pair: str | None, max_characters: int) -> None:
+    """Raise :class:`TextError` for a text that is blank, has over ``max_characters``, or is no valid Unicode."""
+    for name, value in (("text", text), ("second text", text_pair)):
+        if value is not None and not value.strip():
+            raise TextError(f"The {name} is empty.", "Give it at least one word.")
+        if value is not None and len(value) > max_characters:
+            raise TextError(
+                f"The {name} has {len(value):,} characters; the limit is {max_characters:,}.",
+                "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
+            )
+        if value is not None and any("\ud800" <= c <= "\udfff" for c in value):
+            raise TextError(f"The {name} is not valid Unicode: it holds half of a surrogate pair.", "Save it as UTF-8.")
+
+
+def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise :class:`TextError` for an ``encoding`` without a token to explain."""
+    markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    if all(int(i) in markers for i in encoding.ids[encoding.content]):
+        raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")

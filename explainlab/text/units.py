@@ -25,7 +25,7 @@ class Feature:
     """One scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (``part`` 1).
 
     ``pieces`` and ``ids`` are the tokens it is made of; a special feature is a token the tokenizer added, spelled as
-    the tokenizer spells it.
+    the tokenizer spells it, or one of a ``prompt`` around the text, as it stands there.
     """
 
     text: str
@@ -35,6 +35,7 @@ class Feature:
     part: int
     pieces: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
+    prompt: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,24 @@ class Units:
     def content(self) -> np.ndarray:
         """int64 [n]: indices of the features that stand for a piece of the text."""
         return np.array([i for i, f in enumerate(self.features) if not f.special], dtype=np.int64)
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """int64 [n_features]: the position of the last token of every feature."""
+        real = np.flatnonzero(self.membership >= 0)
+        ends = np.zeros(len(self.features), dtype=np.int64)
+        np.maximum.at(ends, self.membership[real], real)
+        return ends
+
+    @cached_property
+    def content_ends(self) -> np.ndarray:
+        """int64 [n]: up to where each content feature is read; special tokens at the end belong to the last one."""
+        return np.append(self.ends[self.content[:-1]], self.ends[-1])
+
+    @cached_property
+    def removable(self) -> np.ndarray:
+        """int64: indices of all features but those of a prompt, without which nothing would be asked of the model."""
+        return np.array([i for i, f in enumerate(self.features) if not f.prompt], dtype=np.int64)
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
         """float64 [N] token scores summed into [n_features]; the total is kept."""
@@ -111,9 +130,10 @@ class _Tokens:
         self._real = np.flatnonzero(encoding.attention).tolist()
         self._ids, self._pieces = encoding.ids.tolist(), encoding.pieces
         self._special, self._parts = encoding.special.tolist(), encoding.parts.tolist()
+        self._prompt = encoding.prompt
         self._texts = (encoding.part_text(0), encoding.part_text(1))
         pairs = zip(self._parts, encoding.offsets.tolist(), strict=True)
-        self._spans = [_trimmed(self._texts[part], *offsets) for part, offsets in pairs]
+        self._spans = [trimmed(self._texts[part], *offsets) for part, offsets in pairs]
 
     def runs(self, unit: Unit) -> list[list[int]]:
         """The tokens of each feature, in order; padding belongs to none."""
@@ -139,7 +159,8 @@ class _Tokens:
         pieces, ids = tuple(self._pieces[i] for i in run), tuple(self._ids[i] for i in run)
         part = self._parts[run[0]]
         if self._special[run[0]]:
-            return Feature("".join(pieces), 0, 0, True, part, pieces, ids)
+            said = self._prompt[run[0]] if self._prompt else None
+            return Feature("".join(pieces) if said is None else said, 0, 0, True, part, pieces, ids, said is not None)
         text, spans = self._texts[part], [self._spans[i] for i in run]
         visible = [(start, end) for start, end in spans if text[start:end].strip()] or spans
         start, end = min(a for a, _ in visible), max(b for _, b in visible)
@@ -154,8 +175,8 @@ def _segments_of(token: Span, segments: list[Span]) -> Span:
     return first, max(first, last)
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
-    """The span without the blanks at its ends, or the span itself where it is all blank."""
+def trimmed(text: str, start: int, end: int) -> Span:
+    """The span of ``text`` without the blanks at its ends, or the span itself where it is all blank."""
     piece = text[start:end]
     if not piece.strip():
         return start, end

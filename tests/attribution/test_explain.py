@@ -19,7 +19,7 @@ from explainlab.errors import ModelError, RequestError, TextError, UnsupportedEr
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from tests.attribution.conftest import Toys
-from tests.conftest import Zoo
+from tests.conftest import ON_ENCODERS, Zoo
 from tests.toys import Broken
 from tests.zoo import LABELS
 
@@ -80,9 +80,12 @@ def test_the_predicted_class_stays_the_target_along_the_path(zoo: Zoo) -> None:
 
 
 @pytest.mark.parametrize("method", methods())
-def test_probability_is_explained_by_default(encoder: Classifier, method: str) -> None:
-    found = explain(encoder, "film", method)
-    assert found.request.output == methods()[method].output == "probability"
+def test_probability_is_explained_by_default_and_logits_where_methods_are_defined_on_them(
+    encoder: Classifier, decoder: Classifier, method: str
+) -> None:
+    found = explain(encoder if method in ON_ENCODERS else decoder, "film", method)
+    expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp") else "probability"
+    assert found.request.output == methods()[method].output == expected
 
 
 def test_outputs_differ_by_what_is_expected(encoder: Classifier) -> None:
@@ -225,7 +228,7 @@ def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:
     assert (whole.cut, whole.truncated, whole.warnings) == (0, False, ())
 
 
-@pytest.mark.parametrize("method", methods())
+@pytest.mark.parametrize("method", ON_ENCODERS)
 def test_scores_of_a_damaged_model_are_refused(encoder: Classifier, method: str) -> None:
     model = copy.deepcopy(encoder.model)
     model.bert.pooler.dense.weight[0, 0] = torch.nan

@@ -161,16 +161,24 @@ def test_costs_and_completeness(model: Classifier) -> None:
     assert result.cost.forward == 2 * 7 + 2
     assert result.completeness.approximation_error < 1e-9
     assert explain(model, text, "kernel_shap", unit="word", samples=20).cost.forward == 22
+    assert explain(model, text, "kernel_shap", unit="word", samples="4n").cost.forward == 4 * 7 + 2
     assert explain(model, "good film", "kernel_shap", unit="word").cost.forward == 4
     assert explain(model, "film", "kernel_shap", unit="word").cost.forward == 2
 
 
-@pytest.mark.parametrize(("given", "taken"), [("2n", "2n"), (7, 7), ("12", 12)])
-def test_samples_are_2n_or_a_number(given: object, taken: object) -> None:
+@pytest.mark.parametrize(("given", "taken"), [("2n", "2n"), ("16n", "16n"), ("016n", "16n"), (7, 7), ("12", 12)])
+def test_samples_are_a_multiple_of_n_or_a_number(given: object, taken: object) -> None:
     assert parse(get_method("kernel_shap"), {"samples": given}).samples == taken
 
 
-@pytest.mark.parametrize("wrong", ["n", "", 0, -3, 2.5, None, 10**9])
+@pytest.mark.parametrize("wrong", ["n", "", "0n", "-2n", "2.5n", f"{10**9}n", 0, -3, 2.5, None, 10**9])
 def test_other_samples_are_refused(wrong: object) -> None:
-    with pytest.raises(RequestError, match=r"samples = .* is not accepted\. Give 2n or a whole number"):
+    with pytest.raises(
+        RequestError, match=r"samples = .* is not accepted\. Give a multiple of n, such as 2n, or a whole"
+    ):
         parse(get_method("kernel_shap"), {"samples": wrong})
+
+
+def test_a_multiple_beyond_the_limit_is_refused_once_n_is_known(encoder: Classifier) -> None:
+    with pytest.raises(RequestError, match=r"samples = 199999n of 2 features are 399,998 .* The limit is 200,000"):
+        explain(encoder, "good film", "kernel_shap", unit="word", samples="199999n")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explainlab import methods
-from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table
+from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method
 from explainlab.declared import ParameterSpec, parse
 from explainlab.errors import RequestError
 from explainlab.models.architectures import ARCHITECTURES
@@ -184,3 +184,50 @@ def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
         "baseline": "mask",
         "baseline_data": "",
     }
+
+
+# Written requests ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "label"),
+    [
+        ("occlusion", "occlusion", "Occlusion"),
+        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP (samples 16n)"),
+        ("kernel_shap:samples=2n:paired=true", "kernel_shap", "KernelSHAP"),
+        ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP (paired False)"),
+        (
+            "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
+            "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
+            "Occlusion (baseline max_entropy, baseline_data embedded:sentiment)",
+        ),
+    ],
+)
+def test_a_method_is_written_with_what_is_not_usual(text: str, name: str, label: str) -> None:
+    found = parse_method(text)
+    assert (found.name, found.label) == (name, label)
+    assert parse_method(found.name) == found
+
+
+@every_method
+def test_a_bare_id_has_the_defaults(method: str) -> None:
+    found = parse_method(method)
+    assert (found.name, found.parameters) == (method, get_method(method).Parameters())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("occlusoin", "There is no method 'occlusoin'. Did you mean occlusion"),
+        ("", "There is no method ''"),
+        ("lime:samples", "There is no method 'lime:samples'"),
+        ("lime:samples=", "'samples=' is no option of lime. Write options as :name=value."),
+        ("lime:samples=5:samples=6", "lime has the option samples twice. Give it once."),
+        ("lime:samples=0", "lime: samples = '0' is not accepted"),
+        ("lime:steps=5", "lime has no parameter 'steps'"),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(text: str, told: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse_method(text)
+    assert told in str(caught.value)

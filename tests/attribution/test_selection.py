@@ -12,6 +12,7 @@ from explainlab import explain
 from explainlab.attribution.diffusion import PRESETS, Draw, Maps
 from explainlab.attribution.randomized import candidates
 from explainlab.attribution.selection import best, select
+from explainlab.metrics.registry import get_metric
 from explainlab.models.classifier import Classifier
 from tests.attribution.test_randomized import SEED, TEXT, TIMESTEPS, asked, subject
 
@@ -27,14 +28,16 @@ def test_the_answer_is_the_best_of_all(encoder: Classifier, method: str, metric:
     assert judged[0] != judged[2]
 
 
-@pytest.mark.parametrize("metric", ["comprehensiveness", "sufficiency", "log_odds"])
+@pytest.mark.parametrize(
+    "metric", ["comprehensiveness", "sufficiency", "log_odds", "activation_auc", "inverse_activation_auc"]
+)
 def test_the_best_has_the_best_value(encoder: Classifier, metric: str) -> None:
     one = subject(encoder)
     scores = np.stack([candidate.scores for candidate in candidates(one, asked(samples=6, layers="all"))])
     before = one.forward
     index, values = best(one, scores, metric)
     assert values.shape == (18,)
-    assert index == (values.argmax() if metric == "comprehensiveness" else values.argmin())
+    assert index == (values.argmax() if get_metric(metric).higher_is_better else values.argmin())
     assert one.forward > before
     alone = [best(subject(encoder), row[None], metric)[1][0] for row in scores[:4]]
     np.testing.assert_allclose(values[:4], alone, atol=1e-6)

@@ -1,5 +1,7 @@
 """A page with the token heatmap alone, drawn from attributions made by hand; ``?case=`` chooses which."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -22,6 +24,7 @@ CASES = {
     "pair": ("A man plays the guitar.", "Nobody makes any music.", 0, True),
     "cut": ("The first half was read. The second half never was.", None, 5, True),
     "long": ("It was not bad, really, but not quite unforgettable either. " * 34, None, 0, True),
+    "prompt": ("A stirring, funny film.", None, 0, True),
     "rtl": ("הסרט הזה היה נפלא, באמת film good מאוד.", None, 0, True),
 }
 
@@ -55,11 +58,19 @@ def attribution(text: str, pair: str | None, cut: int, signed: bool, seed: int) 
     )
 
 
+def prompted(result: Attribution) -> Attribution:
+    """The same with a token of a prompt in place of the first special one."""
+    asked = Feature("film: ", 0, 0, True, 0, ("film", ":"), (7, 8), prompt=True)
+    return replace(result, features=(asked, *result.features[1:]))
+
+
 st.set_page_config(page_title="Heatmap", layout="wide")
 st.title("Heatmap")
-text, pair, cut, signed = CASES[st.query_params.get("case", "plain")]
+case = st.query_params.get("case", "plain")
+text, pair, cut, signed = CASES[case]
 palette = st.selectbox("Colours", ["green_red", "blue_orange", "teal_magenta", "greyscale"])
 results = [attribution(text, pair, cut, signed, seed) for seed in (1, 2)]
+results = [prompted(result) for result in results] if case == "prompt" else results
 for name, result, drawn in zip(("first", "second"), results, heatmaps(results, palette), strict=True):
     picked = token_heatmap(drawn, to_svg(result, palette, drawn.limit), key=name)
     st.text(f"{name} picked: {picked}")

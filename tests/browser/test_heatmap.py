@@ -180,3 +180,22 @@ def test_accessible(open_case, scheme, case):
     option(page, heatmap(page).locator(".token").nth(2).inner_text()).hover()
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_prompt_is_folded_away_and_grey(open_case):
+    page = open_case("prompt")
+    asked = option(page, "film: ")
+    expect(asked).to_be_hidden()
+    heatmap(page).get_by_role("button", name="Prompt").click()
+    expect(asked).to_be_visible()
+    expect(asked).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    expect(option(page, "[SEP]")).to_be_hidden()
+    heatmap(page).get_by_role("button", name="Special tokens").click()
+    expect(option(page, "[SEP]")).to_be_visible()
+    asked.hover()
+    expect(heatmap(page).locator(".card")).to_contain_text("(7)")
+
+
+def test_without_a_prompt_there_is_no_button_for_it(open_case):
+    page = open_case("plain")
+    expect(heatmap(page).get_by_role("button", name="Prompt")).to_have_count(0)

@@ -1,6 +1,7 @@
 """Payloads: the text flows exactly, scales are honest, conflicts and agreement are right, nothing odd leaks."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,16 @@ def test_a_pair_is_two_paragraphs_each_closed_by_its_separator(attribution):
     drawn = heatmap(attribution("good film", pair="bad end"))
     assert [t.part for t in drawn.tokens] == [0, 0, 0, 0, 1, 1, 1]
     assert (flow(drawn, 0), flow(drawn, 1)) == ("good film", "bad end")
+
+
+def test_the_prompt_is_told_apart(attribution):
+    result = attribution("a b")
+    asked = replace(result.features[0], text="film: ", prompt=True)
+    drawn = heatmap(replace(result, features=(asked, *result.features[1:])))
+    assert [t.prompt for t in drawn.tokens] == [True, False, False, False]
+    assert [t.special for t in drawn.tokens] == [True, False, False, True]
+    assert drawn.tokens[0].shown == "film: "
+    assert flow(drawn) == "a b"
 
 
 def test_the_cut_is_told_and_its_text_kept(attribution):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.metrics.judge import Case, Judgement, judge
-from explainlab.metrics.registry import parse_metric
+from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -16,6 +16,7 @@ from tests.attribution.conftest import toys
 
 __all__ = ["toys"]
 
+WITH_PRESETS = [name for name, metric in metrics().items() if metric.presets]
 TEXT = "I did not like this film at all. It isn't funny, and the acting is worse than the plot!"
 PAIR = "A good film. The team won."
 

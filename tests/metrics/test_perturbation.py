@@ -15,10 +15,11 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
 from explainlab.text.units import Feature, Units
 from tests.attribution.conftest import Toys
-from tests.metrics.conftest import TEXT, case_of, judged, value_of
+from tests.metrics.conftest import TEXT, WITH_PRESETS, case_of, judged, value_of
 from tests.toys import Linear
 
 every_metric = pytest.mark.parametrize("metric", metrics())
+preset_metric = pytest.mark.parametrize("metric", WITH_PRESETS)
 every_preset = pytest.mark.parametrize("preset", PRESETS)
 
 
@@ -53,7 +54,7 @@ def test_all_kept_or_none_removed_changes_nothing(classifier: Classifier, unit: 
         assert [judgement.value for judgement in row] == [0, 0, 0]
 
 
-@every_metric
+@preset_metric
 @every_preset
 def test_a_constant_model_scores_nothing(toys: Toys, metric: str, preset: str) -> None:
     classifier = toys(Constant)

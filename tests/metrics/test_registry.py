@@ -9,8 +9,9 @@ import pytest
 from explainlab.errors import RequestError
 from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import describe_metrics, get_metric, metrics, parse_metric
+from tests.metrics.conftest import WITH_PRESETS
 
-ALL = [f"{metric}:preset={preset}" for metric in metrics() for preset in PRESETS]
+ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRESETS]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,8 @@ ALL = [f"{metric}:preset={preset}" for metric in metrics() for preset in PRESETS
             "aopc_comprehensiveness:preset=alti",
             {"preset": "alti", "bins": (0, 1, 5, 10, 20, 50), "divisor": "bins", "removal": "delete"},
         ),
+        ("activation_auc", {"baseline": "mask"}),
+        ("inverse_activation_auc: baseline = pad", {"baseline": "pad"}),
     ],
 )
 def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
@@ -50,6 +53,15 @@ def test_a_name_states_its_preset_and_reads_back(name: str) -> None:
     assert PRESETS[found.parameters.preset].label in found.label
     assert "=" not in found.label
     assert found.higher_is_better == get_metric(found.metric).higher_is_better
+
+
+def test_a_metric_without_presets_is_named_by_its_own_options() -> None:
+    usual, padded = parse_metric("activation_auc:baseline=mask"), parse_metric("activation_auc:baseline=pad")
+    assert (usual.name, usual.label, usual.preset) == ("activation_auc", "Activation AUC", "")
+    assert (padded.name, padded.label) == ("activation_auc:baseline=pad", "Activation AUC (baseline pad)")
+    assert "the pad token" in padded.definition
+    assert "highest" in usual.definition
+    assert "lowest" in parse_metric("inverse_activation_auc").definition
 
 
 def test_what_differs_from_the_preset_is_named() -> None:
@@ -85,6 +97,8 @@ def test_what_differs_from_the_preset_is_named() -> None:
         ("aopc_sufficiency:bins=1,5", "bins.0 = '1,5' is not accepted."),
         ("aopc_sufficiency:bins=1+500", "bins.1 = '500' is not accepted. Input should be less than or equal to 100."),
         ("aopc_sufficiency:bins=+", "bins.0 = '' is not accepted."),
+        ("activation_auc:preset=rpi", "activation_auc has no parameter 'preset'. Its parameters: baseline."),
+        ("activation_auc:baseline=zero", "Input should be 'mask', 'pad' or 'unk'."),
         ("aopc_sufficiency:divisor=6", "divisor = '6' is not accepted. Input should be 'bins' or 'bins_plus_one'."),
     ],
 )
@@ -106,10 +120,10 @@ def test_the_records_tell_every_preset() -> None:
     assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == "sufficiency"
     for body in found:
         assert all((body["label"], body["source"]))
-        assert [preset["id"] for preset in body["presets"]] == list(PRESETS)
+        assert [preset["id"] for preset in body["presets"]] == (list(PRESETS) if body["id"] in WITH_PRESETS else [])
         definitions = [preset["definition"] for preset in body["presets"]]
-        assert len(set(definitions)) == len(PRESETS)
-        assert all(text.endswith(".") for text in definitions)
+        assert len(set(definitions)) == len(definitions)
+        assert all(text.endswith(".") for text in [*definitions, body["definition"]])
         for spec in body["parameters"]:
             assert spec["help"].endswith(".")
             assert spec["default"] == getattr(get_metric(body["id"]).Parameters(), spec["name"])
@@ -119,6 +133,8 @@ def test_the_records_tell_every_preset() -> None:
         "log_odds": False,
         "aopc_sufficiency": False,
         "aopc_comprehensiveness": True,
+        "activation_auc": True,
+        "inverse_activation_auc": False,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.metrics.summary import RESAMPLES, bootstrap
+from explainlab.metrics.summary import RESAMPLES, bands, bootstrap
 
 
 def test_the_interval_is_that_of_a_slow_loop() -> None:
@@ -38,3 +38,20 @@ def test_many_values_are_drawn_in_parts() -> None:
     mean, low, high = bootstrap(values)
     assert high - low == pytest.approx(2 * 1.96 * 2 / np.sqrt(len(values)), rel=0.1)
     assert low < mean < high
+
+
+def test_bands_are_the_intervals_of_their_columns() -> None:
+    values = np.random.default_rng(2).normal(size=(23, 4))
+    values[:, 2] = 7
+    mean, low, high = bands(values, 3)
+    for column in (0, 1, 3):
+        assert bootstrap(values[:, column], 3) == pytest.approx((mean[column], low[column], high[column]))
+    assert (mean[2], low[2], high[2]) == pytest.approx((7, 7, 7))
+    assert [row.tolist() for row in bands(values[:1])] == [values[0].tolist()] * 3
+
+
+def test_an_interval_of_many_texts_is_about_the_papers() -> None:
+    values = np.random.default_rng(4).beta(5, 2, size=500)
+    mean, low, high = bootstrap(values)
+    around = 1.96 * values.std(ddof=1) / np.sqrt(500)
+    assert (mean - low, high - mean) == pytest.approx((around, around), rel=0.1)

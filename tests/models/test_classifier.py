@@ -65,6 +65,24 @@ def test_padding_changes_nothing(classifier: Classifier) -> None:
         _close(classifier.logits(batch)[i], classifier.logits(classifier.inputs([encoding]))[0])
 
 
+def test_every_position_of_a_decoder_speaks_for_the_text_up_to_it(classifier: Classifier) -> None:
+    short, long = classifier.encode(TEXT), classifier.encode(LONG)
+    batch = classifier.inputs([short, long])
+    if not classifier.architecture.causal:
+        reason = "makes no intermediate predictions: it is not a causal decoder"
+        with pytest.raises(UnsupportedError, match=f"A {classifier.architecture.family} model {reason}"):
+            classifier.position_logits(batch)
+        return
+    found = classifier.position_logits(batch)
+    assert found.shape == (2, len(long), len(LABELS))
+    assert found.dtype == torch.float32
+    assert torch.equal(found, classifier.position_logits(batch, classifier.embed(batch.ids)))
+    for row, encoding in zip(found, (short, long), strict=True):
+        ids = torch.as_tensor(encoding.ids)
+        expected = [_plain(classifier)(ids[None, : length + 1]).logits[0] for length in range(len(ids))]
+        _close(row[: len(ids)], torch.stack(expected))
+
+
 def test_a_batch_equals_its_texts(classifier: Classifier) -> None:
     inputs = classifier.inputs([classifier.encode(TEXT)])
     embeddings = torch.stack([classifier.embed(inputs.ids[0]) * scale for scale in (1.0, 0.5, 0.0)])

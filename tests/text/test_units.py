@@ -81,6 +81,15 @@ def test_the_pieces_of_one_emoji_are_one_word(zoo: Zoo, name: str) -> None:
     assert len(group(zoo(name).encode(f"good {FAMILY}!"), "token").features) > len(units.features)
 
 
+@pytest.mark.parametrize("unit", ["token", "word", "sentence"])
+def test_features_end_at_their_last_token(classifier: Classifier, unit: str) -> None:
+    encoding = classifier.encode("A good film. The plot is thin.")
+    units = group(encoding.padded(len(encoding) + 3, classifier.pad_id), unit)
+    by_loop = [max(t for t, f in enumerate(units.membership) if f == i) for i in range(len(units.features))]
+    assert units.ends.tolist() == by_loop
+    assert units.content_ends.tolist() == [*(by_loop[i] for i in units.content[:-1]), len(encoding) - 1]
+
+
 def test_a_token_over_several_words_joins_them() -> None:
     units = group(_encoding("ab cd ef gh", [(0, 2), (3, 8), (8, 8), (9, 11)]), "word")
     assert _content(units) == ["ab", "cd ef", "gh"]

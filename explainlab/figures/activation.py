@@ -1,0 +1,238 @@
+"""Charts of the study ``activation``: curves of one text, mean curves, quality against cost, closeness to a reference.
+
+All are pure functions of its body: the first of that of one text, the others of that of a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
+
+Body = dict[str, Any]
+Direction = Literal["activation", "inverse_activation"]
+
+RANDOM = "random"
+WORDS: dict[Direction, str] = {"activation": "Activation", "inverse_activation": "Inverse activation"}
+_DASHES: dict[Direction, str] = {"activation": "solid", "inverse_activation": "dot"}
+_COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
+
+
+def activation_curves(body: Body) -> Chart:
+    """The target's probability after k features, both directions of every method, with the k of each flip marked."""
+    label = body["target"]["label"]
+    n = body["curves"][0]["k"][-1]
+    figure = go.Figure(layout=layout(f"Features revealed (of {n})", f"Probability of “{shown(label)}”"))
+    looks, labels = _looks(body["methods"]), {one["method"]: one["label"] for one in body["methods"]}
+    rows: list[dict[str, Any]] = []
+    for curve in body["curves"]:
+        name, way = curve["method"], curve["direction"]
+        values = [row[body["target"]["index"]] for row in curve["probabilities"]]
+        color, symbol = looks[name]
+        figure.add_scatter(
+            x=curve["k"],
+            y=values,
+            mode="lines+markers",
+            name=shown(f"{labels[name]}, {WORDS[way].lower()}: AUC {curve['auc']:.3f}"),
+            line={"color": color, "dash": _DASHES[way], "width": 2},
+            marker={"symbol": symbol, "size": 6 if n <= 60 else 3},
+            hovertemplate="k = %{x}: %{y:.3f}<extra>" + shown(labels[name]) + "</extra>",
+            legendgroup=name,
+        )
+        _mark_flip(figure, curve, values, color, labels[name])
+        rows += [
+            {"method": name, "direction": way, "k": k, "feature": place, "probability": value}
+            for k, place, value in zip(curve["k"], [None, *curve["order"]], values, strict=True)
+        ]
+    figure.update_yaxes(range=[-0.02, 1.02])
+    title = f"Probability of {label} as features are revealed, best first and worst first"
+    return Chart("activation-curves", title, f"{title}. {_flip_words(body, labels)}", figure, rows, _not_marked(body))
+
+
+def mean_curves(body: Body, direction: Direction) -> Chart:
+    """The mean curve of every method in one direction, each in the band of its 95% intervals."""
+    figure = go.Figure(layout=layout("Share of the features revealed", "Mean probability of the target"))
+    looks, table = _looks(body["rows"]), {row["method"]: row for row in body["rows"]}
+    curves = [curve for curve in body["curves"] if curve["direction"] == direction]
+    for curve in curves:
+        color, _ = looks[curve["method"]]
+        if curve["low"] is not None:
+            _band(figure, body["grid"], curve, color)
+    for curve in curves:
+        row, (color, symbol) = table[curve["method"]], looks[curve["method"]]
+        figure.add_scatter(
+            x=body["grid"],
+            y=curve["mean"],
+            mode="lines+markers",
+            name=shown(f"{row['label']}: AUC {_interval_words(row[direction])}"),
+            line={"color": color, "dash": _DASHES[direction], "width": 2},
+            marker={"symbol": symbol, "size": 7, "maxdisplayed": 10},
+            hovertemplate="%{x:.0%}: %{y:.3f}<extra>" + shown(row["label"]) + "</extra>",
+            legendgroup=curve["method"],
+        )
+    figure.update_xaxes(tickformat=".0%")
+    title = f"{WORDS[direction]} curves of {body['n']} texts with 95% intervals"
+    rows = [
+        {"method": curve["method"], "share": x, "mean": mean, "low": low, "high": high}
+        for curve in curves
+        for x, mean, low, high in zip(
+            body["grid"],
+            curve["mean"],
+            *(curve[end] or [None] * len(body["grid"]) for end in ("low", "high")),
+            strict=True,
+        )
+    ]
+    best = _best(body, direction)
+    return Chart(f"{direction}-means", title, f"{title}. Best: {best['label']}.", figure, rows)
+
+
+def quality_against_cost(body: Body, direction: Direction) -> Chart:
+    """Every method's mean area over its passes a text, with the front of those that nothing cheaper matches."""
+    table = body["rows"]
+    looks = _looks(table)
+    figure = go.Figure(layout=layout("Passes a text (forward and backward)", f"{WORDS[direction]} AUC"))
+    sign = 1 if direction == "activation" else -1
+    front = pareto_front([row["passes"] for row in table], [sign * row[direction]["mean"] for row in table])
+    figure.add_scatter(
+        x=[table[i]["passes"] for i in front],
+        y=[table[i][direction]["mean"] for i in front],
+        mode="lines",
+        name="Pareto front",
+        line={"color": GREY, "dash": "dash", "shape": "hv"},
+        hoverinfo="skip",
+    )
+    for row in table:
+        color, symbol = looks[row["method"]]
+        figure.add_scatter(
+            x=[row["passes"]],
+            y=[row[direction]["mean"]],
+            error_y=_error_bar(row[direction]),
+            mode="markers",
+            name=shown(row["label"]),
+            marker={"color": color, "symbol": symbol, "size": 11},
+            hovertemplate="%{x:,.1f} passes: %{y:.3f}<extra>" + shown(row["label"]) + "</extra>",
+        )
+    log_steps(figure, [row["passes"] for row in table])
+    title = f"{WORDS[direction]} AUC against cost"
+    told = ", ".join(f"{table[i]['label']} ({table[i]['passes']:,.1f})" for i in front)
+    rows = [
+        {**{key: row[key] for key in ("method", "passes", "relative")}, **row[direction], "front": i in front}
+        for i, row in enumerate(table)
+    ]
+    return Chart(f"{direction}-against-cost", title, f"{title}. On the front, with passes: {told}.", figure, rows)
+
+
+def similarity_boxes(body: Body) -> Chart:
+    """How close every method's scores are to the reference's: a box and a point a text of the cosine similarities."""
+    labels, looks = {row["method"]: row["label"] for row in body["rows"]}, _looks(body["rows"])
+    figure = go.Figure(layout=layout("Cosine similarity", "", height=110 + 70 * len(labels)))
+    rows: list[dict[str, Any]] = []
+    for name, label in labels.items():
+        found = [(text["row"], text["similarity"][name]) for text in body["texts"]]
+        rows += [{"row": number, "method": name, "cosine": value} for number, value in found]
+        known = [(number, value) for number, value in found if value is not None]
+        figure.add_box(
+            x=[value for _, value in known],
+            y=[shown(label)] * len(known),
+            customdata=[number for number, _ in known],
+            orientation="h",
+            boxpoints="all",
+            jitter=0.5,
+            pointpos=0,
+            name=shown(label),
+            line={"color": looks[name][0], "width": 1.5},
+            marker={"color": looks[name][0], "symbol": looks[name][1], "size": 5, "opacity": 0.6},
+            hovertemplate="row %{customdata}: %{x:.3f}<extra></extra>",
+            showlegend=False,
+        )
+    figure.update_yaxes(autorange="reversed")
+    title = f"Similarity to {body['reference']}, {body['n']} texts"
+    means = {name: found["mean"] for name, found in body["similarity"].items() if found["mean"] is not None}
+    told = ", ".join(f"{labels[name]} {mean:.3f}" for name, mean in means.items())
+    none = sum(row["cosine"] is None for row in rows)
+    notes = (f"{none} of {len(rows)} similarities are not defined: all scores are zero.",) if none else ()
+    return Chart("similarity", title, f"{title}. Means: {told}.", figure, rows, notes)
+
+
+def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
+    """The indices, by rising cost, of what nothing else matches at the same cost or less; the first of equals."""
+    front: list[int] = []
+    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -merits[i])):
+        if not front or merits[i] > merits[front[-1]]:
+            front.append(i)
+    return front
+
+
+def _looks(methods: Sequence[Body]) -> dict[str, tuple[str, str]]:
+    """Colour and symbol by method; the random map is grey."""
+    others = [one["method"] for one in methods if one["method"] != RANDOM]
+    found = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
+    return {**found, RANDOM: (GREY, "cross")}
+
+
+def _mark_flip(figure: go.Figure, curve: Body, values: Sequence[float], color: str, label: str) -> None:
+    """A ring where the prediction becomes the target for good; none where it is so from the start or never."""
+    if not curve["flip"]:
+        return
+    figure.add_scatter(
+        x=[curve["flip"]],
+        y=[values[curve["flip"]]],
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 16, "color": color, "line": {"width": 2.5}},
+        hovertemplate="predicted from k = %{x} on<extra>" + shown(label) + "</extra>",
+        legendgroup=curve["method"],
+        showlegend=False,
+    )
+
+
+def _flip_words(body: Body, labels: dict[str, str]) -> str:
+    rising = [curve for curve in body["curves"] if curve["direction"] == "activation" and curve["flip"]]
+    if not rising:
+        return "The prediction does not flip."
+    told = ", ".join(f"{labels[curve['method']]} {curve['flip']}" for curve in rising)
+    return f"Predicted from k: {told}."
+
+
+def _not_marked(body: Body) -> tuple[str, ...]:
+    flips = {curve["flip"] for curve in body["curves"]}
+    label = body["target"]["label"]
+    notes = []
+    if None in flips:
+        notes.append(f"The whole text is not predicted as {label}: no flip is marked.")
+    if 0 in flips:
+        notes.append(f"Curves without a ring are predicted as {label} from the fully masked text on.")
+    return tuple(notes)
+
+
+def _band(figure: go.Figure, grid: Sequence[float], curve: Body, color: str) -> None:
+    r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    figure.add_scatter(
+        x=[*grid, *reversed(grid)],
+        y=[*curve["high"], *reversed(curve["low"])],
+        fill="toself",
+        fillcolor=f"rgba({r},{g},{b},0.15)",
+        line={"width": 0},
+        hoverinfo="skip",
+        legendgroup=curve["method"],
+        showlegend=False,
+    )
+
+
+def _best(body: Body, direction: Direction) -> Body:
+    choose = max if direction == "activation" else min
+    return choose(body["rows"], key=lambda row: row[direction]["mean"])
+
+
+def _interval_words(found: Body) -> str:
+    return f"{found['mean']:.3f}" + ("" if found["low"] is None else f" [{found['low']:.3f}, {found['high']:.3f}]")
+
+
+def _error_bar(found: Body) -> dict[str, Any] | None:
+    if found["low"] is None:
+        return None
+    above, below = found["high"] - found["mean"], found["mean"] - found["low"]
+    return {"type": "data", "symmetric": False, "array": [above], "arrayminus": [below], "thickness": 1.2}

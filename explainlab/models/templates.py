@@ -1,0 +1,163 @@
+"""Prompt templates, with which a language model classifies by what it would say next: checked, listed, read, saved."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
+
+from explainlab.declared import named
+from explainlab.errors import RequestError
+from explainlab.request import checked, digest
+from explainlab.settings import ASSETS, settings
+from explainlab.text.prompt import Prompt
+
+PRESETS = ASSETS / "templates"
+_PLACES = {"{text}": 0, "{text_pair}": 1}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def _named(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"A template cannot be called {name[:80]!r}.",
+            "Use up to 64 small letters, digits, '-' and '_', the first of them a letter or a digit.",
+        )
+    return name
+
+
+class Record(BaseModel):
+    """A frozen record without fields of other names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Example(Record):
+    """A text (or a pair) that the prompt shows with its label."""
+
+    text: str
+    text_pair: str | None = None
+    label: str
+
+
+class Template(Record):
+    """How a text is put to a language model, and which words answer.
+
+    The prompt is the ``instruction``, then every one of the ``examples`` as ``text`` says, followed by its label's word
+    and the ``separator``, then the text to classify as ``text`` says: with ``{text}`` in its place, and ``{text_pair}``
+    in that of a second text. ``labels`` gives each class the word that stands for it, as it follows the prompt: with
+    its leading blank if there is to be one. Raises :class:`RequestError` for a text without its place, or with nothing
+    after it, for fewer than two labels, a label without a word, a word of two labels, and an example of no label.
+    """
+
+    name: Annotated[str, AfterValidator(_named)]
+    instruction: str = ""
+    text: str
+    separator: str = "\n\n"
+    labels: dict[str, str]
+    examples: tuple[Example, ...] = ()
+
+    @field_validator("text")
+    @classmethod
+    def _places(cls, text: str) -> str:
+        for place, needed in (("{text}", True), ("{text_pair}", False)):
+            if text.count(place) > 1 or (needed and place not in text):
+                times = f"{text.count(place)} places" if place in text else "no place"
+                raise RequestError(f"The template has {times} for the text.", f"Write {place} once, where it belongs.")
+        if not _pieces(text)[-1].strip():
+            raise RequestError(
+                "The template ends with the text, so nothing asks for an answer.",
+                "Put something after it, for example a line with 'Label:'.",
+            )
+        return text
+
+    @field_validator("labels")
+    @classmethod
+    def _words(cls, labels: dict[str, str]) -> dict[str, str]:
+        if len(labels) < 2:
+            raise RequestError(f"The template has {len(labels)} labels.", "Give two or more, each with its word.")
+        for label, word in labels.items():
+            if not label.strip() or not word.strip():
+                raise RequestError(f"The label {label!r} has the word {word!r}.", "Give every label a name and a word.")
+        if len(set(labels.values())) < len(labels):
+            raise RequestError("Two labels have the same word.", "Give every label a word of its own.")
+        return labels
+
+    @field_validator("examples")
+    @classmethod
+    def _known(cls, examples: tuple[Example, ...], info: ValidationInfo) -> tuple[Example, ...]:
+        labels, paired = info.data.get("labels", {}), "{text_pair}" in info.data.get("text", "")
+        for number, example in enumerate(examples, start=1):
+            if example.label not in labels:
+                raise RequestError(
+                    f"Example {number} has the label {example.label!r}.", f"The labels are {', '.join(labels)}."
+                )
+            if (example.text_pair is not None) != paired:
+                lacks = "has no second text" if paired else "has a second text"
+                raise RequestError(f"Example {number} {lacks}.", "Give one exactly where the template has {text_pair}.")
+        return examples
+
+    @property
+    def prompt(self) -> Prompt:
+        """What stands around a text to classify. Nothing in an example is read as a place."""
+        asked = _pieces(self.text)
+        shown = self.instruction
+        for example in self.examples:
+            texts = [example.text, example.text_pair or ""]
+            shown += Prompt(asked).rendered(texts)[0] + self.labels[example.label] + self.separator
+        return Prompt((shown + asked[0], *asked[1:]))
+
+    @property
+    def digest(self) -> str:
+        """What identifies the content, whatever its name: 64 hexadecimal digits. The order of the labels counts."""
+        body = self.model_dump(mode="json", exclude={"name"})
+        return digest({**body, "labels": list(self.labels.items())})
+
+
+def template_names() -> list[str]:
+    """The names of all templates, those that come with the project first."""
+    return [*_files(PRESETS), *_files(_saved())]
+
+
+def read_template(name: str) -> Template:
+    """The template of this name; raises :class:`RequestError` if there is none or its file is damaged."""
+    path = named("template", name, {**_files(_saved()), **_files(PRESETS)})
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"The template '{name}' cannot be read: {error}", "Save it again.") from error
+    if not isinstance(fields, dict):
+        raise RequestError(f"The template '{name}' is no JSON object.", "Save it again.")
+    return checked(Template, **{**fields, "name": name})
+
+
+def save_template(template: Template) -> Path:
+    """Keep ``template`` in the user's folder, in place of one that has its name; returns its file.
+
+    Raises :class:`RequestError` for the name of a template that comes with the project.
+    """
+    if template.name in _files(PRESETS):
+        raise RequestError(f"'{template.name}' comes with ExplainLab and stays as it is.", "Choose another name.")
+    path = _saved() / f"{template.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".part")
+    fresh.write_text(template.model_dump_json(indent=2), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def _pieces(text: str) -> tuple[str | int, ...]:
+    """``text`` cut at its places."""
+    return tuple(_PLACES.get(piece, piece) for piece in re.split(r"(\{text\}|\{text_pair\})", text))
+
+
+def _saved() -> Path:
+    return settings().home / "templates"
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The templates of a folder by name; a file of another name is none."""
+    return {path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem)}

@@ -1,0 +1,158 @@
+"""From a model's files to the model in memory: on one device or spread over several, quantised, with an adapter.
+
+Weights are read from safetensors only, and no code of a model is run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedModel
+
+from explainlab.errors import ModelError, ResourceError
+from explainlab.models.devices import free_memory
+
+ADAPTER = "adapter_config.json"
+_ADAPTER_WEIGHTS = "adapter_model.safetensors"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the files of a model are, and those of the ``adapter`` that changes its weights, if there is one.
+
+    ``source`` is ``embedded``, ``directory`` or ``hub``.
+    """
+
+    directory: Path
+    source: str
+    adapter: Files | None = None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what ``error`` says, without a full stop; its type's name if it says nothing."""
+    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def adapted_model(model_id: str, directory: Path) -> str | None:
+    """The id of the model that the adapter in ``directory`` changes; None if there is no adapter in it.
+
+    Raises :class:`ModelError` for an adapter that names no model.
+    """
+    path = directory / ADAPTER
+    if not path.is_file():
+        return None
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"The adapter {model_id} does not name the model that it changes: {first_line(error)}.",
+            f"Save it again, or write base_model_name_or_path into its {ADAPTER}.",
+        ) from error
+
+
+def load_weights(
+    model_id: str, files: Files, config, *, language_model: bool, dtype: torch.dtype, device: torch.device
+) -> tuple[PreTrainedModel, torch.device]:
+    """The model in evaluation mode, without gradients, and the device that its inputs belong on.
+
+    That is ``device``, unless the model is larger than the free memory of a GPU that no number names: it is then spread
+    over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a library that
+    is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
+    """
+    _require_weights(model_id, files)
+    quantised = getattr(config, "quantization_config", None) is not None
+    if quantised:
+        _require_quantiser(model_id, config)
+    placed = _placement(files.directory, config, quantised, dtype, device)
+    factory = AutoModelForCausalLM if language_model else AutoModelForSequenceClassification
+    try:
+        model, info = factory.from_pretrained(
+            files.directory,
+            dtype=dtype,
+            device_map=placed,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except Exception as error:
+        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    _require_trained(model_id, info, language_model)
+    if files.adapter is not None:
+        model = _adapted(model_id, model, files.adapter.directory, quantised)
+    model.requires_grad_(False).eval()
+    if placed is None:
+        return model.to(device), device
+    if placed == "auto" and {"cpu", "disk"} & {str(place) for place in model.hf_device_map.values()}:
+        raise ResourceError(
+            f"{model_id} does not fit into the memory of the GPUs here.",
+            "Choose dtype bfloat16, quantised weights or a smaller model.",
+        )
+    return model, model.get_input_embeddings().weight.device
+
+
+def _require_weights(model_id: str, files: Files) -> None:
+    complete = files.adapter is None or (files.adapter.directory / _ADAPTER_WEIGHTS).is_file()
+    if not complete or not list(files.directory.glob("*.safetensors")):
+        raise ModelError(
+            f"{model_id} has no safetensors weights.", "Save it with save_pretrained; pickled weights are not read."
+        )
+
+
+def _require_quantiser(model_id: str, config) -> None:
+    """bitsandbytes reads 8 and 4 bits; other formats have libraries of their own that we do not know."""
+    method = config.quantization_config.get("quant_method")
+    if method != "bitsandbytes":
+        raise ModelError(
+            f"The weights of {model_id} are quantised by {method}, which is not supported.",
+            "Give it in full precision, or quantised to 8 or 4 bits by bitsandbytes.",
+        )
+    _require_library("bitsandbytes", f"The weights of {model_id} are quantised")
+
+
+def _require_library(name: str, why: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ModelError(f"{why}, which needs the library {name}.", f"Install it with pip install {name}.") from error
+
+
+def _placement(
+    directory: Path, config, quantised: bool, dtype: torch.dtype, device: torch.device
+) -> str | dict[str, torch.device] | None:
+    """transformers' ``device_map``: None for a model that is moved to ``device`` after it is read."""
+    if device.type == "cuda" and device.index is None:
+        stored = getattr(config, "dtype", None) or torch.float32
+        grows = 1 if quantised else dtype.itemsize / stored.itemsize
+        if grows * sum(path.stat().st_size for path in directory.glob("*.safetensors")) > free_memory(device):
+            return "auto"
+    return {"": device} if quantised else None
+
+
+def _require_trained(model_id: str, info: dict, language_model: bool) -> None:
+    missing = sorted(str(key) for key in [*info["missing_keys"], *info["mismatched_keys"]])
+    if missing:
+        purpose = "trained as a language model" if language_model else "fine-tuned for sequence classification"
+        raise ModelError(
+            f"{model_id} lacks trained weights for {', '.join(missing[:3])}.", f"Give a model that was {purpose}."
+        )
+
+
+def _adapted(model_id: str, model: PreTrainedModel, adapter: Path, quantised: bool) -> PreTrainedModel:
+    """The model with the adapter's changes in its own weights; beside them where these are quantised."""
+    peft = _require_library("peft", f"{model_id} is an adapter")
+    try:
+        changed = peft.PeftModel.from_pretrained(model, str(adapter))
+    except Exception as error:
+        raise ModelError(f"The adapter {model_id} cannot be loaded: {first_line(error)}") from error
+    if changed.active_peft_config.is_prompt_learning:
+        raise ModelError(
+            f"The adapter {model_id} puts vectors before the text and changes no weights.",
+            "Give one that changes weights, such as LoRA.",
+        )
+    return changed.get_base_model() if quantised else changed.merge_and_unload()

@@ -1,0 +1,143 @@
+"""A text within a prompt: both tokenised as one, the tokens of the text found again by their characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from explainlab.errors import TextError
+from explainlab.text.encoding import Encoding, require_content, require_readable
+from explainlab.text.units import Span, trimmed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_PROMPT = -1  # the owner of a token that is no text's
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What stands around a text: its ``pieces`` in order, 0 for the place of the text and 1 for that of its pair."""
+
+    pieces: tuple[str | int, ...]
+
+    @property
+    def takes_pair(self) -> bool:
+        """Whether it has a place for a second text."""
+        return 1 in self.pieces
+
+    def rendered(self, texts: Sequence[str]) -> tuple[str, list[Span]]:
+        """The prompt with ``texts`` in their places, as they are, and the characters that each of them takes."""
+        whole, spans = "", {}
+        for piece in self.pieces:
+            start = len(whole)
+            whole += texts[piece] if isinstance(piece, int) else piece
+            if isinstance(piece, int):
+                spans[piece] = (start, len(whole))
+        return whole, [spans[part] for part in sorted(spans)]
+
+
+@dataclass(frozen=True, eq=False)
+class PromptTokens:
+    """A tokenised prompt: ``ids`` int64 [N], ``offsets`` int64 [N, 2], and ``added`` bool [N] by the tokenizer."""
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    added: np.ndarray
+
+
+def read_prompt(tokenizer: PreTrainedTokenizerBase, whole: str) -> PromptTokens:
+    """The tokens of a prompt that is to be completed: an end token that the tokenizer adds is left out."""
+    tokens = tokenizer(whole, return_offsets_mapping=True, verbose=False)
+    added = np.array([part is None for part in tokens.sequence_ids(0)], dtype=bool)
+    length = int(np.flatnonzero(~added).max(initial=-1)) + 1
+    offsets = np.array(tokens["offset_mapping"], dtype=np.int64).reshape(-1, 2)
+    return PromptTokens(np.array(tokens["input_ids"], dtype=np.int64)[:length], offsets[:length], added[:length])
+
+
+def encode_prompted(
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    text: str,
+    text_pair: str | None,
+    max_tokens: int,
+    max_characters: int,
+) -> Encoding:
+    """Tokenise ``text`` (and ``text_pair``) within ``prompt`` for a model that reads at most ``max_tokens`` tokens.
+
+    Tokens of the prompt are special. A token that straddles a border belongs to the text if more than half of its
+    characters do, blanks at its ends not counted; its offsets end where the text does. A text that is too long loses
+    tokens at its own end (the longer text of a pair), never the prompt. Raises :class:`TextError` as
+    :func:`explainlab.text.encoding.encode` does, for a second text that is missing or has no place, and where the
+    prompt leaves no token for the text.
+    """
+    require_readable(text, text_pair, max_characters)
+    if prompt.takes_pair and text_pair is None:
+        raise TextError("The prompt asks for a second text.", "Give one, or choose a template without {text_pair}.")
+    if text_pair is not None and not prompt.takes_pair:
+        raise TextError("The prompt has no place for a second text.", "Choose a template with {text_pair}.")
+    whole, spans = prompt.rendered([text] if text_pair is None else [text, text_pair])
+    tokens = read_prompt(tokenizer, whole)
+    owners = np.array([_owner(whole, span, spans) for span in tokens.offsets], dtype=np.int64)
+    owners[tokens.added] = _PROMPT
+    kept = _kept(owners, max_tokens)
+    encoding = Encoding(
+        text=text,
+        text_pair=text_pair,
+        ids=tokens.ids[kept],
+        attention=np.ones(int(kept.sum()), dtype=bool),
+        special=owners[kept] == _PROMPT,
+        types=np.zeros(int(kept.sum()), dtype=np.int64),
+        parts=np.maximum(owners, 0)[kept],
+        offsets=_within(tokens.offsets, owners, spans)[kept],
+        pieces=tuple(tokenizer.convert_ids_to_tokens(tokens.ids[kept].tolist())),
+        cut=int((~kept).sum()),
+        prompt=tuple(said for said, stays in zip(_said(whole, tokens, owners), kept, strict=True) if stays),
+    )
+    require_content(encoding, tokenizer)
+    return encoding
+
+
+def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
+    """The text that most of a token belongs to; one without width belongs where the character after it does."""
+    start, end = trimmed(whole, *span)
+    width = max(end - start, 1)
+    inside = [min(start + width, last) - max(start, first) for first, last in spans]
+    return next((part for part, shared in enumerate(inside) if 2 * shared > width), _PROMPT)
+
+
+def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
+    """bool [N]: the tokens that fit into ``max_tokens``; every text keeps one at least."""
+    kept = np.ones(len(owners), dtype=bool)
+    texts = [np.flatnonzero(owners == part).tolist() for part in (0, 1)]
+    for _ in range(len(owners) - max_tokens):
+        longer = max(texts, key=len)
+        if len(longer) < 2:
+            around = int((owners == _PROMPT).sum())
+            raise TextError(
+                f"The prompt takes {around} of the {max_tokens} tokens that the model reads: too many for the text.",
+                "Shorten the template, or choose a model that reads more.",
+            )
+        kept[longer.pop()] = False
+    return kept
+
+
+def _within(offsets: np.ndarray, owners: np.ndarray, spans: Sequence[Span]) -> np.ndarray:
+    """int64 [N, 2]: the characters of a text that each of its tokens stands for, 0 to 0 for those of the prompt."""
+    found = np.zeros_like(offsets)
+    for part, (first, last) in enumerate(spans):
+        own = owners == part
+        found[own] = offsets[own].clip(first, last) - first
+    return found
+
+
+def _said(whole: str, tokens: PromptTokens, owners: np.ndarray) -> list[str | None]:
+    """What each token of the prompt adds to it, blanks included; None for the others."""
+    said, reach = [], 0
+    for (_, end), owner, added in zip(tokens.offsets.tolist(), owners, tokens.added, strict=True):
+        said.append(None if added or owner != _PROMPT else whole[reach:end])
+        reach = max(reach, end)
+    return said
