@@ -87,7 +87,7 @@ class AttentionMaps(Maps):
         self._product = product
         encoding = subject.encoding
         self._still = ~encoding.content if encoding.prompt else np.zeros(len(encoding), dtype=bool)
-        if encoding.prompt and self._replay.depth in self.layers:
+        if encoding.prompt and self.replay.depth in self.layers:
             subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)

@@ -96,7 +96,7 @@ def test_the_prompt_has_no_share_of_what_it_does_not_move(classifier: Classifier
 @every_method
 def test_padding_changes_no_score(classifier: Classifier, method: str) -> None:
     parameters = _cheap(method)
-    fixed = {"rule": "gauss_legendre"} if "rule" in get_method(method).Parameters.model_fields else {}
+    fixed = {"rule": "gauss_legendre"} if {"rule", "steps"} <= get_method(method).Parameters.model_fields.keys() else {}
     output = get_method(method).default_output(parameters)
     request = complete(
         Request(model=classifier.id, text=TEXT, method=method, parameters={**parameters, **fixed}, output=output)
@@ -256,7 +256,7 @@ def test_the_reference_keeps_a_little_more_than_the_attention(speaker: Zoo) -> N
     subject = Subject(classifier, classifier.encode(TEXT), seed=SEED, output="logit")
     maps = AttentionMaps(subject, parse(Rpi, {"preset": "reference", "layers": "1", "samples": 1}), product=True)
     drawn = maps._baselines([maps.draw(1, 0)])[0].double().numpy()
-    attention = maps._replay.attention(1).double().numpy()
+    attention = maps.replay.attention(1).double().numpy()
     span = subject.encoding.content
     close(drawn[:, ~span], 1.0731 * attention[:, ~span], 1e-4)
     assert np.abs(drawn[:, span] - attention[:, span]).min(axis=(0, 2)).max() > 0

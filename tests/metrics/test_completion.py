@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from explainlab.metrics.presets import PRESETS
-from explainlab.metrics.registry import metrics
 from explainlab.models.classifier import Classifier
 from explainlab.studies.run import evaluate
 from tests.conftest import Zoo
-from tests.metrics.conftest import case_of, judged, value_of
+from tests.metrics.conftest import WITH_PRESETS, case_of, judged, value_of
 from tests.metrics.slow import slow
 
 TEXT = "A funny film. It isn't good!"
@@ -28,9 +27,9 @@ def classifier(request: pytest.FixtureRequest, speaker: Zoo) -> Classifier:
 @pytest.mark.parametrize("unit", ["token", "word"])
 def test_values_are_those_of_a_slow_loop(classifier: Classifier, preset: str, unit: str) -> None:
     case = case_of(classifier, TEXT, unit=unit)
-    (found,) = judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in metrics()))
+    (found,) = judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in WITH_PRESETS))
     for row, scores in zip(found, case.scores.tolist(), strict=True):
-        for metric, judgement in zip(metrics(), row, strict=True):
+        for metric, judgement in zip(WITH_PRESETS, row, strict=True):
             expected = slow(metric, preset, classifier, case.encoding, case.units, case.target, scores)
             assert judgement.value == pytest.approx(expected, abs=2e-6), metric
 
@@ -53,7 +52,7 @@ def test_the_prompt_stays_in_every_input(classifier: Classifier, preset: str) ->
 
     hook = classifier.model.base_model.register_forward_pre_hook(look, with_kwargs=True)
     try:
-        judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in metrics()))
+        judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in WITH_PRESETS))
     finally:
         hook.remove()
     assert len(seen) > 3
