@@ -50,11 +50,8 @@ def draw_text(service: Service, view: CandidatesView, result: StudyResult, archi
     _draw_facts(result)
     sort = _draw_order(body)
     picked = body["winners"][sort] if view.picked is None or view.picked >= len(body["candidates"]) else view.picked
-    table, opened = st.columns([1, 1], gap="large")
-    with table:
-        _draw_table(body, sort)
-    with opened:
-        _draw_open(service, view, body, picked)
+    _draw_table(body, sort)
+    _draw_open(service, view, body, picked)
     _draw_small(view, body, sort, picked)
     _draw_winners(view, body)
     _draw_scatter(body, picked)
@@ -177,7 +174,7 @@ def _draw_table(body: Body, sort: str) -> None:
         pd.DataFrame([rows[i] for i in order]),
         hide_index=True,
         key=key,
-        height=420,
+        height=320,
         column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **named},
         on_select=picked,
         selection_mode="single-row",

@@ -28,7 +28,7 @@ def link(app, asked: CandidatesView) -> str:
 
 def answered(page: Page, maps: int = 4) -> Page:
     expect(page.locator(".small-map")).to_have_count(maps)
-    expect(page.locator(".st-key-candidates_selection .js-plotly-plot")).to_be_visible()
+    expect(page.locator(".st-key-candidates_one_selection .js-plotly-plot")).to_be_visible()
     wait_for_run(page)
     return page
 
