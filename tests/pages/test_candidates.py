@@ -9,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.compute.service import service
+from explainlab.models.architectures import ARCHITECTURES
 from explainlab.settings import ROOT
+from explainlab.studies.registry import complete
 from explainlab.ui.candidates_view import CandidatesView, DataChoice, first_view
 
 SECONDS = 120
@@ -151,3 +153,29 @@ def test_a_link_reopens_the_view(app: AppTest) -> None:
     assert other.number_input(key="candidates_samples").value == 4
     assert other.selectbox(key="candidates_sort").value == "log_odds"
     assert "Map 2:" in words(other.markdown)
+
+
+def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
+    app.selectbox(key="candidates_preset").set_value("reference").run()
+    assert app.text_input(key="candidates_layers").value == "-3"
+    assert app.radio(key="candidates_output").value == "logit"
+    app.selectbox(key="candidates_preset").set_value("paper").run()
+    assert app.text_input(key="candidates_layers").value == "last"
+    assert app.radio(key="candidates_output").value == "probability"
+
+
+def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
+    following(app, samples=2)
+    asked = CandidatesView(**{**first_view().model_dump(), **CHEAP, "samples": 2}).ablation(None, of_data=False)
+    assert not any("one budget" in alt for alt in charts(app))
+    app.session_state["candidates_one_ablation"] = True
+    answered(app.run())
+    assert any("one budget" in alt for alt in charts(app))
+    found = {one["method"]: one["maps"] for one in service().find(complete(asked)).body["methods"]}
+    assert (found["rpi_ig"], found["integrated_gradients"], found["random"]) == (2, 1, 2)
+
+
+def test_what_a_model_cannot_be_asked_is_left_out() -> None:
+    asked = first_view().ablation(ARCHITECTURES["deberta-v2"], of_data=False)
+    assert "rpi_ig" in asked.parameters["methods"]
+    assert "rpi" not in asked.parameters["methods"]

@@ -180,3 +180,12 @@ def test_a_page_run_without_the_app_says_how_to_start_it() -> None:
     page = AppTest.from_file(str(ROOT / "pages" / "explain.py"), default_timeout=SECONDS).run()
     assert "streamlit run app.py" in page.error[0].value
     assert not page.title
+
+
+def test_a_preset_brings_the_parameters_that_hang_on_it(app: AppTest) -> None:
+    app.multiselect(key="explain_methods").set_value(["rpi"]).run()
+    app.selectbox(key="explain_rpi_preset").set_value("reference").run()
+    assert app.text_input(key="explain_rpi_layers").value == "-3"
+    assert app.number_input(key="explain_rpi_samples").value == 24
+    app.selectbox(key="explain_rpi_preset").set_value("paper").run()
+    assert app.text_input(key="explain_rpi_layers").value == "last"

@@ -362,3 +362,10 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys) -> None:
         assert candidate.keys() == {"layer", "draw", "timestep", "scores", "metrics"}
         assert candidate["metrics"].keys() == set(FIVE) == found["winners"].keys()
         assert len(candidate["scores"]) == len(found["features"])
+
+
+def test_a_preset_explains_its_own_output_unless_it_is_told(encoder: Classifier) -> None:
+    asked = {"samples": 1, "steps": 2, "metrics": "sufficiency", "preset": "reference"}
+    assert study(encoder, "rpi_candidates", TEXT, **asked).request.output == "logit"
+    assert study(encoder, "rpi_candidates", TEXT, output="probability", **asked).request.output == "probability"
+    assert study(encoder, "rpi_candidates", TEXT, **{**asked, "preset": "paper"}).request.output == "probability"
