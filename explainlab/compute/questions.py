@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from explainlab.attribution import registry as methods
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import answer
 from explainlab.attribution.records import Attribution
-from explainlab.data import source_digest
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
@@ -55,6 +53,5 @@ def kind_of(question: Question) -> Kind:
 
 
 def job_key(question: Question) -> str:
-    """What equal questions share: 64 hexadecimal digits of a complete one and of the data it reads."""
-    data = source_digest(question.data) if isinstance(question, StudyRequest) and question.data is not None else ""
-    return digest([question.model_dump(mode="json"), data, data_digest(question.parameters)])
+    """What equal complete questions share: 64 hexadecimal digits of the model's name and of all but its files."""
+    return digest([question.model, kind_of(question).key(question, "")])
