@@ -5,6 +5,7 @@ import streamlit as st
 from explainlab.compute.service import service as get_service
 from explainlab.errors import ExplainLabError
 from explainlab.ui import controls, explain_page, results
+from explainlab.ui.beliefs import draw_beliefs
 from explainlab.ui.navigation import guard
 from explainlab.ui.progress import draw_jobs
 from explainlab.ui.text import plain
@@ -48,6 +49,7 @@ if answers.jobs:
 if answers.results:
     results.draw_prediction(answers.results[0], explain_class)
     results.draw_maps(service, view, answers.results)
+    draw_beliefs(service, answers.results[0].request, view.palette)
     results.draw_agreement(answers.results)
     results.draw_exports(view, answers.results, link)
 elif not view.methods:

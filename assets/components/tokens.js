@@ -82,7 +82,7 @@ function paint(view) {
 }
 
 function drawLegend(view) {
-  const { signed, target, limit_value, shared } = view.data;
+  const { signed, target, limit_value, shared, scale_label } = view.data;
   const scale = element("div", "scale");
   const bar = element("div", signed ? "bar signed" : "bar magnitude");
   const marks = element("div", "marks");
@@ -90,7 +90,7 @@ function drawLegend(view) {
   scale.append(bar, marks);
   const against = element("span", "word negative", `against ${target}`);
   const support = element("span", "word positive", `for ${target}`);
-  const words = signed ? [against, scale, support] : [scale, element("span", "word magnitude", "magnitude only")];
+  const words = signed ? [against, scale, support] : [scale, element("span", "word magnitude", scale_label)];
   view.legend.replaceChildren(...words);
   if (shared) view.legend.append(element("span", "shared", "one scale for all maps"));
 }
@@ -131,7 +131,7 @@ function drawToken(view, node, token, i) {
     "data-index": String(i),
     "data-value": token.value,
     "aria-selected": String(i === view.picked),
-    "aria-label": [token.name, token.value, rankText(view, token)].join(", "),
+    "aria-label": [token.name, token.value, ...(token.told.length ? [] : [rankText(view, token)])].join(", "),
   };
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 }
@@ -142,7 +142,7 @@ function drawNotes(view) {
   if (signed) notes.push("Solid line: for; dotted line: against.");
   if (tokens.some((token) => token.conflict)) notes.push(`≠ another map shown ${mark}.`);
   if (tokens.some((token) => token.clipped)) notes.push("▲ beyond the scale.");
-  if (tokens.some((token) => token.special)) {
+  if (special_share !== null && tokens.some((token) => token.special)) {
     notes.push(`Special tokens hold ${(100 * special_share).toFixed(0)}% of the total |score|.`);
   }
   if (cut) notes.push(`The model did not read the last ${cut} token${cut === 1 ? "" : "s"}.`);
@@ -156,12 +156,17 @@ function rankText(view, token) {
   return `rank ${token.rank} of ${view.ranked}`;
 }
 
-function facts(view, token) {
+function standing(view, token) {
   const score = token.error_value === null ? token.value : `${token.value} ± ${token.error_value}`;
   const rows = [["score", token.clipped ? `${score} (beyond the scale)` : score]];
   if (token.rank !== null) {
     rows.push(["share", `${(100 * token.share).toFixed(1)}% of the total |score|`], ["rank", rankText(view, token).slice(5)]);
   }
+  return rows;
+}
+
+function facts(view, token) {
+  const rows = token.told.length ? [...token.told] : standing(view, token);
   rows.push([token.pieces.length > 1 ? "pieces" : "piece", token.pieces.map((p, i) => `\u2068${p}\u2069 (${token.ids[i]})`).join("  ")]);
   if (!token.special) rows.push(["characters", `${token.start}–${token.end}`]);
   if (token.conflict) rows.push(["≠", `another map shown ${view.data.mark}`]);

@@ -23,6 +23,7 @@ from explainlab.attribution.prefix_coalitions import (
 )
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
+from explainlab.models.classifier import Classifier
 
 
 class SinglePass(Method):
@@ -64,7 +65,8 @@ class SinglePass(Method):
         first = {"masked": read[-1, -1], "prefix": read[0, 0], "zero": 0.0}[parameters.start]
         predictions = read[0, -len(subject.units.content) :]
         scores = np.diff(predictions, prepend=first)
-        return Outcome(subject.units.spread(scores), expected=float(predictions[-1] - first))
+        told = prompt_warning(subject.classifier)
+        return Outcome(subject.units.spread(scores), expected=float(predictions[-1] - first), warnings=told)
 
 
 class MultiPass(Method):
@@ -112,7 +114,18 @@ class MultiPass(Method):
         empty, full = read[1, -1], read[0, -1]
         weights = reading_weights(drawn, masses, parameters.weights)
         scores = constrained(*normal_equations(drawn, read[2:] - empty, weights), full - empty)
-        return Outcome(units.spread(scores), expected=float(full - empty), warnings=_warnings(n, parameters))
+        told = (*prompt_warning(subject.classifier), *_warnings(n, parameters))
+        return Outcome(units.spread(scores), expected=float(full - empty), warnings=told)
+
+
+def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
+    """What intermediate predictions mean where a prompt goes on after the text; empty for any other classifier."""
+    if classifier.prompt is None or not classifier.prompt.goes_on:
+        return ()
+    return (
+        "The prompt asks for the label words only at its end, after the text: what is read before that answers a "
+        "question that has not been asked yet.",
+    )
 
 
 def _before(subject: Subject) -> int:

@@ -48,7 +48,8 @@ class Token(Record):
     ``isolated`` that it holds characters that would turn the direction of its neighbours; ``part`` is its paragraph (0
     the text, 1 the pair's second text); ``prompt`` tells that it is one of those that a template adds around the text,
     which are special too. ``share`` and ``rank`` are None for special tokens; ``strength`` in [0, 1] is
-    |score| / limit, ``clipped`` tells that it was more; ``value`` and ``error_value`` are score and error in words.
+    |score| / limit, ``clipped`` tells that it was more; ``value`` and ``error_value`` are score and error in words;
+    ``told`` are facts, each a name and a value, that its card tells in place of score, share and rank.
     """
 
     before: str
@@ -72,6 +73,7 @@ class Token(Record):
     strength: float
     clipped: bool
     conflict: bool
+    told: list[tuple[str, str]] = []
 
 
 class Paragraph(Record):
@@ -86,8 +88,9 @@ class Heatmap(Record):
 
     ``key`` names the features (equal for every map of the same tokens); ``limit`` is the score of full colour,
     ``limit_value`` the same in words, ``shared`` whether other maps use it too; ``cut`` counts the tokens that did not
-    fit; ``special_share`` is the special tokens' part of the total |score|; ``colors`` holds the hues by theme;
-    ``mark`` says what another map does to a token that is marked as in conflict.
+    fit; ``special_share`` is the special tokens' part of the total |score|, None where a total means nothing;
+    ``colors`` holds the hues by theme; ``mark`` says what another map does to a token that is marked as in conflict,
+    ``scale_label`` what a scale without signs shows.
     """
 
     key: str
@@ -104,9 +107,10 @@ class Heatmap(Record):
     tokens: list[Token]
     paragraphs: list[Paragraph]
     cut: int
-    special_share: float
+    special_share: float | None
     file_name: str
     mark: str = OPPOSITE
+    scale_label: str = "magnitude only"
 
     @property
     def ranked(self) -> int:

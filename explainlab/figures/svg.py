@@ -224,7 +224,7 @@ def _legend(heatmap: Heatmap) -> Iterator[str]:
 
 def _legend_words(heatmap: Heatmap) -> str:
     if not heatmap.signed:
-        return "magnitude only"
+        return heatmap.scale_label
     return f"solid line: for {heatmap.target}; dotted line: against {heatmap.target}"
 
 
@@ -232,7 +232,7 @@ def _notes(heatmap: Heatmap) -> list[str]:
     notes = []
     if heatmap.has_conflicts:
         notes.append(f"≠ another map shown beside this one {heatmap.mark}.")
-    if any(token.special for token in heatmap.tokens):
+    if heatmap.special_share is not None and any(token.special for token in heatmap.tokens):
         notes.append(f"Special tokens (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|.")
     if heatmap.cut:
         notes.append(f"The model did not read the last {heatmap.cut} tokens of the text.")

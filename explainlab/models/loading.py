@@ -117,12 +117,15 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
     )
 
 
-def answer_pieces(template: Template, model_id: str) -> dict[str, str]:
+def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     """The token by which a language model would answer each label of ``template``, as its tokenizer spells it.
 
-    No weights are read. Raises :class:`ModelError` for a model or words that :func:`load_model` would refuse.
+    No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
+    model or words that :func:`load_model` would refuse.
     """
-    files = _files_of(model_id)
+    files = _files_of(model_id, fetch=False)
+    if files is None:
+        return None
     config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
     answers = answer_tokens(template, tokenizer, _max_tokens(config, tokenizer))
     return {label: tokenizer.convert_ids_to_tokens(token) for label, token in answers.items()}

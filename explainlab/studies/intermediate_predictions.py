@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
+from explainlab.attribution.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.studies.study import Study, described
@@ -35,6 +36,8 @@ class IntermediatePredictions(Study):
         return 1
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        for subject in subjects:
+            subject.warnings += prompt_warning(subject.classifier)
         return [_body(subject, logits) for subject, logits in zip(subjects, _read(subjects), strict=True)]
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:

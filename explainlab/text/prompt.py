@@ -29,6 +29,12 @@ class Prompt:
         """Whether it has a place for a second text."""
         return 1 in self.pieces
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether something is said after the last text."""
+        last = self.pieces[-1]
+        return isinstance(last, str) and bool(last.strip())
+
     def rendered(self, texts: Sequence[str]) -> tuple[str, list[Span]]:
         """The prompt with ``texts`` in their places, as they are, and the characters that each of them takes."""
         whole, spans = "", {}

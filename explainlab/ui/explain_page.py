@@ -12,7 +12,7 @@ from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
-from explainlab.ui import controls, links, session
+from explainlab.ui import beliefs, controls, links, session
 from explainlab.ui.text import plain
 from explainlab.ui.trust import give_up_others
 from explainlab.ui.view import View, first_view
@@ -78,6 +78,7 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
     """Results from the store, and a job for each one missing. Raises what makes the whole view impossible."""
     answers, requests = Answers([], [], []), view.requests()
     give_up_others(service, requests)
+    beliefs.give_up_others(service, requests)
     for request in requests:
         obstacle = get_method(request.method).obstacle(card.architecture) if card else ""
         if obstacle:

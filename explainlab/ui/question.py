@@ -15,6 +15,7 @@ from explainlab.figures.palette import PALETTES
 from explainlab.models.loading import ModelCard, describe, embedded_models
 from explainlab.settings import settings
 from explainlab.ui.components import enter_runs
+from explainlab.ui.template_editor import draw_template_editor
 
 OUTPUT_HELP = "The number explained: the target's probability, or its logit (the score before the softmax)."
 
@@ -130,16 +131,22 @@ class Question:
             self._keep_target(card_of(self.now("model") or ""))
             run()
 
+        box = st.container()
+        made = draw_template_editor(self.page, self.now("model") or "")
+        if made is not None:
+            self.set("model", made)
+            change_model()
         known, current = embedded_models(), self.now("model")
         models = known if current in known else [*known, current]
-        st.selectbox(
+        box.selectbox(
             "Model",
             models,
             index=models.index(current),
             key=self.key("model"),
             accept_new_options=True,
             on_change=change_model,
-            help="An embedded model, or type a directory or a hub id (owner/name; safetensors only).",
+            help="An embedded model, or type a directory or a hub id (owner/name; safetensors only). A language model "
+            "is asked with a prompt.",
         )
         return card_of(self.now("model") or "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import streamlit as st
@@ -19,6 +20,17 @@ class Asking(Protocol):
 
     def requests(self) -> Sequence[Any]:
         """Everything to be computed for it."""
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """What one part of a page has asked, on request, since the view is shown."""
+
+    questions: tuple[Any, ...] = ()
+
+    def requests(self) -> Sequence[Any]:
+        """The same: see :class:`Asking`."""
+        return self.questions
 
 
 def owner() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -21,6 +20,7 @@ from explainlab.studies.study import StudyRequest, StudyResult
 from explainlab.studies.trust import Trust
 from explainlab.ui import session
 from explainlab.ui.progress import draw_jobs
+from explainlab.ui.session import Pressed
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -42,16 +42,6 @@ _VERDICTS_HELP = (
 )
 
 
-@dataclass(frozen=True)
-class _Pressed:
-    """What the button under one map has asked since the view is shown."""
-
-    questions: tuple[StudyRequest, ...] = ()
-
-    def requests(self) -> Sequence[StudyRequest]:
-        return self.questions
-
-
 def question(request: Request) -> StudyRequest:
     """The complete study that holds the map of ``request``, which is complete as well, against random maps."""
     shared = request.model_dump(exclude={"method", "parameters"})
@@ -61,11 +51,11 @@ def question(request: Request) -> StudyRequest:
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under maps other than those of ``requests``, and give up their jobs."""
-    shown = [_Pressed((question(request),)) for request in requests]
+    shown = [Pressed((question(request),)) for request in requests]
     for method_id in methods():
         pressed = session.asked(_place(method_id))
-        if pressed not in (None, _Pressed(), *shown):
-            session.ask(service, _place(method_id), _Pressed())
+        if pressed not in (None, Pressed(), *shown):
+            session.ask(service, _place(method_id), Pressed())
 
 
 def draw_trust(service: Service, result: Attribution) -> None:
@@ -88,7 +78,7 @@ def draw_trust(service: Service, result: Attribution) -> None:
             icon=":material/help_center:",
             help=_ASK_HELP,
             on_click=session.ask,
-            args=(service, place, _Pressed((asked,))),
+            args=(service, place, Pressed((asked,))),
         )
 
 
@@ -99,7 +89,7 @@ def _place(method_id: str) -> str:
 
 def _answer(service: Service, asked: StudyRequest, place: str) -> StudyResult | Job | None:
     found = service.find(asked)
-    if found is not None or session.asked(place) != _Pressed((asked,)):
+    if found is not None or session.asked(place) != Pressed((asked,)):
         return found
     session.submit_once(service, place, asked)
     job = service.job(asked)

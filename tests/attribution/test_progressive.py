@@ -32,6 +32,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.request import Request
+from explainlab.text.prompt import Prompt
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo
 from tests.toys import LABELS, WIDTH
@@ -325,6 +326,15 @@ def test_a_coarse_distribution_is_told(decoder: Classifier) -> None:
     assert any(f"the {RESOLUTION + 1} features are too many" in warning for warning in found.warnings)
     assert not explain(decoder, long, "mp_pi", unit="word", passes=4).warnings
     assert not explain(decoder, "film " * 20, "mp_pi", unit="word", passes=4, distribution="optimized").warnings
+
+
+@both
+def test_a_prompt_that_asks_after_the_text_is_warned_of(decoder: Classifier, speaker: Zoo, method: str) -> None:
+    asked = speaker("gpt2")
+    (warning,) = explain(asked, TEXT, method).warnings
+    assert "asks for the label words only at its end, after the text" in warning
+    assert not explain(replace(asked, prompt=Prompt(("film: ", 0))), TEXT, method).warnings
+    assert not explain(decoder, TEXT, method).warnings
 
 
 @both

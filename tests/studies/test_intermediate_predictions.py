@@ -101,3 +101,9 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys, zoo_path) -> 
     assert found.keys() >= {"study", "parameters", "seed", "features", "positions"}
     assert len(found["positions"]) == len(found["features"])
     assert all(position.keys() == {"end", "logits", "probabilities"} for position in found["positions"])
+
+
+def test_a_prompt_that_asks_after_the_text_is_warned_of(zoo: Zoo, speaker: Zoo) -> None:
+    (warning,) = study(speaker("gpt2"), STUDY, TEXT).warnings
+    assert "asks for the label words only at its end" in warning
+    assert not study(zoo("gpt2"), STUDY, TEXT).warnings

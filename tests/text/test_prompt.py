@@ -145,3 +145,11 @@ def test_padding_is_no_prompt() -> None:
 def test_what_cannot_be_encoded_is_told(options: dict, pattern: str) -> None:
     with pytest.raises(TextError, match=pattern):
         encoded("gpt2", **options)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "goes_on"),
+    [(("say: ", 0, " so:"), True), (("say: ", 0, "\n "), False), (("say: ", 0), False), ((0, ", ", 1, "?"), True)],
+)
+def test_whether_a_prompt_goes_on_after_the_text(pieces: tuple[str | int, ...], goes_on: bool) -> None:
+    assert Prompt(pieces).goes_on is goes_on

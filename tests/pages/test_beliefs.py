@@ -1,0 +1,88 @@
+"""What the model believed on the way, on the Explain page run without a browser: asked, answered, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.request import Request
+from explainlab.ui.beliefs import ASK, question
+from explainlab.ui.view import Choice, View
+from tests.conftest import ASKED
+from tests.pages.test_explain import answered, opened
+
+NEWS = "embedded:gpt2-mini-ag-news"
+
+
+def asked(model: str, text: str, unit: str = "token") -> AppTest:
+    """The page with its maps of ``text``, by a link."""
+    view = View(model=model, text=text, unit=unit, methods=(Choice(method="gradient"),))
+    app = opened()
+    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    return answered(app.run())
+
+
+def unfolded(app: AppTest) -> AppTest:
+    app.session_state["beliefs"] = True
+    return answered(app.run())
+
+
+def drawn(app: AppTest) -> bool:
+    """Whether the map is on the page."""
+    return any(element.proto.id.endswith("beliefs_map") for element in app.get("bidi_component"))
+
+
+def captions(app: AppTest) -> str:
+    return " ".join(caption.value for caption in app.caption)
+
+
+def warnings(app: AppTest) -> str:
+    return " ".join(warning.value for warning in app.warning)
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
+    text = f"Oil prices rose on Monday, one {unit} at a time."
+    app = asked(NEWS, text, unit)
+    one = question(Request(model=NEWS, text=text, method="gradient", unit=unit))
+    assert ASK in [expander.label for expander in app.expander]
+    assert service().find(one) is None
+    assert not drawn(app)
+    unfolded(app)
+    assert drawn(app)
+    assert f"asked after every {unit}: the prediction" in captions(app)
+    assert not app.warning
+    assert service().find(one).body["positions"]
+
+
+def test_output_and_seed_make_no_other_question() -> None:
+    request = Request(model=NEWS, text="Oil.", method="gradient")
+    other = request.model_copy(update={"output": "logit", "seed": 7, "method": "occlusion", "parameters": {"a": 1}})
+    assert question(request) == question(other)
+    assert question(request) != question(request.model_copy(update={"unit": "word"}))
+
+
+def test_an_encoder_says_why_not() -> None:
+    app = asked("embedded:bert-mini-sst2", "A good film.")
+    assert ASK not in [expander.label for expander in app.expander]
+    assert f"{ASK}: this BERT model cannot tell, as it is not a causal decoder" in captions(app)
+
+
+def test_a_prompt_is_told_to_ask_at_its_end(speaker_path: Callable[[str], Path]) -> None:
+    app = unfolded(asked(f"completion:{ASKED.name}:{speaker_path('gpt2')}", "a good film"))
+    assert drawn(app)
+    assert "how probable each label word would be next" in captions(app)
+    assert "asks for the label words only at its end" in warnings(app)
+
+
+def test_a_view_that_moves_on_forgets_the_question() -> None:
+    app = unfolded(asked(NEWS, "The team won the final."))
+    assert drawn(app)
+    assert app.session_state["explain.beliefs.asked"].questions
+    answered(app.text_area(key="explain_text").set_value("The team lost the final.").run())
+    assert not drawn(app)
+    assert not app.session_state["explain.beliefs.asked"].questions

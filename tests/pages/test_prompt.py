@@ -1,0 +1,129 @@
+"""The popover Prompt on every page that has a model, run without a browser: started, checked, saved, used, refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.models.templates import read_template, template_names
+from explainlab.settings import ROOT
+from explainlab.ui import candidates_view, integration_view, view
+from tests.conftest import ASKED
+
+SECONDS = 120
+CHEAP = {
+    "explain": view.first_view().model_copy(update={"methods": (view.Choice(method="gradient"),)}),
+    "integration": integration_view.first_view().model_copy(update={"steps": "2,3", "compare": (2, 3)}),
+    "candidates": candidates_view.first_view().model_copy(update={"samples": 2, "steps": 2}),
+}
+"""What every page is opened with."""
+
+
+@pytest.fixture
+def speaker(speaker_path: Callable[[str], Path]) -> str:
+    return str(speaker_path("gpt2"))
+
+
+def opened(where: str = "explain") -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    app.switch_page(str(ROOT / "pages" / f"{where}.py"))
+    short = CHEAP[where].model_copy(update={"text": "a good film"})
+    app.query_params["r"] = service().store.save_view(short.model_dump(mode="json"))
+    return answered(app.run())
+
+
+def answered(app: AppTest) -> AppTest:
+    """Run the script again, as its fragment does, until no job of the page is left."""
+    deadline = time.monotonic() + SECONDS
+    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def field(elements, label: str):
+    return next(element for element in elements if element.label == label)
+
+
+def started(app: AppTest, template: str, model: str) -> AppTest:
+    field(app.selectbox, "Start from").set_value(template).run()
+    return field(app.text_input, "Language model").set_value(model).run()
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    return field(app.button, label).click().run()
+
+
+def words(elements) -> str:
+    """All that these elements say, as a reader sees it."""
+    return " ".join(element.value for element in elements).replace("\\", "")
+
+
+def model_of(app: AppTest, where: str = "explain") -> str:
+    return app.session_state[f"{where}_model"]
+
+
+@pytest.mark.parametrize("where", CHEAP)
+def test_a_template_is_used_on_every_page(where: str, speaker: str) -> None:
+    app = opened(where)
+    press(started(app, ASKED.name, speaker), "Save and use")
+    assert model_of(app, where) == f"completion:{ASKED.name}:{speaker}"
+    answered(app)
+    assert "This prompt and this model are in use" in words(app.caption)
+    assert not app.error
+    assert field(app.selectbox, "Target").options == ["predicted", *ASKED.labels]
+    assert field(app.selectbox, "Start from").value == ASKED.name
+    assert field(app.text_input, "Language model").value == speaker
+    assert read_template(ASKED.name) == ASKED
+
+
+def test_an_edited_template_is_checked_and_saved_under_a_name(speaker: str) -> None:
+    app = started(opened(), ASKED.name, speaker)
+    field(app.text_area, "Instruction").set_value("<b>Hark!</b>\n").run()
+    field(app.text_input, "Separator").set_value(r"\n--\n").run()
+    field(app.text_input, "Name").set_value("hark").run()
+    press(app, "Check")
+    assert "Every word is one token" in words(app.success)
+    table = app.table[0].value
+    assert table["Label"].tolist() == list(ASKED.labels)
+    assert [token.replace("\\", "") for token in table["Token"]] == list(ASKED.labels.values())
+    assert app.code[0].value == "<b>Hark!</b>\nfilm: the plot is\nso:N\n--\nfilm: {text}\nso:"
+    assert "hark" not in template_names()
+    press(app, "Save and use")
+    assert model_of(app) == f"completion:hark:{speaker}"
+    changes = {"name": "hark", "instruction": "<b>Hark!</b>\n", "separator": "\n--\n"}
+    assert read_template("hark") == ASKED.model_copy(update=changes)
+
+
+def test_what_cannot_be_saved_or_used_is_told_and_changes_nothing(speaker: str) -> None:
+    app = opened()
+    before = model_of(app)
+    press(started(app, "sst2", ""), "Check")
+    assert "No language model is chosen" in words(app.error)
+    for model, told in ((speaker, "takes"), ("../nowhere", "There is no model"), ("embedded:bert-mini-sst2", "not a")):
+        press(started(app, "sst2", model), "Save and use")
+        assert told in words(app.error)
+    started(app, ASKED.name, speaker)
+    field(app.text_input, "Name").set_value("sst2").run()
+    press(app, "Save and use")
+    assert "There is a template 'sst2' already" in words(app.error)
+    field(app.text_area, "Text pattern").set_value("no place").run()
+    assert "The template has no place for the text" in words(app.error)
+    assert not [button for button in app.button if button.label == "Save and use"]
+    assert model_of(app) == before
+
+
+def test_a_preset_stays_as_it_is(speaker: str) -> None:
+    app = started(opened(), "emotion", speaker)
+    field(app.text_area, "Instruction").set_value("").run()
+    press(app, "Save and use")
+    assert "in use" not in words(app.caption)
+    preset = read_template("emotion")
+    assert preset.instruction
+    assert model_of(app).startswith("embedded:")
