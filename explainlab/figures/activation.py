@@ -75,7 +75,7 @@ def mean_curves(body: Body, direction: Direction) -> Chart:
             legendgroup=curve["method"],
         )
     figure.update_xaxes(tickformat=".0%")
-    title = f"{WORDS[direction]} curves of {body['n']} texts with 95% intervals"
+    title = f"{WORDS[direction]} curves, {body['n']} texts"
     rows = [
         {"method": curve["method"], "share": x, "mean": mean, "low": low, "high": high}
         for curve in curves
@@ -87,7 +87,8 @@ def mean_curves(body: Body, direction: Direction) -> Chart:
         )
     ]
     best = _best(body, direction)
-    return Chart(f"{direction}-means", title, f"{title}. Best: {best['label']}.", figure, rows)
+    alt = f"{title}: means with 95% intervals. Best: {best['label']}."
+    return Chart(f"{direction}-means", title, alt, figure, rows)
 
 
 def quality_against_cost(body: Body, direction: Direction) -> Chart:

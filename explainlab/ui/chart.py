@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explainlab.figures.activation_scrubber import ActivationScrubber
 from explainlab.figures.chart import Chart
 from explainlab.figures.step_morph import StepMorph
 from explainlab.ui.components import component
@@ -39,7 +40,7 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
         st.caption(plain(note))
 
 
-def draw_files(source: Chart | StepMorph, key: str) -> None:
+def draw_files(source: Chart | StepMorph | ActivationScrubber, key: str) -> None:
     """Buttons that save the numbers, and a page that needs no server."""
     for label, write, suffix, kind in (
         ("CSV", source.to_csv, "csv", "text/csv"),

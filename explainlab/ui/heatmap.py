@@ -1,4 +1,6 @@
-"""Scored tokens on a page: one map and the map at every step count, which tell a token picked, and many small maps."""
+"""Scored tokens on a page: one map and the map at every step count, which tell a token picked; many small maps; and a
+text that fills in.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explainlab.figures.activation_scrubber import ActivationScrubber
 from explainlab.figures.candidate_maps import SmallMaps
 from explainlab.figures.heatmap import Heatmap
 from explainlab.figures.step_morph import StepMorph
@@ -15,6 +18,11 @@ _token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])
 _step_morph = component("step_morph", scripts=["tokens", "step_morph"], styles=["token_heatmap", "step_morph"])
 _candidate_maps = component(
     "candidate_maps", scripts=["tokens", "candidate_maps"], styles=["token_heatmap", "candidate_maps"]
+)
+_activation_scrubber = component(
+    "activation_scrubber",
+    scripts=["tokens", "activation_scrubber"],
+    styles=["token_heatmap", "step_morph", "activation_scrubber"],
 )
 
 OnPick = Callable[[int | None], None]
@@ -44,6 +52,11 @@ def candidate_maps(maps: SmallMaps, picked: int, key: str, on_pick: Callable[[in
             on_pick(int(chosen))
 
     _candidate_maps(data={**maps.model_dump(mode="json"), "picked": picked}, key=key, on_picked_change=pressed)
+
+
+def activation_scrubber(scrubber: ActivationScrubber, key: str) -> None:
+    """Draw ``scrubber``: moving, playing and switching between its methods ask nobody and tell nobody."""
+    _activation_scrubber(data=scrubber.model_dump(mode="json"), key=key)
 
 
 def _draw(drawing: Callable, data: dict, heatmap: Heatmap, key: str, on_pick: OnPick | None) -> int | None:

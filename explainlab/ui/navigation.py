@@ -46,6 +46,13 @@ PAGES = (
         icon=":material/grid_view:",
         help="Which maps does randomized path-integration draw for a text, and what is choosing the best one worth?",
     ),
+    PageEntry(
+        file="activation.py",
+        title="Activation",
+        url="activation",
+        icon=":material/visibility:",
+        help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
+    ),
 )
 
 _framed: ContextVar[bool] = ContextVar("framed", default=False)

@@ -11,6 +11,7 @@ import streamlit as st
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError, RequestError
+from explainlab.request import Request
 from explainlab.studies.registry import evaluations
 from explainlab.studies.study import StudyRequest
 from explainlab.ui import links, session
@@ -133,7 +134,7 @@ class StudyPage:
             session.ask(service, self.name, view)
         return view
 
-    def answer(self, service: Service, request: StudyRequest) -> Answer:
+    def answer(self, service: Service, request: StudyRequest | Request) -> Answer:
         """The stored result, else the job for it, which is queued if there is none yet."""
         try:
             result = service.find(request)
@@ -162,16 +163,17 @@ class StudyPage:
         """The whole link that reopens ``view``: see :func:`explainlab.ui.links.share`."""
         return links.share(service, self.name, view)
 
-    def cost_words(self, work: str, more: str, seconds_each: float | None) -> str:
+    def cost_words(self, work: str, more: str, seconds_each: float | None, each: int | None = None) -> str:
         """What the data set's study will cost, in Markdown, before it is asked.
 
-        ``work`` is what is counted, ``more`` what the count leaves out, ``seconds_each`` what one took for the text.
+        ``work`` is what is counted, ``more`` what the count leaves out, ``seconds_each`` what one took for the text,
+        ``each`` how many a text needs (None: what the study reckons).
         """
         try:
             view = self.draft()
             if not view.data.source:
                 raise RequestError("No data set is chosen.", "Choose the embedded examples or type a file's path.")
-            each = evaluations(view.data_request())
+            each = each or evaluations(view.data_request())
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows

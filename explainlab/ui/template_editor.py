@@ -87,7 +87,11 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
     """
     name, language_model = _parts(model_id)
     place = f"{page}_prompt_{digest([name, language_model])[:12]}"
-    popover = st.popover("Prompt", icon=":material/edit_note:", width="stretch")
+    popover = st.popover(
+        "Prompt", icon=":material/edit_note:", width="stretch", key=f"{page}_prompt", on_change="rerun"
+    )
+    if not popover.open:
+        return None
     with popover, st.container(width=_WIDTH):
         st.caption(_CAPTION)
         names = template_names()

@@ -12,13 +12,14 @@ from streamlit.testing.v1 import AppTest
 from explainlab.compute.service import service
 from explainlab.models.templates import read_template, template_names
 from explainlab.settings import ROOT
-from explainlab.ui import candidates_view, integration_view, view
+from explainlab.ui import activation_view, candidates_view, integration_view, view
 from tests.conftest import ASKED
 
 SECONDS = 120
 CHEAP = {
     "explain": view.first_view().model_copy(update={"methods": (view.Choice(method="gradient"),)}),
     "integration": integration_view.first_view().model_copy(update={"steps": "2,3", "compare": (2, 3)}),
+    "activation": activation_view.first_view().model_copy(update={"methods": ("occlusion",)}),
     "candidates": candidates_view.first_view().model_copy(update={"samples": 2, "steps": 2}),
 }
 """What every page is opened with."""
@@ -34,6 +35,8 @@ def opened(where: str = "explain") -> AppTest:
     app.switch_page(str(ROOT / "pages" / f"{where}.py"))
     short = CHEAP[where].model_copy(update={"text": "a good film"})
     app.query_params["r"] = service().store.save_view(short.model_dump(mode="json"))
+    answered(app.run())
+    app.session_state[f"{where}_prompt"] = True  # the popover is open
     return answered(app.run())
 
 

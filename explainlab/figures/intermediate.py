@@ -1,0 +1,99 @@
+"""Charts of what a decoder makes of a text after every feature: class probabilities, and what each feature changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from explainlab.attribution.records import Attribution
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, shown
+from explainlab.figures.heatmap import number, spelled
+
+_MOST_NAMED = 60  # features up to which each has its name on the axis
+_MOST_LINES = 8  # classes up to which each has a colour of its own
+_LONGEST = 14
+_COLORS = (BLUE, *(STYLES[name].color for name in ("left", "midpoint", "trapezoid", "adaptive")), RED)
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+Body = dict[str, Any]
+
+
+def class_curves(body: Body) -> Chart:
+    """Every class's probability after each content feature, from the study ``intermediate_predictions`` on one text.
+
+    Of more than eight classes, those that are likeliest at some point are drawn beside the target; the rows hold all.
+    """
+    target, kept = body["target"]["label"], _content(body["features"])
+    names = [body["features"][i]["text"] for i in kept]
+    read = [body["positions"][i]["probabilities"] for i in kept]
+    peaks = {label: max(row[label] for row in read) for label in read[0]}
+    ranked = sorted(peaks, key=lambda label: (label != target, -peaks[label]))
+    figure = go.Figure(layout=layout("Last feature read", "Probability", height=360))
+    for i, label in enumerate(ranked[:_MOST_LINES]):
+        figure.add_scatter(
+            x=list(range(1, len(kept) + 1)),
+            y=[row[label] for row in read],
+            mode="lines",
+            name=shown(label) + (" (explained)" if label == target else ""),
+            line={"color": _COLORS[i % len(_COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 3 - (i > 0)},
+            customdata=[shown(spelled(name)) for name in names],
+            hovertemplate="after “%{customdata}”: %{y:.3f}<extra>" + shown(label) + "</extra>",
+        )
+    figure.update_yaxes(range=[-0.02, 1.02])
+    _name_features(figure, names)
+    rows = [
+        {"feature": i, "text": name, **{f"p({label})": p for label, p in row.items()}}
+        for i, name, row in zip(kept, names, read, strict=True)
+    ]
+    title = "What the model believes after every feature"
+    left = len(ranked) - _MOST_LINES
+    notes = (f"{left} classes that are never as likely are not drawn.",) if left > 0 else ()
+    return Chart("intermediate-predictions", title, f"{title}. {_settled(read, target)}", figure, rows, notes)
+
+
+def feature_changes(found: Attribution) -> Chart:
+    """SP-PI's scores as bars in the order of the text: what reading each feature changed in the target's logit."""
+    kept = [i for i, feature in enumerate(found.features) if not feature.special]
+    names, scores = [found.features[i].text for i in kept], [float(found.scores[i]) for i in kept]
+    figure = go.Figure(layout=layout("Feature", f"Change of the {found.request.output}", height=300))
+    figure.add_bar(
+        x=list(range(1, len(kept) + 1)),
+        y=scores,
+        marker={"color": [BLUE if score > 0 else RED if score < 0 else GREY for score in scores]},
+        customdata=[shown(spelled(name)) for name in names],
+        hovertemplate="“%{customdata}”: %{y:+.3g}<extra></extra>",
+    )
+    figure.update_yaxes(zeroline=True, zerolinecolor=GREY)
+    _name_features(figure, names)
+    rows = [{"feature": i, "text": name, "change": score} for i, name, score in zip(kept, names, scores, strict=True)]
+    title = f"What each feature changes when it is read (SP-PI), for {found.target.label}"
+    up, down = (choose(range(len(kept)), key=scores.__getitem__) for choose in (max, min))
+    told = f"Highest: {spelled(names[up])} {number(scores[up])}; lowest: {spelled(names[down])} {number(scores[down])}."
+    return Chart("feature-changes", title, f"{title}. {told}", figure, rows)
+
+
+def _content(features: Sequence[Body]) -> list[int]:
+    return [i for i, feature in enumerate(features) if not feature["special"]]
+
+
+def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
+    """The features' own words below a short text; a longer one has their numbers."""
+    figure.update_xaxes(range=[0.5, len(names) + 0.5], showgrid=False)
+    if len(names) <= _MOST_NAMED:
+        texts = [shown(_short(spelled(name)) or "(nothing)") for name in names]
+        figure.update_xaxes(tickvals=list(range(1, len(names) + 1)), ticktext=texts, tickangle=-60)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _settled(read: Sequence[dict[str, float]], target: str) -> str:
+    """From where on the target is what the model predicts."""
+    other = [i for i, row in enumerate(read) if max(row, key=row.__getitem__) != target]
+    first = other[-1] + 1 if other else 0
+    if first == len(read):
+        return f"At the end the model predicts something else than {target}."
+    return f"{target} is predicted from feature {first + 1} of {len(read)} on."

@@ -1,0 +1,108 @@
+"""The answer about a data set: mean curves, the table of areas with cost, quality against cost, similarity, texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.figures.activation import WORDS, mean_curves, quality_against_cost, similarity_boxes
+from explainlab.studies.activation import DIRECTIONS
+from explainlab.ui.activation_controls import question
+from explainlab.ui.activation_results import AREA_HELP, COLUMNS, draw_definitions, number_columns
+from explainlab.ui.chart import draw_chart
+
+Body = dict[str, Any]
+
+OpenText = Callable[[str, str | None], None]
+
+FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"
+SIMILARITY_HELP = (
+    "The cosine of a method's scores with the reference's, without special tokens: 1 where both are the same but for "
+    "their size. Press a point to open its text above."
+)
+
+
+def draw_data(body: Body, open_text: OpenText) -> None:
+    """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    texts = {text["row"]: text for text in body["texts"]}
+
+    def open_row(row: int) -> None:
+        if row in texts:
+            open_text(texts[row]["text"], texts[row]["text_pair"])
+
+    _draw_areas(body)
+    for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
+        for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
+            with column:
+                draw_chart(draw(body, way), f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
+    if body["reference"]:
+        chart = similarity_boxes(body)
+        draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
+    _draw_opener(texts, open_row)
+    _draw_texts(body)
+
+
+def _row(picked: Any) -> int:
+    """The row number in the custom data of a point."""
+    return int(picked[0] if isinstance(picked, list) else picked)
+
+
+def _draw_areas(body: Body) -> None:
+    """Both areas of every method with their intervals, and its cost: the form of the paper's Tables 2 and 3."""
+    st.caption(f"Means of {body['n']} texts with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al.")
+    rows = []
+    for one in body["rows"]:
+        row = {"Method": one["label"]}
+        for way in DIRECTIONS:
+            row |= {COLUMNS[way]: one[way]["mean"], _interval_of(way): _interval_words(one[way])}
+        rows.append({**row, **{COLUMNS[part]: one[part] for part in ("passes", "relative")}})
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=number_columns())
+    draw_definitions(body, body["rows"])
+
+
+def _interval_of(way: str) -> str:
+    return f"{COLUMNS[way].split()[0]} interval"
+
+
+def _interval_words(found: Body) -> str:
+    return "none" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
+
+
+def _draw_opener(texts: dict[int, Body], open_row: Callable[[int], None]) -> None:
+    key = question.key("opened_row")
+
+    def take() -> None:
+        if st.session_state[key] is not None:
+            open_row(st.session_state[key])
+            st.session_state[key] = None
+
+    st.selectbox(
+        "Open a text in the section above",
+        list(texts),
+        index=None,
+        key=key,
+        on_change=take,
+        format_func=lambda row: f"Row {row}: {texts[row]['text']}",
+        placeholder="Choose a row",
+    )
+
+
+def _draw_texts(body: Body) -> None:
+    table = st.expander("All texts", icon=":material/table_rows:", key="activation_texts_all", on_change="rerun")
+    if not table.open:
+        return
+    labels = {row["method"]: row["label"] for row in body["rows"]}
+    rows = []
+    for text in body["texts"]:
+        row = {"Row": text["row"], "Text": text["text"], "Label": text["label"], "Explained": text["target"]}
+        row["Features"] = text["features"]
+        for name, areas in text["auc"].items():
+            row |= {f"{labels[name]}, {WORDS[way].lower()}": areas[way] for way in DIRECTIONS}
+        rows.append(row)
+    table.dataframe(pd.DataFrame(rows), hide_index=True)
+    if body["skipped"]:
+        table.markdown("**Rows left out**")
+        table.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
