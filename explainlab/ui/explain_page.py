@@ -90,7 +90,9 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
             continue
         session.submit_once(service, controls.PAGE, request)
         job = service.job(request)
-        if job is not None:
+        if job is not None and job.progress.status == "done":  # between the two questions
+            answers.results.append(job.result)
+        elif job is not None:
             answers.jobs.append(job)
     return answers
 

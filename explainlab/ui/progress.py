@@ -25,7 +25,8 @@ def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
 
 
 def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[bool]) -> None:
-    if [job.progress.finished for job in jobs] != ended_before:
+    answered = any(job.progress.status == "done" for job in jobs)  # since the page looked for its result
+    if answered or [job.progress.finished for job in jobs] != ended_before:
         st.rerun()
     for job in jobs:
         if job.progress.finished or _given_up(job):

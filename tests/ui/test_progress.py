@@ -1,0 +1,40 @@
+"""Rows of jobs: one that was answered while the page was being drawn makes it look again."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+
+def _script() -> None:
+    import streamlit as st
+
+    from explainlab.compute.jobs import Job
+    from explainlab.compute.service import service
+    from explainlab.request import Request
+    from explainlab.ui.progress import draw_jobs
+    from explainlab.ui.session import owner
+
+    runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", method="occlusion"), {owner()})
+    job.update(status=st.session_state["status"], error="It broke.")
+    if runs == 1:
+        draw_jobs(service(), [job], "explain")
+    st.write(f"run {runs}")
+
+
+def shown(status: str) -> AppTest:
+    app = AppTest.from_function(_script, default_timeout=60)
+    app.session_state["status"] = status
+    return app.run()
+
+
+def test_an_answered_job_makes_the_page_look_again() -> None:
+    app = shown("done")
+    assert app.markdown[0].value == "run 2"
+    assert not app.error
+
+
+def test_a_failed_job_stays_to_be_read() -> None:
+    app = shown("failed")
+    assert "It broke." in app.error[0].value
+    assert app.session_state["runs"] == 1
