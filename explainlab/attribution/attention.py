@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -32,9 +33,9 @@ class _AttentionMethod(Method):
         tokens[real] = rows @ matrix
         return Outcome(subject.units.sum_tokens(tokens))
 
+    @abstractmethod
     def combine(self, maps: np.ndarray, parameters: method.Parameters) -> np.ndarray:
         """float64 [N, N] from the head means [layers, N, N], bottom first."""
-        raise NotImplementedError
 
 
 class AttentionLast(_AttentionMethod):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -245,9 +246,9 @@ class BestOfMany(Method):
     family: ClassVar = "Paths"
     random: ClassVar = True
 
+    @abstractmethod
     def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
         """The kind of maps that are drawn."""
-        raise NotImplementedError
 
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
         maps = self.maps(subject, parameters)

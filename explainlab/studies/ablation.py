@@ -18,11 +18,11 @@ from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.request import digest
+from explainlab.studies.choice import mean_selection, selection
 from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS
 from explainlab.studies.maps import map_of, own_output, text_seed
 from explainlab.studies.parameters import Methods, Metrics, Settings
 from explainlab.studies.study import Study, described
-from explainlab.studies.summary import interval
 
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
 
@@ -125,36 +125,17 @@ def _drawn(subject: Subject, method: BestOfMany, parameters: Any, output: str, s
 
 
 def _selection(values: np.ndarray, asked: Sequence[MetricRequest]) -> dict[str, Any]:
-    """By every metric, from ``values`` float64 [C, metrics]: the first map, all on average, its choice and others'."""
-    signs = np.array([1 if request.higher_is_better else -1 for request in asked])
-    winners = (signs * values).argmax(axis=0)
-    return {
-        request.key: {
-            "first": float(values[0, i]),
-            "mean": float(values[:, i].mean()),
-            "best": float(values[winners[i], i]),
-            "held_out": {
-                other.key: float(values[winner, i])
-                for other, winner in zip(asked, winners, strict=True)
-                if other is not request
-            },
-        }
-        for i, request in enumerate(asked)
-    }
+    """By every metric, from ``values`` float64 [C, metrics]: see :func:`explainlab.studies.choice.selection`."""
+    columns = {request.key: values[:, i] for i, request in enumerate(asked)}
+    winners = {one.key: int((columns[one.key] * (1 if one.higher_is_better else -1)).argmax()) for one in asked}
+    return {key: selection(columns, winners, key, [other for other in columns if other != key]) for key in columns}
 
 
 def _over_texts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One method over all texts: means with intervals, and passes a text."""
-    first, chosen = found[0], [one["selection"] for one in found]
+    first = found[0]
     return {
         **{name: first[name] for name in ("method", "label", "maps")},
         "cost": {part: float(np.mean([one["cost"][part] for one in found])) for part in first["cost"]},
-        "selection": {key: _mean([selection[key] for selection in chosen]) for key in chosen[0]},
-    }
-
-
-def _mean(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        **{part: interval([one[part] for one in found]) for part in ("first", "mean", "best")},
-        "held_out": {other: interval([one["held_out"][other] for one in found]) for other in found[0]["held_out"]},
+        "selection": mean_selection([one["selection"] for one in found]),
     }

@@ -23,6 +23,7 @@ from explainlab.metrics.judge import Judgement
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import Output, digest
+from explainlab.studies.choice import mean_selection, selection
 from explainlab.studies.parameters import Metrics
 from explainlab.studies.study import Study, described
 from explainlab.studies.summary import interval
@@ -116,7 +117,7 @@ class RpiCandidates(Study):
             "summary": {
                 "n": len(bodies),
                 "counted": {key: sum(b["counted"][key] > 0 for b in bodies) for key in bodies[0]["counted"]},
-                "selection": _mean_selection([body["selection"] for body in bodies]),
+                "selection": mean_selection([body["selection"] for body in bodies]),
                 "agreement": _mean_agreement([body["agreement"] for body in bodies]),
             },
             "draws": budgets,
@@ -214,7 +215,7 @@ def _body(subject: Subject, layers: list[int], table: _Table, parameters: RpiCan
         "winners": {key: table.winners[key] for key in asked},
         "counted": {key: table.counted[key] for key in asked},
         "agreement": [_agreement(subject, table, pair) for pair in combinations(asked, 2)],
-        "selection": {key: _selection(table, key, asked) for key in asked},
+        "selection": {key: selection(table.values, table.winners, key, _choosers(table, key, asked)) for key in asked},
         "by_draws": {key: _by_draws(table, key, parameters.search == "random") for key in asked},
         "by_layer": _by_layer(layers, table, asked),
     }
@@ -235,16 +236,10 @@ def _agreement(subject: Subject, table: _Table, pair: tuple[str, str]) -> dict[s
     }
 
 
-def _selection(table: _Table, key: str, asked: Sequence[str]) -> dict[str, Any]:
-    """What the metric says of the first map, of all on average, of its own winner, and of those of others."""
-    values = table.values[key]
-    others = dict.fromkeys([*asked, *(other.key for other in _at_other_k(table.judges[key]))])
-    return {
-        "first": float(values[0]),
-        "mean": float(values.mean()),
-        "best": float(values[table.winners[key]]),
-        "held_out": {other: float(values[table.winners[other]]) for other in others if other != key},
-    }
+def _choosers(table: _Table, key: str, asked: Sequence[str]) -> list[str]:
+    """The other metrics that were asked for, and the same one at another k."""
+    others = [*asked, *(other.key for other in _at_other_k(table.judges[key]))]
+    return [other for other in dict.fromkeys(others) if other != key]
 
 
 def _by_draws(table: _Table, key: str, exchangeable: bool) -> dict[str, list[float]]:
@@ -300,20 +295,6 @@ def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:
         },
         "selection": body["selection"],
     }
-
-
-def _mean_selection(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """``also_best``: the share of texts whose map chosen by another metric is as good as the metric's own choice."""
-    mean: dict[str, Any] = {}
-    for key, one in found[0].items():
-        columns = {other: [each[key]["held_out"][other] for each in found] for other in one["held_out"]}
-        best = [each[key]["best"] for each in found]
-        mean[key] = {part: interval([each[key][part] for each in found]) for part in ("first", "mean", "best")}
-        mean[key]["held_out"] = {
-            other: {**interval(values), "also_best": float(np.mean(np.equal(values, best)))}
-            for other, values in columns.items()
-        }
-    return mean
 
 
 def _mean_agreement(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:

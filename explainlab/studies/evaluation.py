@@ -20,7 +20,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.judge import Judgement
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
-from explainlab.models.batching import Batcher
 from explainlab.request import digest
 from explainlab.studies.maps import maps_of, text_seed
 from explainlab.studies.parameters import Methods, Metrics, Settings, listed
@@ -85,7 +84,9 @@ class Evaluation(Study):
         others = [_made_elsewhere(subject, parameters) for subject in subjects]
         maps, rest = maps_of(subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods])
         scores = [np.stack([*(one.scores for one in found), *given]) for found, given in zip(maps, others, strict=True)]
-        judged = judge_maps(subjects, scores, metrics, Batcher(subjects[0].classifier, rest))
+        batcher = subjects[0].batcher
+        batcher.context = rest
+        judged = judge_maps(subjects, scores, metrics, batcher)
         return [
             _body(subject, found, dict(zip(parameters.names, rows, strict=True)), metrics, values)
             for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)

@@ -50,8 +50,13 @@ class StudyRequest(BaseModel):
         return self
 
     def key(self, model_digest: str, study_version: int, data_digest: str = "") -> str:
-        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names."""
+        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
+
+        How many rows a data set has is nothing to a single text: one that was ever studied is not run again.
+        """
         body = self.model_dump(mode="json", exclude={"model", "data"})
+        if self.text is not None:
+            body["parameters"].pop("rows", None)
         return digest([body, model_digest, study_version, RECORD_VERSION, data_digest])
 
     def of_row(self, row: Row) -> StudyRequest:

@@ -102,3 +102,14 @@ def test_bad_input_is_one_line(monkeypatch, capsys, model: str, options: list[st
     code, out, err = run(monkeypatch, capsys, "integration_error", "--model", model, *options)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert told in err
+
+
+def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: str, data: Path) -> None:
+    service = Service(Store("sqlite://"))
+    first = service.run(request(model, data=str(data), parameters={"rows": 1}))
+    assert service.find(request(model, text=TEXT)).cost == first.cost
+    assert service.find(request(model, text="not good at all")) is None
+    both = service.run(request(model, data=str(data), parameters={"rows": 2}))
+    assert both.body["texts"][0] == first.body["texts"][0]
+    assert both.cost.seconds > first.cost.seconds
+    assert service.find(request(model, text="not good at all")) is not None
