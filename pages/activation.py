@@ -1,5 +1,7 @@
 """Activation: what a model says as a text is revealed feature by feature, and whose order brings the telling first."""
 
+from functools import partial
+
 import streamlit as st
 
 from explainlab.compute.service import service as get_service
@@ -13,27 +15,11 @@ guard()
 service = get_service()
 PAGE.open_view(service)
 
-
-def run_text() -> None:
-    """Ask about the text."""
-    PAGE.ask_text(service)
-
-
-def run_data() -> None:
-    """Ask about the data set too."""
-    PAGE.ask_data(service)
-
-
-def open_text(text: str, pair: str | None) -> None:
-    """Show a text of the data set above."""
-    PAGE.open_text(service, text, pair)
-
-
 st.title("Activation", anchor=False)
 st.caption("A text is revealed feature by feature, in a method's order: how soon does the model say what it will say?")
 if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
-card = activation_controls.draw_text_controls(run_text)
+card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
 view = PAGE.settle(service)
 found = PAGE.answer(service, view.text_request())
 link = PAGE.link(service, view)
@@ -47,12 +33,12 @@ elif found.running:
 
 st.divider()
 st.header("A data set", anchor=False, help="The same curves for many texts: which method is worth its cost on average?")
-activation_controls.draw_data_controls(card, run_data)
+activation_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
 st.caption(activation_page.cost_words(view, found))
 request = view.data_request()
 if request is not None:
     study = PAGE.answer(service, request)
     PAGE.draw_state(service, [study])
     if study.result is not None:
-        activation_data_results.draw_data(study.result.body, open_text)
+        activation_data_results.draw_data(study.result.body, partial(PAGE.open_text, service))
 links.draw(link)

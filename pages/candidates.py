@@ -1,5 +1,7 @@
 """Candidates: every map that randomized path-integration draws, and what choosing among them is worth."""
 
+from functools import partial
+
 import streamlit as st
 
 from explainlab.compute.service import service as get_service
@@ -13,27 +15,11 @@ guard()
 service = get_service()
 PAGE.open_view(service)
 
-
-def run_text() -> None:
-    """Ask about the text."""
-    candidates_page.ask_text(service)
-
-
-def run_data() -> None:
-    """Ask about the data set too."""
-    PAGE.ask_data(service)
-
-
-def open_text(text: str, pair: str | None) -> None:
-    """Show a text of the data set above."""
-    candidates_page.open_text(service, text, pair)
-
-
 st.title("Candidates", anchor=False)
 st.caption("Randomized path-integration draws many maps and keeps the best one. What is the choice worth?")
 if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
-card = candidates_controls.draw_text_controls(run_text)
+card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
 architecture = card.architecture if card else None
 view = PAGE.settle(service)
 found = PAGE.answer(service, view.text_request())
@@ -48,12 +34,14 @@ elif found.running:
 
 st.divider()
 st.header("A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?")
-candidates_controls.draw_data_controls(card, run_data)
+candidates_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
 st.caption(PAGE.cost_words("passes", "", candidates_page.pace(found)))
 request = view.data_request()
 if request is not None:
     study = PAGE.answer(service, request)
     PAGE.draw_state(service, [study])
     if study.result is not None:
-        candidates_data_results.draw_data(service, view, study.result.body, architecture, open_text)
+        candidates_data_results.draw_data(
+            service, view, study.result.body, architecture, partial(candidates_page.open_text, service)
+        )
 links.draw(link)

@@ -1,5 +1,7 @@
 """Integration: how many steps does this text need, and what do too few do to its map?"""
 
+from functools import partial
+
 import streamlit as st
 
 from explainlab.compute.service import service as get_service
@@ -13,27 +15,11 @@ guard()
 service = get_service()
 PAGE.open_view(service)
 
-
-def run_text() -> None:
-    """Ask about the text."""
-    PAGE.ask_text(service)
-
-
-def run_data() -> None:
-    """Ask about the data set too."""
-    PAGE.ask_data(service)
-
-
-def open_text(text: str, pair: str | None) -> None:
-    """Show a text of the data set above."""
-    PAGE.open_text(service, text, pair)
-
-
 st.title("Integration", anchor=False)
 st.caption("Integrated gradients sums gradients along a path: how many steps does this text need?")
 if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
-card = integration_controls.draw_text_controls(run_text)
+card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
 view = PAGE.settle(service)
 errors, path = (PAGE.answer(service, request) for request in view.text_requests())
 link = PAGE.link(service, view)
@@ -50,7 +36,7 @@ if errors.running or path.running:
 
 st.divider()
 st.header("A data set", anchor=False, help="The same question for many texts: do all of them need as many steps?")
-integration_controls.draw_data_controls(card, run_data)
+integration_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
 seconds_each = integration_page.pace(errors, path)
 st.caption(PAGE.cost_words("gradient evaluations", ", adaptive and doubling besides", seconds_each))
 request = view.data_request()
@@ -58,5 +44,5 @@ if request is not None:
     study = PAGE.answer(service, request)
     PAGE.draw_state(service, [study])
     if study.result is not None:
-        integration_data_results.draw_data(study.result.body, view.rule, open_text)
+        integration_data_results.draw_data(study.result.body, view.rule, partial(PAGE.open_text, service))
 links.draw(link)

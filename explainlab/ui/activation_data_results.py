@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -13,10 +12,9 @@ from explainlab.studies.activation import DIRECTIONS
 from explainlab.ui.activation_controls import question
 from explainlab.ui.activation_results import AREA_HELP, COLUMNS, draw_definitions, number_columns
 from explainlab.ui.chart import draw_chart
+from explainlab.ui.data_texts import OpenText, draw_opener, draw_texts, row_opener
 
 Body = dict[str, Any]
-
-OpenText = Callable[[str, str | None], None]
 
 FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -27,12 +25,7 @@ SIMILARITY_HELP = (
 
 def draw_data(body: Body, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
-    texts = {text["row"]: text for text in body["texts"]}
-
-    def open_row(row: int) -> None:
-        if row in texts:
-            open_text(texts[row]["text"], texts[row]["text_pair"])
-
+    open_row = row_opener(body, open_text)
     _draw_areas(body)
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
@@ -41,8 +34,8 @@ def draw_data(body: Body, open_text: OpenText) -> None:
     if body["reference"]:
         chart = similarity_boxes(body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
-    _draw_opener(texts, open_row)
-    _draw_texts(body)
+    draw_opener(question, body, open_row)
+    draw_texts("activation_texts_all", lambda: _text_rows(body), body["skipped"])
 
 
 def _row(picked: Any) -> int:
@@ -71,29 +64,7 @@ def _interval_words(found: Body) -> str:
     return "none" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
 
 
-def _draw_opener(texts: dict[int, Body], open_row: Callable[[int], None]) -> None:
-    key = question.key("opened_row")
-
-    def take() -> None:
-        if st.session_state[key] is not None:
-            open_row(st.session_state[key])
-            st.session_state[key] = None
-
-    st.selectbox(
-        "Open a text in the section above",
-        list(texts),
-        index=None,
-        key=key,
-        on_change=take,
-        format_func=lambda row: f"Row {row}: {texts[row]['text']}",
-        placeholder="Choose a row",
-    )
-
-
-def _draw_texts(body: Body) -> None:
-    table = st.expander("All texts", icon=":material/table_rows:", key="activation_texts_all", on_change="rerun")
-    if not table.open:
-        return
+def _text_rows(body: Body) -> list[Body]:
     labels = {row["method"]: row["label"] for row in body["rows"]}
     rows = []
     for text in body["texts"]:
@@ -102,7 +73,4 @@ def _draw_texts(body: Body) -> None:
         for name, areas in text["auc"].items():
             row |= {f"{labels[name]}, {WORDS[way].lower()}": areas[way] for way in DIRECTIONS}
         rows.append(row)
-    table.dataframe(pd.DataFrame(rows), hide_index=True)
-    if body["skipped"]:
-        table.markdown("**Rows left out**")
-        table.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
+    return rows

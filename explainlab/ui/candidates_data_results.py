@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from explainlab.compute.service import Service
@@ -15,10 +13,9 @@ from explainlab.ui.candidates_controls import question
 from explainlab.ui.candidates_results import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.ui.candidates_view import CandidatesView
 from explainlab.ui.chart import draw_chart
+from explainlab.ui.data_texts import OpenText, draw_opener, draw_texts, row_opener
 
 Body = dict[str, Any]
-
-OpenText = Callable[[str, str | None], None]
 
 
 def draw_data(
@@ -35,34 +32,11 @@ def draw_data(
     draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
     if len(summary["selection"]) > 1:
         draw_chart(candidates.same_winners(body), "candidates_same")
-    _draw_opener(body, open_text)
-    _draw_table(body)
+    draw_opener(question, body, row_opener(body, open_text))
+    draw_texts("candidates_texts_all", lambda: _text_rows(body), body["skipped"])
 
 
-def _draw_opener(body: Body, open_text: OpenText) -> None:
-    texts, key = {text["row"]: text for text in body["texts"]}, question.key("opened_row")
-
-    def take() -> None:
-        row = st.session_state[key]
-        if row in texts:
-            open_text(texts[row]["text"], texts[row].get("text_pair"))
-        st.session_state[key] = None
-
-    st.selectbox(
-        "Open a text in the section above",
-        list(texts),
-        index=None,
-        key=key,
-        on_change=take,
-        format_func=lambda row: f"Row {row}: {texts[row]['text']}",
-        placeholder="Choose a row",
-    )
-
-
-def _draw_table(body: Body) -> None:
-    table = st.expander("All texts", icon=":material/table_rows:", key="candidates_texts_all", on_change="rerun")
-    if not table.open:
-        return
+def _text_rows(body: Body) -> list[Body]:
     rows = []
     for text in body["texts"]:
         row = {"Row": text["row"], "Text": text["text"], "Label": text["label"]}
@@ -70,7 +44,4 @@ def _draw_table(body: Body) -> None:
             label = candidates.named(body, key)
             row |= {label: winner["value"], f"{label} at": f"layer {winner['layer']}, draw {winner['draw']}"}
         rows.append(row)
-    table.dataframe(pd.DataFrame(rows), hide_index=True)
-    if body["skipped"]:
-        table.markdown("**Rows left out**")
-        table.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
+    return rows
