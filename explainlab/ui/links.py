@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TypeVar
 
 import streamlit as st
@@ -13,12 +14,16 @@ from explainlab.request import checked
 from explainlab.ui.text import plain
 
 V = TypeVar("V", bound=BaseModel)
+LATE_SECONDS = 3.0
+_SHOWN = "links.shown"
+_REPLACED = "links.replaced"
 
 
 def follow(service: Service, page: str, record: type[V]) -> V | None:
     """The view of the link in the address, the first time that the page sees it; what is wrong with it is told."""
+    st.session_state.pop(_SHOWN, None)
     link = st.query_params.get("r", "")
-    if not link or link == st.session_state.get(_opened(page)):
+    if not link or link == st.session_state.get(_opened(page)) or _is_late(link):
         return None
     st.session_state[_opened(page)] = link
     try:
@@ -39,10 +44,20 @@ def share(service: Service, page: str, view: BaseModel) -> str:
         view_id = service.store.save_view(view.model_dump(mode="json"))
     except ResourceError:
         return ""
-    if st.query_params.get("r") != view_id:
+    before = st.query_params.get("r", "")
+    if before != view_id:
+        st.session_state[_REPLACED] = (before, time.monotonic())
         st.query_params["r"] = view_id
-    st.session_state[_opened(page)] = view_id
+    st.session_state[_SHOWN] = st.session_state[_opened(page)] = view_id
     return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
+
+
+def rerun() -> None:
+    """Run the whole page again from a fragment, at the address shown: the fragment may have been asked at an older one."""
+    shown = st.session_state.get(_SHOWN)
+    if shown and st.query_params.get("r") != shown:
+        st.query_params["r"] = shown
+    st.rerun()
 
 
 def draw(link: str) -> None:
@@ -50,6 +65,12 @@ def draw(link: str) -> None:
     if link:
         st.divider()
         st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
+
+
+def _is_late(link: str) -> bool:
+    """Whether the browser sent this address before it knew of the one that replaced it; later it means "back"."""
+    before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
+    return link == before and time.monotonic() - replaced < LATE_SECONDS
 
 
 def _opened(page: str) -> str:

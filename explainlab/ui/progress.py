@@ -11,6 +11,7 @@ from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.request import Request
 from explainlab.studies.registry import get_study
+from explainlab.ui import links
 from explainlab.ui.session import owner, submit_again
 from explainlab.ui.text import plain
 
@@ -27,7 +28,7 @@ def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
 def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[bool]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page looked for its result
     if answered or [job.progress.finished for job in jobs] != ended_before:
-        st.rerun()
+        links.rerun()
     for job in jobs:
         if job.progress.finished or _given_up(job):
             _draw_ended(job, page)
@@ -60,7 +61,7 @@ def _draw_ended(job: Job, page: str) -> None:
         again = st.button("Run again", key=f"again_{job.key}")
     if again:
         submit_again(page, job)
-        st.rerun()
+        links.rerun()
 
 
 def _label(job: Job) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
+from explainlab.compute.users import LOCAL, User
 
 _OWNER = "session.owner"
 
@@ -36,6 +37,11 @@ class Pressed:
 def owner() -> str:
     """The name under which this session's jobs are queued."""
     return st.session_state.setdefault(_OWNER, uuid.uuid4().hex)
+
+
+def user() -> User:
+    """To whom what this session computes belongs."""
+    return LOCAL
 
 
 def asked(page: str) -> Any:

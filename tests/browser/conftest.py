@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from explainlab.settings import ROOT
 from tests.browser.explain_page import App, OpenPage
@@ -32,6 +32,7 @@ _SWITCHES = (
 )
 
 Serve = Callable[..., AbstractContextManager[str]]
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -76,19 +77,36 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """``context_of(**options)``: one for all tests with the same options, so that Streamlit's scripts are read once."""
+    contexts: dict[str, BrowserContext] = {}
+
+    def having(**options) -> BrowserContext:
+        key = repr(sorted(options.items()))
+        if key not in contexts:
+            contexts[key] = chromium.new_context(**options)
+            contexts[key].set_default_timeout(120_000)
+        return contexts[key]
+
+    yield having
+    for one in contexts.values():
+        one.close()
+
+
 @pytest.fixture
-def browser_page(chromium: Browser) -> Iterator[OpenPage]:
-    """``browser_page(url, **context)`` opens a page and waits until its script has run; scripts may not open dialogs.
+def browser_page(context_of: Callable[..., BrowserContext], request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    """``browser_page(url, **options)`` opens a page and waits until its script has run; scripts may not open dialogs.
 
-    Without a url the page stays blank. The keywords are those of Playwright's ``new_context``: ``viewport``,
-    ``color_scheme``, ``has_touch`` ...
+    Without a url the page stays blank. The options are those of Playwright's ``new_context``: ``viewport``,
+    ``color_scheme``, ``has_touch`` ... A test that fails prints what its pages say.
     """
-    contexts, dialogs = [], []
+    pages: list[Page] = []
+    dialogs: list[str] = []
 
-    def open_page(url: str = "", **context) -> Page:
-        contexts.append(chromium.new_context(**context))
-        contexts[-1].set_default_timeout(120_000)
-        page = contexts[-1].new_page()
+    def open_page(url: str = "", **options) -> Page:
+        page = context_of(**options).new_page()
+        pages.append(page)
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         if url:
             page.goto(url)
@@ -96,9 +114,20 @@ def browser_page(chromium: Browser) -> Iterator[OpenPage]:
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if request.node.stash.get(FAILED, False) and not page.is_closed():
+            print(f"{page.url}\n{page.inner_text('body')}\n")
+        page.close()
     assert not dialogs
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    """Remember that a test has failed, for the fixtures that are torn down after it."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
 
 
 def wait_for_run(page: Page) -> None:

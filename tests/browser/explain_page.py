@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
+from pydantic import BaseModel
 
 from explainlab.settings import Settings
 from explainlab.store.store import Store
@@ -41,9 +42,9 @@ class App:
         """The store that the app uses, opened once more."""
         return Store(Settings(home=self.home).store_url)
 
-    def link(self, asked: View) -> str:
-        """A link that opens this view."""
-        return f"{self.url}/?r={self.store.save_view(asked.model_dump(mode='json'))}"
+    def link(self, asked: BaseModel, page: str = "") -> str:
+        """A link that opens this view on a page, the first one unless told."""
+        return f"{self.url}/{page}?r={self.store.save_view(asked.model_dump(mode='json'))}"
 
 
 def text_box(page: Page) -> Locator:

@@ -23,6 +23,8 @@ MARKS = (
     "$x^2$ :material/home: :red[red] **bold**",
     "שלום \u202eevil\u202c zero\u200bwidth 👨‍👩‍👧",
 )
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
+"""Hostile and readable, for pages that need no more."""
 LABELS = (*SCRIPTS[1:], MARKS[2])
 
 if __name__ == "__main__":

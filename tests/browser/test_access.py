@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import wait_for_run
+from tests.browser.access import has_no_violation
 from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, view
 
 TEXT = "Funny, warm and never dull."
@@ -54,12 +53,6 @@ def theme(request) -> str:
 def themed(theme, browser_page):
     """``themed(url)`` opens a page in the light, then in the dark theme."""
     return lambda url: browser_page(url, color_scheme=theme)
-
-
-def has_no_violation(page: Page) -> None:
-    wait_for_run(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
 
 
 def test_axe_finds_nothing_on_an_answer(app, themed):

@@ -11,15 +11,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from explainlab import load_model, study
 from explainlab.figures.activation_scrubber import activation_scrubber
-from explainlab.settings import ROOT
 from explainlab.ui.activation_view import ActivationView, DataChoice
+from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import NEWS, text_box
+from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
 from tests.zoo import build
 
 TEXT = "The champion sued the phone maker."
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
 MILLISECONDS = 50
 """What one move may take."""
 
@@ -27,10 +27,6 @@ MILLISECONDS = 50
 def view(text: str = TEXT, **fields) -> ActivationView:
     """A view that costs little."""
     return ActivationView(**{"model": NEWS, "text": text, "methods": ("input_x_gradient",), **fields})
-
-
-def link(app, asked: ActivationView) -> str:
-    return f"{app.url}/activation?r={app.store.save_view(asked.model_dump(mode='json'))}"
 
 
 def answered(page: Page, drawn: int = 3) -> Page:
@@ -52,20 +48,10 @@ def newest(page: Page) -> Locator:
     return page.locator('.scrubber .token[aria-selected="true"]')
 
 
-def test_a_cold_deep_link_opens_inside_the_frame_with_an_answer_and_asks_no_other_host(serve, browser_page):
-    with serve(ROOT / "app.py") as url:
-        page, outside = browser_page(), []
-        page.on("request", lambda r: outside.append(r.url) if re.match(r"(http|ws)s?://(?!127\.)", r.url) else None)
-        page.goto(f"{url}/activation")
-        expect(page.get_by_role("link", name="Explain")).to_be_visible()
-        answered(page)
-        assert not outside
-
-
 def test_scrubbing_fills_in_the_text_and_sends_nothing(app, browser_page):
     page, sent = browser_page(), []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    page.goto(link(app, view()))
+    page.goto(app.link(view(), "activation"))
     answered(page)
     page.wait_for_timeout(1000)
     sent.clear()
@@ -111,7 +97,7 @@ def patient_model(tmp_path) -> str:
 
 def test_a_move_along_two_hundred_words_takes_less_than_a_twentieth_of_a_second(app, browser_page, patient_model):
     long = " ".join(["a funny and warm film"] * 41)
-    page = answered(browser_page(link(app, view(long, model=patient_model, methods=("random",)))))
+    page = answered(browser_page(app.link(view(long, model=patient_model, methods=("random",)), "activation")))
     assert int(slider(page).get_attribute("max")) >= 200
     spent = slider(page).evaluate(
         """slider => Array.from({ length: Number(slider.max) + 1 }, (_, k) => {
@@ -126,7 +112,7 @@ def test_a_move_along_two_hundred_words_takes_less_than_a_twentieth_of_a_second(
 
 
 def test_hostile_text_is_text(app, browser_page):
-    page = answered(browser_page(link(app, view(HOSTILE))))
+    page = answered(browser_page(app.link(view(HOSTILE), "activation")))
     expect(page.locator(".scrubber .text")).to_have_text(HOSTILE, use_inner_text=True)
     expect(text_box(page)).to_have_value(HOSTILE)
     assert page.locator(".scrubber script, .scrubber img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
@@ -137,22 +123,16 @@ def theme(request) -> str:
     return request.param
 
 
-def has_no_violation(page: Page) -> None:
-    wait_for_run(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-
-
 def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, theme, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\nA goal at last.,Sports\nA new chip.,Sci/Tech\n")
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
-    page = answered(browser_page(link(app, view(data=data)), color_scheme=theme), drawn=8)
+    page = answered(browser_page(app.link(view(data=data), "activation"), color_scheme=theme), drawn=8)
     page.get_by_text("All texts").click()
     page.get_by_text("Definitions").first.click()
     expect(page.get_by_text("by the trapezoid rule").first).to_be_visible()
     has_no_violation(page)
-    page = browser_page(link(app, view(methods=("nothing",))), color_scheme=theme)
+    page = browser_page(app.link(view(methods=("nothing",)), "activation"), color_scheme=theme)
     expect(page.get_by_text("There is no method")).to_be_visible()
     has_no_violation(page)
 
@@ -161,7 +141,9 @@ def test_a_point_of_the_similarities_opens_its_text(app, browser_page, tmp_path)
     file = tmp_path / "rows.csv"
     file.write_text("text,label\nA goal at last for the home side.,Sports\n")
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
-    page = answered(browser_page(link(app, view(data=data)), viewport={"width": 1280, "height": 1000}), drawn=8)
+    page = answered(
+        browser_page(app.link(view(data=data), "activation"), viewport={"width": 1280, "height": 1000}), drawn=8
+    )
     boxes = page.locator(".st-key-activation_similarity .js-plotly-plot")
     boxes.scroll_into_view_if_needed()
     boxes.locator(".points path").first.click(force=True)
@@ -170,13 +152,15 @@ def test_a_point_of_the_similarities_opens_its_text(app, browser_page, tmp_path)
 
 
 def test_a_job_can_be_cancelled(app, browser_page):
-    page = browser_page(link(app, view("Not stored yet. " * 60, methods=("kernel_shap:samples=16n",), unit="token")))
+    page = browser_page(
+        app.link(view("Not stored yet. " * 60, methods=("kernel_shap:samples=16n",), unit="token"), "activation")
+    )
     cancel(page, "Activation curves")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
-    page = answered(browser_page(link(app, view()), viewport={"width": 420, "height": 900}))
+    page = answered(browser_page(app.link(view(), "activation"), viewport={"width": 420, "height": 900}))
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
     for drawn in page.locator(".scrubber, .scrubber .plot, .js-plotly-plot").all():
         box = drawn.bounding_box()

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 
 
@@ -178,8 +178,7 @@ def test_accessible(open_case, scheme, case):
     for name in ("Special tokens", "Numbers"):
         heatmap(page).get_by_role("button", name=name).click()
     option(page, heatmap(page).locator(".token").nth(2).inner_text()).hover()
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    has_no_violation(page)
 
 
 def test_the_prompt_is_folded_away_and_grey(open_case):

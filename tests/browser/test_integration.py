@@ -5,25 +5,19 @@ from __future__ import annotations
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from explainlab.settings import ROOT
 from explainlab.ui.integration_view import DataChoice, IntegrationView
+from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
+from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
-
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> a good film &amp; more"
 
 
 def view(text: str = "Funny, warm and never dull.", **fields) -> IntegrationView:
     """A view that costs little."""
     return IntegrationView(**{"model": SENTIMENT, "text": text, "steps": "2,5,10", "compare": (3, 9), **fields})
-
-
-def link(app, asked: IntegrationView) -> str:
-    return f"{app.url}/integration?r={app.store.save_view(asked.model_dump(mode='json'))}"
 
 
 def charts(page: Page):
@@ -37,21 +31,10 @@ def answered(page: Page, drawn: int = 3) -> Page:
     return page
 
 
-def test_a_cold_deep_link_opens_inside_the_frame_with_an_answer_and_asks_no_other_host(serve, browser_page):
-    with serve(ROOT / "app.py") as url:
-        page, outside = browser_page(), []
-        page.on("request", lambda r: outside.append(r.url) if re.match(r"(http|ws)s?://(?!127\.)", r.url) else None)
-        page.goto(f"{url}/integration")
-        expect(page.get_by_role("link", name="Explain")).to_be_visible()
-        answered(page)
-        expect(page.get_by_text("What is computed")).to_be_visible()
-        assert not outside
-
-
 def test_the_slider_sends_nothing(app, browser_page):
     page, sent = browser_page(), []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    page.goto(link(app, view()))
+    page.goto(app.link(view(), "integration"))
     answered(page)
     page.wait_for_timeout(1000)
     sent.clear()
@@ -66,14 +49,14 @@ def test_the_slider_sends_nothing(app, browser_page):
 
 
 def test_a_token_picked_in_a_map_shows_its_gradient(app, browser_page):
-    page = answered(browser_page(link(app, view())))
+    page = answered(browser_page(app.link(view(), "integration")))
     page.locator('.st-key-integration_map_0 .token[aria-label^="warm,"]').click()
     expect(page.get_by_text("Gradient of “warm” along the path")).to_be_visible()
     expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("warm"))
 
 
 def test_the_address_reopens_the_view(app, browser_page):
-    page = answered(browser_page(link(app, view())))
+    page = answered(browser_page(app.link(view(), "integration")))
     text_box(page).fill("A dull and lifeless evening.")
     page.keyboard.press("Enter")
     expect(page.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
@@ -84,7 +67,7 @@ def test_the_address_reopens_the_view(app, browser_page):
 
 
 def test_hostile_text_is_text(app, browser_page):
-    page = answered(browser_page(link(app, view(HOSTILE))))
+    page = answered(browser_page(app.link(view(HOSTILE), "integration")))
     expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE, use_inner_text=True)
     assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
 
@@ -98,7 +81,9 @@ def data_file(tmp_path):
 
 def test_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
-    page = answered(browser_page(link(app, view(data=data)), viewport={"width": 1280, "height": 1000}), drawn=7)
+    page = answered(
+        browser_page(app.link(view(data=data), "integration"), viewport={"width": 1280, "height": 1000}), drawn=7
+    )
     boxes = page.locator(".st-key-integration_boxes .js-plotly-plot")
     boxes.scroll_into_view_if_needed()
     boxes.locator(".scatterlayer .trace").first.locator(".points path").first.click(force=True)
@@ -112,15 +97,9 @@ def theme(request) -> str:
     return request.param
 
 
-def has_no_violation(page: Page) -> None:
-    wait_for_run(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-
-
 def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
-    page = answered(browser_page(link(app, view(data=data)), color_scheme=theme), drawn=7)
+    page = answered(browser_page(app.link(view(data=data), "integration"), color_scheme=theme), drawn=7)
     for closed in ("All texts", "What is computed"):
         page.get_by_text(closed).click()
     expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
@@ -131,13 +110,13 @@ def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
 
 
 def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page, theme):
-    page = answered(browser_page(link(app, view()), color_scheme=theme))
+    page = answered(browser_page(app.link(view(), "integration"), color_scheme=theme))
     page.get_by_role("textbox", name="Step counts").fill("ten")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("is not accepted")).to_be_visible()
+    expect(page.get_by_text("is not accepted").first).to_be_visible()
     has_no_violation(page)
     slow = view("Not stored yet in this theme. " * 12 + theme, steps="10:1000:10")
-    page = browser_page(link(app, slow), color_scheme=theme)
+    page = browser_page(app.link(slow, "integration"), color_scheme=theme)
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
     has_no_violation(page)
     for study in ("Path gradients", "Integration error"):
@@ -150,7 +129,7 @@ def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page, the
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
-    page = answered(browser_page(link(app, view()), viewport={"width": 420, "height": 900}))
+    page = answered(browser_page(app.link(view(), "integration"), viewport={"width": 420, "height": 900}))
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
     for drawn in page.locator(".heatmap, .panel, .js-plotly-plot").all():
         box = drawn.bounding_box()

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explainlab.figures.step_morph import step_morph
 from explainlab.request import Request
-from tests.browser.conftest import wait_for_run
+from tests.browser.access import has_no_violation
 from tests.figures.bodies import integration_body
 
 BODY = integration_body()
@@ -116,9 +116,7 @@ def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessible(browser_page, url, scheme):
     page = ready(browser_page(url, color_scheme=scheme))
-    wait_for_run(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    has_no_violation(page)
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser_page, url):

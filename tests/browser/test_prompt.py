@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.models.templates import Template
+from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import NEWS, map_shows, press, view
-from tests.browser.test_access import has_no_violation
 from tests.zoo import build
 
 HEADING = "What the model believed on the way"

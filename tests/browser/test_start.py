@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -19,6 +21,7 @@ from tests.browser.explain_page import (
     view,
 )
 
+OUTSIDE = re.compile(r"(http|ws)s?://(?!127\.)")
 TEXT = "The team won the final game. Shares of its sponsor rose."
 ASKED = view(
     TEXT,
@@ -70,6 +73,22 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
         shows_what_was_asked(again)
         assert costs(again) == computed
         assert len(computed) == 2
+
+
+def test_every_page_opens_cold_inside_the_frame_with_an_answer_and_asks_no_other_host(serve, browser_page):
+    answers = {
+        "integration": ".heatmap",
+        "candidates": ".small-map",
+        "activation": ".scrubber .token:not(.special)",
+    }
+    with serve(ROOT / "app.py") as url:
+        for path, answer in answers.items():
+            page, outside = browser_page(), []
+            page.on("request", lambda r, o=outside: o.append(r.url) if OUTSIDE.match(r.url) else None)
+            page.goto(f"{url}/{path}")
+            has_the_frame(page)
+            expect(page.locator(answer).first).to_be_visible()
+            assert not outside
 
 
 @pytest.mark.parametrize("path", ["/", f"/{PAGES[0].url}"])

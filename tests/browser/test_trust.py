@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, view
 from tests.browser.jobs import cancel, job
-from tests.browser.test_access import has_no_violation
 
 ASK = "Can I trust this map?"
 LABEL = "Comparison with random maps"

@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.compute.service import service
-from explainlab.settings import ROOT
 from explainlab.ui.activation_view import ActivationView, DataChoice, first_view
+from tests.pages.scripted import answered, charts, following, opened, press, words
 
-SECONDS = 120
 SENTIMENT = "embedded:bert-mini-sst2"
-
-
-def opened() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    return answered(app.switch_page(str(ROOT / "pages" / "activation.py")).run())
-
-
-def answered(app: AppTest) -> AppTest:
-    """Run the script again, as its fragment does, until no job of the page is left."""
-    deadline = time.monotonic() + SECONDS
-    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
-        time.sleep(0.2)
-        app.run()
-    assert not app.exception
-    return app
-
-
-def following(app: AppTest, **fields) -> AppTest:
-    """The page by the link of a view like the first one, but for ``fields``."""
-    view = ActivationView(**{**first_view().model_dump(), **fields})
-    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
-    return answered(app.run())
 
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
     """The page as it opens; tests must not change it."""
-    return opened()
+    return opened("activation")
 
 
 @pytest.fixture
 def app() -> AppTest:
     """A page of one's own."""
-    return opened()
-
-
-def charts(app: AppTest) -> list[str]:
-    return [chart.proto.alt for chart in app.get("plotly_chart")]
-
-
-def words(elements) -> str:
-    """All that these elements say, as a reader sees it."""
-    return " ".join(element.value for element in elements).replace("\\", "")
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    return answered(next(button for button in app.button if button.label == label).click().run())
+    return opened("activation")
 
 
 def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first: AppTest) -> None:
@@ -85,7 +48,7 @@ def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first:
 
 
 def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> None:
-    following(app, model=SENTIMENT, text="Funny, warm and never dull.")
+    following(app, first_view(), model=SENTIMENT, text="Funny, warm and never dull.")
     assert len(charts(app)) == 1
     assert "Only a causal decoder" in words(app.info)
     assert "BERT" in words(app.info)
@@ -105,12 +68,12 @@ def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> 
     ids=str,
 )
 def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
-    following(app, **fields)
+    following(app, first_view(), **fields)
     assert told in words([*app.error, *app.warning])
 
 
 def test_a_text_of_one_word_has_an_answer(app: AppTest) -> None:
-    following(app, text="Goal")
+    following(app, first_view(), text="Goal")
     assert not app.error
     assert len(charts(app)) == 3
     assert "1 word ·" in words(app.markdown)
@@ -138,7 +101,7 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",Sports\n"",World\n"A <b>lovely</b> evening.",World\n')
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
-    following(app, data=data)
+    following(app, first_view(), data=data)
     assert len(charts(app)) == 8
     assert all(charts(app))
     assert "1 row was left out" in words(app.warning)
@@ -155,11 +118,10 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
 
 
 def test_a_link_reopens_the_view(app: AppTest) -> None:
-    following(app, text="Short and sweet.", unit="token", methods=("kernel_shap:samples=4n",), baseline="pad")
-    other = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    other.switch_page(str(ROOT / "pages" / "activation.py"))
-    other.query_params["r"] = app.query_params["r"]
-    answered(other.run())
+    following(
+        app, first_view(), text="Short and sweet.", unit="token", methods=("kernel_shap:samples=4n",), baseline="pad"
+    )
+    other = opened("activation", r=app.query_params["r"])
     assert other.text_area(key="activation_text").value == "Short and sweet."
     assert other.radio(key="activation_unit").value == "token"
     assert other.multiselect(key="activation_methods").value == ["kernel_shap:samples=4n"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,59 +9,25 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.compute.service import service
 from explainlab.models.architectures import ARCHITECTURES
-from explainlab.settings import ROOT
 from explainlab.studies.registry import complete
-from explainlab.ui.candidates_view import CandidatesView, DataChoice, first_view
+from explainlab.ui.candidates_view import DataChoice, first_view
+from tests.pages.scripted import answered, charts, following, opened, press, words
 
-SECONDS = 120
-CHEAP = {"text": "Funny, warm and never dull, though it is long.", "samples": 3, "steps": 2}
-
-
-def opened() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    return answered(app.switch_page(str(ROOT / "pages" / "candidates.py")).run())
-
-
-def answered(app: AppTest) -> AppTest:
-    """Run the script again, as its fragment does, until no job of the page is left."""
-    deadline = time.monotonic() + SECONDS
-    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
-        time.sleep(0.2)
-        app.run()
-    assert not app.exception
-    return app
-
-
-def following(app: AppTest, **fields) -> AppTest:
-    """The page by the link of a cheap view."""
-    view = CandidatesView(**{**first_view().model_dump(), **CHEAP, **fields})
-    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
-    return answered(app.run())
+CHEAP = first_view().model_copy(
+    update={"text": "Funny, warm and never dull, though it is long.", "samples": 3, "steps": 2}
+)
 
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
     """The page as it opens; tests must not change it."""
-    return opened()
+    return opened("candidates")
 
 
 @pytest.fixture
 def app() -> AppTest:
     """A page of one's own."""
-    return opened()
-
-
-def charts(app: AppTest) -> list[str]:
-    return [chart.proto.alt for chart in app.get("plotly_chart")]
-
-
-def words(elements) -> str:
-    """All that these elements say, as a reader sees it."""
-    return " ".join(element.value for element in elements).replace("\\", "")
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    return answered(next(button for button in app.button if button.label == label).click().run())
+    return opened("candidates")
 
 
 def test_the_page_opens_with_an_answer_and_calls_the_oracle_one(first: AppTest) -> None:
@@ -86,7 +51,7 @@ def test_the_table_is_sorted_by_the_chosen_metric_and_its_best_is_open(app: AppT
 
 
 def test_layers_are_held_against_each_other_where_there_are_several(app: AppTest) -> None:
-    following(app, layers="all")
+    following(app, CHEAP, layers="all")
     assert any("by layers" in alt for alt in charts(app))
     assert len(app.dataframe[0].value) == 12
 
@@ -97,7 +62,7 @@ def test_layers_are_held_against_each_other_where_there_are_several(app: AppTest
     ids=str,
 )
 def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
-    following(app, **fields)
+    following(app, CHEAP, **fields)
     assert told in words([*app.error, *app.warning])
 
 
@@ -116,15 +81,15 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 
 
 def test_methods_without_layers_are_asked_for_none(app: AppTest) -> None:
-    following(app, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
+    following(app, CHEAP, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
     assert not app.error
     assert len(app.dataframe[0].value) == 3
 
 
 def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None:
-    following(app, picked=1)
+    following(app, CHEAP, picked=1)
     assert "Map 1:" in words(app.markdown)
-    request = CandidatesView(**{**first_view().model_dump(), **CHEAP, "picked": 1})
+    request = CHEAP.model_copy(update={"picked": 1})
     body = service().find(request.text_request()).body
     asked = request.judgement(body, 1)
     assert service().find(asked) is None
@@ -135,7 +100,7 @@ def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None
 def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
-    following(app, data=DataChoice(source=str(file)))
+    following(app, CHEAP, data=DataChoice(source=str(file)))
     assert len(charts(app)) == 6
     assert "1 row was left out" in words(app.warning)
     answered(app.selectbox(key="candidates_opened_row").select_index(1).run())
@@ -144,12 +109,9 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
 
 
 def test_a_link_reopens_the_view(app: AppTest) -> None:
-    following(app, sort="log_odds", picked=2, scale="each", samples=4)
-    other = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    other.switch_page(str(ROOT / "pages" / "candidates.py"))
-    other.query_params["r"] = app.query_params["r"]
-    answered(other.run())
-    assert other.text_area(key="candidates_text").value == CHEAP["text"]
+    following(app, CHEAP, sort="log_odds", picked=2, scale="each", samples=4)
+    other = opened("candidates", r=app.query_params["r"])
+    assert other.text_area(key="candidates_text").value == CHEAP.text
     assert other.number_input(key="candidates_samples").value == 4
     assert other.selectbox(key="candidates_sort").value == "log_odds"
     assert "Map 2:" in words(other.markdown)
@@ -165,8 +127,8 @@ def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
 
 
 def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
-    following(app, samples=2)
-    asked = CandidatesView(**{**first_view().model_dump(), **CHEAP, "samples": 2}).ablation(None, of_data=False)
+    following(app, CHEAP, samples=2)
+    asked = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
     assert not any("one budget" in alt for alt in charts(app))
     app.session_state["candidates_one_ablation"] = True
     answered(app.run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,48 +12,19 @@ from explainlab.settings import ROOT
 from explainlab.studies.parameters import PAPER_GRID
 from explainlab.studies.study import StudyRequest
 from explainlab.ui.integration_view import DataChoice, first_view
-
-SECONDS = 120
-
-
-def opened() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    return answered(app.switch_page(str(ROOT / "pages" / "integration.py")).run())
-
-
-def answered(app: AppTest) -> AppTest:
-    """Run the script again, as its fragment does, until no job of the page is left."""
-    deadline = time.monotonic() + SECONDS
-    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
-        time.sleep(0.2)
-        app.run()
-    assert not app.exception
-    return app
+from tests.pages.scripted import answered, charts, following, opened, press, words
 
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
     """The page as it opens, once all is drawn; tests must not change it."""
-    return opened()
+    return opened("integration")
 
 
 @pytest.fixture
 def app() -> AppTest:
     """A page of one's own."""
-    return opened()
-
-
-def charts(app: AppTest) -> list[str]:
-    return [chart.proto.alt for chart in app.get("plotly_chart")]
-
-
-def words(elements) -> str:
-    """All that these elements say, as a reader sees it."""
-    return " ".join(element.value for element in elements).replace("\\", "")
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    return answered(next(button for button in app.button if button.label == label).click().run())
+    return opened("integration")
 
 
 def enter(app: AppTest, name: str, value: str) -> AppTest:
@@ -111,17 +81,10 @@ def test_an_empty_text_is_refused_in_words(app: AppTest) -> None:
     assert "The text is empty" in words(app.error)
 
 
-def following(app: AppTest, **fields) -> AppTest:
-    """The page by the link of a view like the first one, but for ``fields``."""
-    view = first_view().model_copy(update={"steps": "2,4", **fields})
-    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
-    return answered(app.run())
-
-
 def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
-    following(app, data=DataChoice(source=str(file), rows=30, steps="2,4"))
+    following(app, first_view(), steps="2,4", data=DataChoice(source=str(file), rows=30, steps="2,4"))
     assert len(charts(app)) == 7
     assert "1 row was left out" in words(app.warning)
     answered(app.selectbox(key="integration_opened_row").select_index(1).run())
@@ -147,7 +110,7 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
 
 
 def test_a_data_set_that_is_not_there_is_told(app: AppTest) -> None:
-    following(app, data=DataChoice(source="nowhere.csv", steps="2,4"))
+    following(app, first_view(), steps="2,4", data=DataChoice(source="nowhere.csv", steps="2,4"))
     assert "nowhere.csv" in words(app.error)
     assert len(charts(app)) == 3
 
@@ -156,10 +119,7 @@ def test_a_link_reopens_the_view(app: AppTest) -> None:
     enter(app, "text", "Short and sweet.")
     enter(app, "steps", "3,5")
     link = app.query_params["r"]
-    other = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    other.switch_page(str(ROOT / "pages" / "integration.py"))
-    other.query_params["r"] = link
-    answered(other.run())
+    other = opened("integration", r=link)
     assert other.text_area(key="integration_text").value == "Short and sweet."
     assert other.text_input(key="integration_steps").value == "3,5"
     assert not other.error

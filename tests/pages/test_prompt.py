@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.compute.service import service
 from explainlab.models.templates import read_template, template_names
-from explainlab.settings import ROOT
 from explainlab.ui import activation_view, candidates_view, integration_view, view
 from tests.conftest import ASKED
+from tests.pages import scripted
+from tests.pages.scripted import answered
 
-SECONDS = 120
 CHEAP = {
     "explain": view.first_view().model_copy(update={"methods": (view.Choice(method="gradient"),)}),
     "integration": integration_view.first_view().model_copy(update={"steps": "2,3", "compare": (2, 3)}),
@@ -31,23 +30,10 @@ def speaker(speaker_path: Callable[[str], Path]) -> str:
 
 
 def opened(where: str = "explain") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    app.switch_page(str(ROOT / "pages" / f"{where}.py"))
     short = CHEAP[where].model_copy(update={"text": "a good film"})
-    app.query_params["r"] = service().store.save_view(short.model_dump(mode="json"))
-    answered(app.run())
+    app = scripted.opened(where, r=service().store.save_view(short.model_dump(mode="json")))
     app.session_state[f"{where}_prompt"] = True  # the popover is open
     return answered(app.run())
-
-
-def answered(app: AppTest) -> AppTest:
-    """Run the script again, as its fragment does, until no job of the page is left."""
-    deadline = time.monotonic() + SECONDS
-    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
-        time.sleep(0.2)
-        app.run()
-    assert not app.exception
-    return app
 
 
 def field(elements, label: str):

@@ -1,0 +1,56 @@
+"""A page's script as tests drive it without a browser: opened, answered, pressed and read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.settings import ROOT
+
+SECONDS = 120
+
+
+def opened(page: str, **query: str) -> AppTest:
+    """The page in ``pages/`` with this query in its address, answered."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
+    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    for name, value in query.items():
+        app.query_params[name] = value
+    return answered(app.run())
+
+
+def answered(app: AppTest) -> AppTest:
+    """Run the script again, as its fragment does, until no job of the page is left."""
+    deadline = time.monotonic() + SECONDS
+    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:
+    """The page by the link of ``view`` with these fields."""
+    view = type(view)(**{**view.model_dump(), **fields})
+    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    return answered(app.run())
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the first button of this label and wait for what follows."""
+    return answered(next(button for button in app.button if button.label == label).click().run())
+
+
+def charts(app: AppTest) -> list[str]:
+    """What each chart says to those who do not see it."""
+    return [chart.proto.alt for chart in app.get("plotly_chart")]
+
+
+def words(elements: Iterable[Any]) -> str:
+    """All that these elements say, as a reader sees it."""
+    return " ".join(element.value for element in elements).replace("\\", "")

@@ -1,0 +1,70 @@
+"""Addresses: one that the browser sent before it knew of the next is late, and later it means "back"."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute.service import service
+from explainlab.ui import links
+from explainlab.ui.view import View
+
+
+def _script() -> None:
+    import streamlit as st
+
+    from explainlab.compute.service import service
+    from explainlab.ui import links
+    from explainlab.ui.view import View
+
+    followed = links.follow(service(), "explain", View)
+    view = followed or st.session_state.get("view")
+    if "next" in st.session_state:
+        view = View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next"))
+    st.session_state["view"] = view
+    links.share(service(), "explain", view)
+    st.write(view.text)
+    older = st.session_state.pop("older", "")  # what a fragment's request carries
+    if older:
+        st.query_params["r"] = older
+        links.rerun()
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """Opened by the link of ``one``, then asked for ``two``."""
+    app = AppTest.from_function(_script, default_timeout=60)
+    first = View(model="embedded:bert-mini-sst2", text="one")
+    app.query_params["r"] = service().store.save_view(first.model_dump(mode="json"))
+    app.run()
+    app.session_state["first"] = app.query_params["r"]
+    app.session_state["next"] = "two"
+    return app.run()
+
+
+def back(app: AppTest) -> AppTest:
+    app.query_params["r"] = app.session_state["first"]
+    return app
+
+
+def test_an_address_that_comes_late_does_not_undo_what_was_asked(app: AppTest) -> None:
+    asked = app.query_params["r"]
+    assert asked != app.session_state["first"]
+    back(app).run()
+    assert app.markdown[0].value == "two"
+    assert app.query_params["r"] == asked
+
+
+def test_the_same_address_means_back_once_the_browser_knows_the_next(app: AppTest, monkeypatch) -> None:
+    monkeypatch.setattr(links, "LATE_SECONDS", 0.0)
+    back(app).run()
+    assert app.markdown[0].value == "one"
+
+
+def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, monkeypatch) -> None:
+    asked = app.query_params["r"]
+    monkeypatch.setattr(links, "LATE_SECONDS", 0.0)
+    app.session_state["older"] = app.session_state["first"]
+    app.run()
+    assert app.query_params["r"] == asked
+    assert app.markdown[0].value == "two"
