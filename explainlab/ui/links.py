@@ -53,7 +53,7 @@ def share(service: Service, page: str, view: BaseModel) -> str:
 
 
 def rerun() -> None:
-    """Run the whole page again from a fragment, at the address shown: the fragment may have been asked at an older one."""
+    """Run the whole page again from a fragment, at the address shown, whatever older one it was asked at."""
     shown = st.session_state.get(_SHOWN)
     if shown and st.query_params.get("r") != shown:
         st.query_params["r"] = shown
