@@ -84,7 +84,7 @@ class Subject:
             self._original = self._logits(lambda _: self.embeddings[None], 1, "prediction")[0]
         return self._original
 
-    @property
+    @cached_property
     def prediction(self) -> Prediction:
         """What the classifier says of the text itself."""
         return self.classifier.prediction(self.original)
@@ -232,7 +232,7 @@ class Subject:
             maps, logits = self.classifier.attention_maps(self.inputs)
             self.forward += 1
             self._original = self.classifier.finite(logits)[0]
-            return torch.stack([layer[0].mean(dim=0, dtype=torch.float64) for layer in maps]).cpu().numpy()
+            return torch.stack([layer[0].float().mean(dim=0) for layer in maps]).cpu().double().numpy()
 
         return next(self._batches(1, run, gradients=False, phase="attention"))
 

@@ -69,6 +69,8 @@ class Batcher:
 
     def _size(self, length: int, count: int, gradients: bool) -> int:
         """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
+        if count == 1:
+            return 1
         fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // length
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 

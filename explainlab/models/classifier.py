@@ -223,6 +223,8 @@ class Classifier:
             output = self.model(**self._arguments(inputs), **options)
             return output.logits, output.get("attentions")
         states = self._states(inputs, **options)
+        if not inputs.padded:
+            return self.model.score(states[:, -1].to(self.device)), None
         last = (inputs.attention.sum(dim=1) - 1).to(states.device)
         read = states[torch.arange(len(last), device=states.device), last]
         return self.model.score(read.to(self.device)), None

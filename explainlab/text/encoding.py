@@ -109,8 +109,11 @@ def require_readable(text: str, text_pair: str | None, max_characters: int) -> N
                 f"The {name} has {len(value):,} characters; the limit is {max_characters:,}.",
                 "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
             )
-        if value is not None and any("\ud800" <= c <= "\udfff" for c in value):
-            raise TextError(f"The {name} is not valid Unicode: it holds half of a surrogate pair.", "Save it as UTF-8.")
+        try:
+            (value or "").encode()
+        except UnicodeEncodeError:
+            problem = f"The {name} is not valid Unicode: it holds half of a surrogate pair."
+            raise TextError(problem, "Save it as UTF-8.") from None
 
 
 def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> None:

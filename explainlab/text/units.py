@@ -115,12 +115,13 @@ def group(encoding: Encoding, unit: Unit) -> Units:
     that is no blank stands; a token that spans several segments joins them; blanks join what follows.
     """
     tokens = _Tokens(encoding)
-    membership = np.full(len(encoding), -1, dtype=np.int64)
+    membership = [-1] * len(encoding)
     features = []
     for run in tokens.runs(unit):
-        membership[run] = len(features)
+        for i in run:
+            membership[i] = len(features)
         features.append(tokens.feature(run))
-    return Units(tuple(features), membership)
+    return Units(tuple(features), np.array(membership, dtype=np.int64))
 
 
 class _Tokens:
@@ -156,12 +157,16 @@ class _Tokens:
 
     def feature(self, run: list[int]) -> Feature:
         """The feature that the tokens of ``run`` make together."""
-        pieces, ids = tuple(self._pieces[i] for i in run), tuple(self._ids[i] for i in run)
+        pieces, ids = tuple([self._pieces[i] for i in run]), tuple([self._ids[i] for i in run])
         part = self._parts[run[0]]
         if self._special[run[0]]:
             said = self._prompt[run[0]] if self._prompt else None
             return Feature("".join(pieces) if said is None else said, 0, 0, True, part, pieces, ids, said is not None)
-        text, spans = self._texts[part], [self._spans[i] for i in run]
+        text = self._texts[part]
+        if len(run) == 1:
+            start, end = self._spans[run[0]]
+            return Feature(text[start:end], start, end, False, part, pieces, ids)
+        spans = [self._spans[i] for i in run]
         visible = [(start, end) for start, end in spans if text[start:end].strip()] or spans
         start, end = min(a for a, _ in visible), max(b for _, b in visible)
         return Feature(text[start:end], start, end, False, part, pieces, ids)
@@ -178,6 +183,5 @@ def _segments_of(token: Span, segments: list[Span]) -> Span:
 def trimmed(text: str, start: int, end: int) -> Span:
     """The span of ``text`` without the blanks at its ends, or the span itself where it is all blank."""
     piece = text[start:end]
-    if not piece.strip():
-        return start, end
-    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+    lead, trail = piece.lstrip(), piece.rstrip()
+    return (start + len(piece) - len(lead), end - len(piece) + len(trail)) if lead else (start, end)
