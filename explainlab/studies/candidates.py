@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
-from explainlab.attribution.selection import adaptively, at_random, judge_maps
+from explainlab.attribution.selection import adaptively, judge_maps
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.judge import Judgement
@@ -24,6 +24,7 @@ from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_m
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import Output, digest
 from explainlab.studies.choice import mean_selection, selection
+from explainlab.studies.drawn import drawn
 from explainlab.studies.parameters import Metrics
 from explainlab.studies.study import Study, described
 from explainlab.studies.summary import interval
@@ -162,10 +163,12 @@ def _at_other_k(request: MetricRequest) -> list[MetricRequest]:
 
 def _candidates(subject: Subject, parameters: RpiCandidates.Parameters) -> tuple[list[int], list[Candidate]]:
     """The layers that may be drawn, and all candidates in the order of the study."""
-    maps = get_method(parameters.family).maps(subject, parameters)
+    method = get_method(parameters.family)
+    maps = method.maps(subject, parameters)
     if parameters.search == "adaptive":
         return maps.layers, adaptively(maps, parameters.samples, parameters.select_by).candidates
-    found = at_random(maps, parameters.samples)
+    decided = parameters.model_dump(include={"family", "preset", "steps", "timesteps"}) | {"version": method.version}
+    found = drawn(subject, maps, parameters.samples, decided)
     return maps.layers, sorted(found, key=lambda candidate: (candidate.draw, -candidate.layer))
 
 
