@@ -195,6 +195,7 @@ def evaluate(
     """Judge methods by metrics on a data set, random maps beside them."""
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
+    from explainlab.studies.registry import get_study
     from explainlab.studies.run import evaluation_parameters
     from explainlab.studies.study import StudyRequest
 
@@ -221,7 +222,7 @@ def evaluate(
     )
     found = result.to_json()
     found |= {"skipped": len(found["skipped"]), "skipped_rows": found["skipped"]}
-    lines = [f"{row['method']:<34}{row['label']:<44}{_told(row)}" for row in found["rows"]]
+    lines = get_study("evaluation").lines(result.body)
     _print(found, as_json, [*lines, *result.warnings])
 
 
@@ -320,12 +321,6 @@ def _ask(record: type, device: str | None, **fields: Any) -> Any:
     if service.notice:
         typer.echo(service.notice, err=True)
     return service.run(request)
-
-
-def _told(row: dict[str, Any]) -> str:
-    """A mean with its interval and the number of texts."""
-    interval = "" if row["low"] is None else f" ({row['low']:+.4f} to {row['high']:+.4f})"
-    return f"{row['mean']:+.4f}{interval}, n = {row['n']}"
 
 
 def _complain(message: str) -> int:

@@ -23,6 +23,7 @@ from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS
 from explainlab.studies.maps import map_of, own_output, text_seed
 from explainlab.studies.parameters import Methods, Metrics, Settings
 from explainlab.studies.study import Study, described
+from explainlab.studies.summary import spelled, table
 
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
 
@@ -76,6 +77,25 @@ class Ablation(Study):
                 for row, body in zip(rows, bodies, strict=True)
             ],
         }
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """A line a method and metric: the first map, all on average, the best by the metric itself, and the passes."""
+        told = [
+            {
+                "method": one["method"],
+                "maps": one["maps"],
+                "metric": metric["label"],
+                **{part: _spelled(one["selection"][metric["key"]][part]) for part in ("first", "mean", "best")},
+                "passes": f"{sum(one['cost'].values()):,.0f}",
+            }
+            for one in body["methods"]
+            for metric in body["metrics"]
+        ]
+        return [table(told)]
+
+
+def _spelled(found: float | dict[str, float | None]) -> str:
+    return spelled(found) if isinstance(found, dict) else f"{found:.4f}"
 
 
 def _asked(parameters: Ablation.Parameters) -> list[MetricRequest]:

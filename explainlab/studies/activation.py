@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from pydantic import AfterValidator, Field
 
 from explainlab import declared
@@ -26,7 +25,7 @@ from explainlab.studies.evaluation import MOST_ROWS
 from explainlab.studies.maps import maps_of, text_seed
 from explainlab.studies.parameters import MethodSpecs, method_spec
 from explainlab.studies.study import Study, described
-from explainlab.studies.summary import interval
+from explainlab.studies.summary import interval, spelled, table
 
 EVALUATIONS = 500
 """What a method and its two curves may cost a text, which decides how many texts are judged together."""
@@ -264,31 +263,20 @@ def _lines_of_text(body: dict[str, Any]) -> list[str]:
         areas = {name: f"{curve['auc']:.4f}" for name, curve in (("AS AUC", rising), ("IAS AUC", falling))}
         told.append({"method": one["method"], **areas, "flips at": flips, "passes": one["cost"]["passes"]})
     head = f"Target '{body['target']['label']}', {body['curves'][0]['k'][-1]} features, {body['baseline']} where hidden"
-    return [head, _table(told)]
+    return [head, table(told)]
 
 
 def _lines_of_rows(body: dict[str, Any]) -> list[str]:
     told = [
         {
             "method": row["method"],
-            "AS AUC": _interval_words(row["activation"]),
-            "IAS AUC": _interval_words(row["inverse_activation"]),
+            "AS AUC": spelled(row["activation"]),
+            "IAS AUC": spelled(row["inverse_activation"]),
             "passes": f"{row['passes']:,.1f}",
             "cost (x)": f"{row['relative']:,.1f}",
         }
         for row in body["rows"]
     ]
-    close = [{"method": name, "cosine": _interval_words(found)} for name, found in body["similarity"].items()]
-    against = [f"Cosine with {body['reference']}", _table(close)] if close else []
-    return [f"Means of {body['n']} texts with 95% intervals", _table(told), *against]
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    return pd.DataFrame(rows).to_string(index=False)
-
-
-def _interval_words(found: dict[str, Any]) -> str:
-    if found["mean"] is None:
-        return "none"
-    around = "" if found["low"] is None else f" [{found['low']:.4f}, {found['high']:.4f}]"
-    return f"{found['mean']:.4f}{around}"
+    close = [{"method": name, "cosine": spelled(found)} for name, found in body["similarity"].items()]
+    against = [f"Cosine with {body['reference']}", table(close)] if close else []
+    return [f"Means of {body['n']} texts with 95% intervals", table(told), *against]

@@ -24,7 +24,7 @@ from explainlab.request import digest
 from explainlab.studies.maps import maps_of, text_seed
 from explainlab.studies.parameters import Methods, Metrics, Settings, listed
 from explainlab.studies.study import Study, described
-from explainlab.studies.summary import interval
+from explainlab.studies.summary import interval, spelled, table
 
 MOST_ROWS = 100_000
 EVALUATIONS = 2_000
@@ -122,6 +122,13 @@ class Evaluation(Study):
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
+        if "values" in body:
+            return [table([{"method": method, **values} for method, values in body["values"].items()])]
+        rows = [{"method": one["method"], "metric": one["label"], "mean": spelled(one)} for one in body["rows"]]
+        return [table(rows), f"n = {body['n']}"]
 
 
 def _made_elsewhere(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:

@@ -64,6 +64,16 @@ class JudgedMap(Study):
             ]
         }
 
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """Every metric with its value, and below it the texts that were read and what the model said of them."""
+        texts = [body] if "metrics" in body else body["texts"]
+        return [line for text in texts for metric in text["metrics"] for line in _lines(metric)]
+
+
+def _lines(metric: dict[str, Any]) -> list[str]:
+    steps = [f"  {step['level']:>3}%  {step['probability']:.4f}  {step['text']}" for step in metric["steps"]]
+    return [f"{metric['label']}: {metric['value']:.4f}", *steps]
+
 
 def _asked(parameters: JudgedMap.Parameters) -> list[MetricRequest]:
     return [parse_metric(name) for name in parameters.metrics]

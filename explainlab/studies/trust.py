@@ -24,7 +24,7 @@ from explainlab.request import digest
 from explainlab.studies.evaluation import EVALUATIONS, MOST_ROWS
 from explainlab.studies.maps import map_of, text_seed
 from explainlab.studies.study import Study, described
-from explainlab.studies.summary import interval
+from explainlab.studies.summary import interval, spelled
 
 
 def _read(settings: Any) -> Any:
@@ -81,6 +81,21 @@ class Trust(Study):
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """By every metric, how many random maps do worse, and what they reach."""
+        if "summary" in body:
+            told = body["summary"]
+            means = [
+                f"{one['label']}: {spelled(one['value'])}; beats {spelled(one['beaten'])}" for one in told["metrics"]
+            ]
+            return [f"Means of {told['n']} texts; beats: the share of random maps that do worse", *means]
+        maps = body["random_maps"]
+        return [
+            f"{one['label']}: {one['value']:.4f}, better than {maps * one['beaten']:g} of {maps} random maps "
+            f"(median {one['median']:.4f}, 5-95% {one['low']:.4f} to {one['high']:.4f})"
+            for one in body["metrics"]
+        ]
 
 
 def _body(subject: Subject, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Maps in portions: a cancelled study of one text goes on where it was, and one that asks for more takes what is there."""
+"""Maps in portions: a cancelled study of one text goes on where it was; who asks for more takes what is there."""
 
 from __future__ import annotations
 
