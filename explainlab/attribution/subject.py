@@ -21,6 +21,7 @@ from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Inputs, Prediction
 from explainlab.models.context import RunContext
+from explainlab.models.prefix import FEW, LEAST
 from explainlab.request import Output, Unit
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units, group
@@ -272,10 +273,15 @@ class Subject:
         return self.classifier.logits(self.inputs.repeat(len(batch)), batch)
 
     def _logits(self, points: Points, count: int, phase: str = "forward passes") -> np.ndarray:
+        before = int(self.encoding.content.argmax())  # a prompt's tokens, which no point changes
+        pays = self.encoding.prompt and before >= LEAST and count >= FEW
+        prefix = self.classifier.prefix(self.inputs.ids[0, :before]) if pays else None
+
         def run(part: slice) -> Tensor:
+            batch = points(part)
             with torch.no_grad():
-                logits = self._pass(points(part))
-            self.forward += len(logits)
+                logits = self.classifier.logits(self.inputs.repeat(len(batch)), batch, prefix)
+            self.forward += len(batch)
             return logits
 
         rows = list(self._batches(count, run, gradients=False, phase=phase))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -96,9 +96,9 @@ class _Recording(Classifier):
 
     batches: list[Inputs] = field(default_factory=list)
 
-    def logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+    def logits(self, inputs: Inputs, *given: Any, **named: Any) -> Tensor:
         self.batches.append(inputs)
-        return super().logits(inputs, embeddings)
+        return super().logits(inputs, *given, **named)
 
 
 def _judged(classifier: Classifier) -> Row:

@@ -16,6 +16,7 @@ from explainlab.errors import TextError
 from explainlab.metrics.presets import Filler, Removal
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
 
 
@@ -109,22 +110,33 @@ class DistinctInputs:
         return self._reread[key]
 
     def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
-        lengths = np.array([self._rows[number].shape[1] for number in numbers])
+        rows = [self._rows[number] for number in numbers]
+        lengths, prefix = np.array([row.shape[1] for row in rows]), self._common(rows)
 
         def run(part: slice) -> Tensor:
             with torch.no_grad():
-                return self._logits(self._inputs([self._rows[number] for number in numbers[part]]))
+                return self._logits(self._inputs(rows[part]), prefix)
 
         batches = batcher.over(lengths, run, gradients=False, phase="perturbed texts", done=done, total=total)
         return self._classifier.finite(torch.cat(list(batches)))
 
-    def _logits(self, inputs: Inputs) -> Tensor:
+    def _common(self, rows: Sequence[np.ndarray]) -> Prefix | None:
+        """What all ``rows`` begin with, where reading it once pays: a prompt, or a text that changes at its end."""
+        if not self._classifier.architecture.causal or len(rows) < FEW:
+            return None
+        shortest = min(row.shape[1] for row in rows) - 1
+        differs = np.any([row[0, :shortest] != rows[0][0, :shortest] for row in rows], axis=0)
+        length = int(differs.argmax()) if differs.any() else shortest
+        ids = torch.tensor(rows[0][0, :length].tolist(), device=self._classifier.device)
+        return self._classifier.prefix(ids) if length >= LEAST else None
+
+    def _logits(self, inputs: Inputs, prefix: Prefix | None) -> Tensor:
         """float32 [B, classes]; the padding token in place of a feature moves no position, as RoBERTa's ids would."""
         hidden = inputs.attention & (inputs.ids == self._classifier.pad_id)
         if not (self._pads and hidden.any()):
-            return self._classifier.logits(inputs)
+            return self._classifier.logits(inputs, None, prefix)
         placed = replace(inputs, ids=inputs.ids.masked_fill(hidden, self._filler))
-        return self._classifier.logits(placed, self._classifier.embed(inputs.ids))
+        return self._classifier.logits(placed, self._classifier.embed(inputs.ids), prefix)
 
     def _inputs(self, rows: Sequence[np.ndarray]) -> Inputs:
         """``rows`` as one batch; the first is the longest."""

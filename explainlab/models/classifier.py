@@ -14,10 +14,12 @@ from functools import cached_property
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import DynamicCache
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import tapped
+from explainlab.models.prefix import Prefix
 from explainlab.settings import settings
 from explainlab.text.encoding import Encoding, encode
 from explainlab.text.prompt import Prompt, encode_prompted
@@ -110,13 +112,21 @@ class Classifier:
         with torch.no_grad():
             return self._embedding(ids)
 
-    def logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] where given, else from the ids.
 
-        Gradients flow to ``embeddings`` if they ask for them.
+        Gradients flow to ``embeddings`` if they ask for them. Where all texts begin with ``prefix``, only what follows
+        it is run.
         """
-        with self._embedded(embeddings):
-            return self._forward(inputs)[0].to(self.device, torch.float32)
+        with self._embedded(embeddings if embeddings is None or prefix is None else embeddings[:, prefix.length :]):
+            return self._forward(inputs, prefix)[0].to(self.device, torch.float32)
+
+    def prefix(self, ids: Tensor) -> Prefix:
+        """What a causal decoder remembers of the token ids [N] with which texts begin."""
+        with torch.no_grad():
+            read = DynamicCache()
+            self.model.base_model(input_ids=ids[None], past_key_values=read, use_cache=True)
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in read.layers))
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
         """float32 [B, N, classes]: one forward pass of a causal decoder, its head at every position.
@@ -218,20 +228,25 @@ class Classifier:
         kept = layers if gradients else 2
         return max(1, kept * per_layer * self._embedding.weight.element_size() // 2)
 
-    def _forward(self, inputs: Inputs, **options) -> tuple[Tensor, tuple[Tensor, ...] | None]:
+    def _forward(
+        self, inputs: Inputs, prefix: Prefix | None = None, **options
+    ) -> tuple[Tensor, tuple[Tensor, ...] | None]:
         if not self.architecture.causal:
             output = self.model(**self._arguments(inputs), **options)
             return output.logits, output.get("attentions")
-        states = self._states(inputs, **options)
+        states = self._states(inputs, prefix, **options)
         if not inputs.padded:
             return self.model.score(states[:, -1].to(self.device)), None
-        last = (inputs.attention.sum(dim=1) - 1).to(states.device)
+        last = (inputs.attention.sum(dim=1) - 1 - (prefix.length if prefix else 0)).to(states.device)
         read = states[torch.arange(len(last), device=states.device), last]
         return self.model.score(read.to(self.device)), None
 
-    def _states(self, inputs: Inputs, **options) -> Tensor:
-        """[B, N, d]: the last layer of a causal decoder, which its head reads."""
-        return self.model.base_model(**self._arguments(inputs), use_cache=False, **options).last_hidden_state
+    def _states(self, inputs: Inputs, prefix: Prefix | None = None, **options) -> Tensor:
+        """[B, N, d]: the last layer of a causal decoder, which its head reads; only what follows ``prefix``."""
+        arguments = {**self._arguments(inputs), "use_cache": prefix is not None, **options}
+        if prefix:
+            arguments |= {"input_ids": inputs.ids[:, prefix.length :], "past_key_values": prefix.cache(len(inputs.ids))}
+        return self.model.base_model(**arguments).last_hidden_state
 
     def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
         arguments = {"input_ids": inputs.ids, "attention_mask": inputs.attention.long() if inputs.padded else None}

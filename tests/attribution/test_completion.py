@@ -116,10 +116,10 @@ def test_no_pass_changes_the_prompt(classifier: Classifier) -> None:
     seen: list[Tensor] = []
 
     class Look(Classifier):
-        def logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        def logits(self, inputs: Inputs, embeddings: Tensor | None = None, *rest: object) -> Tensor:
             if embeddings is not None:
                 seen.append(embeddings.detach()[..., special, :])
-            return super().logits(inputs, embeddings)
+            return super().logits(inputs, embeddings, *rest)
 
     watched = Look(**{field.name: getattr(classifier, field.name) for field in fields(classifier)})
     for method in EVERY:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from explainlab.metrics import distinct
 from explainlab.metrics.presets import PRESETS
 from explainlab.models.classifier import Classifier
 from explainlab.studies.run import evaluate
@@ -35,8 +36,9 @@ def test_values_are_those_of_a_slow_loop(classifier: Classifier, preset: str, un
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_the_prompt_stays_in_every_input(classifier: Classifier, preset: str) -> None:
+def test_the_prompt_stays_in_every_input(classifier: Classifier, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ids before and after the text are read in every perturbed input, and nothing else of it is new."""
+    monkeypatch.setattr(distinct, "LEAST", 10**9)  # no input is cut in two
     case = case_of(classifier, TEXT, unit="word")
     encoding = case.encoding
     own = np.flatnonzero(encoding.content)

@@ -1,0 +1,28 @@
+"""What many texts begin with, read once: what a causal decoder remembers of their first tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from transformers import DynamicCache
+
+LEAST = 16
+"""Tokens in common from which reading them apart pays."""
+FEW = 4
+"""Texts from which it does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """The first ``length`` tokens of a text: keys and values [1, heads, length, d_h] of every layer, bottom first."""
+
+    length: int
+    layers: tuple[tuple[Tensor, Tensor], ...]
+
+    def cache(self, size: int) -> DynamicCache:
+        """What ``size`` texts that begin so start from; nothing is copied."""
+        cache = DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
+        for number, layer in enumerate(self.layers):
+            cache.update(*(states.expand(size, -1, -1, -1) for states in layer), number)
+        return cache
