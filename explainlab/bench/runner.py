@@ -61,13 +61,14 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import faithfulness, integration, methods, shapley
+    from explainlab.bench import faithfulness, integration, methods, progressive, shapley
 
     parts = {
         "methods": methods.rows,
         "shapley": shapley.rows,
         "integration": integration.rows,
         "faithfulness": faithfulness.rows,
+        "progressive": progressive.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

@@ -331,7 +331,6 @@ def adapter(folder: Path, tmp_path: Path) -> Path:
 
 def test_an_adapter_changes_the_weights(adapter: Path, folder: Path) -> None:
     """W + (alpha / r) B A, written out."""
-    pytest.importorskip("peft")
     classifier = load_model(f"completion:asked:{adapter}", device="cpu")
     weights = load_file(folder / "model.safetensors")
     for name, low in (found := load_file(adapter / "adapter_model.safetensors")).items():

@@ -1,0 +1,80 @@
+"""Decoders: intermediate predictions beside the one or two passes they take, and a prompt that many texts share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from transformers import GPT2Config, GPT2ForSequenceClassification
+
+from explainlab.attribution.explain import explain
+from explainlab.bench.methods import best_floor
+from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
+from explainlab.models.classifier import Classifier
+
+TOKENS = 120
+_REPEATS = 5
+_PROMPT, _TEXTS = 200, 16
+
+
+def rows() -> Iterator[Row]:
+    """Every decoder as it is and with a model of GPT-2's shape in its place."""
+    for classifier in classifiers():
+        if classifier.architecture.causal:
+            large = _of_usual_shape(classifier)
+            for one, name in ((classifier, model_name(classifier)), (large, "GPT-2's shape, random weights")):
+                yield from (_single_pass(one, name, start) for start in ("zero", "masked"))
+            yield _behind_a_prompt(large)
+
+
+def _of_usual_shape(classifier: Classifier) -> Classifier:
+    torch.manual_seed(0)
+    config = GPT2Config(num_labels=len(classifier.labels), pad_token_id=classifier.pad_id)
+    model = GPT2ForSequenceClassification(config).eval().requires_grad_(False)
+    return replace(classifier, model=model.to(classifier.device))
+
+
+def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
+    text = text_of(classifier, TOKENS)
+    floor = best_floor(classifier, text, explain(classifier, text, "sp_pi", start=start))
+    runs = {"ours": lambda: explain(classifier, text, "sp_pi", start=start), "floor": floor}
+    seconds = fastest(runs, _REPEATS)
+    return Row(
+        name="sp_pi",
+        work=f"{name}, start={start}",
+        device=classifier.device.type,
+        seconds=seconds["ours"],
+        floor_seconds=seconds["floor"],
+        ratio_to_floor=seconds["ours"] / seconds["floor"],
+    )
+
+
+def _behind_a_prompt(classifier: Classifier) -> Row:
+    """Texts of 20 tokens after the same 200, with what the decoder remembers of these and without."""
+    torch.manual_seed(0)
+    ids = torch.randint(classifier.model.config.vocab_size, (_TEXTS, _PROMPT + 20))
+    ids[:, :_PROMPT] = ids[0, :_PROMPT]
+    one = classifier.inputs([classifier.encode(text_of(classifier, TOKENS))]).repeat(_TEXTS)
+    inputs = replace(one, ids=ids.to(classifier.device), attention=torch.ones_like(ids, dtype=torch.bool))
+
+    def shared() -> torch.Tensor:
+        with torch.no_grad():
+            return classifier.logits(inputs, None, classifier.prefix(inputs.ids[0, :_PROMPT]))
+
+    def whole() -> torch.Tensor:
+        with torch.no_grad():
+            return classifier.logits(inputs)
+
+    found, exact = shared(), whole()
+    seconds = fastest({"ours": shared, "rival": whole}, _REPEATS)
+    return Row(
+        name="prompt",
+        work=f"GPT-2's shape, {_TEXTS} texts behind {_PROMPT} tokens",
+        device=classifier.device.type,
+        seconds=seconds["ours"],
+        rival="whole passes",
+        rival_seconds=seconds["rival"],
+        ratio_to_rival=seconds["ours"] / seconds["rival"],
+        difference=float((found - exact).abs().max() / exact.abs().max()),
+    )
