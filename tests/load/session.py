@@ -1,0 +1,98 @@
+"""A session of the app without a browser: the messages that a page and the server exchange, and nothing drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+import websockets
+from google.protobuf.message import Message
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+TIMEOUT = 120.0
+
+
+class Session:
+    """One connection to a running app at ``url`` (``http://host:port``), on ``page`` with ``query`` in its address.
+
+    ``elements`` holds what the page shows, by its place; ``errors`` the exceptions that the page has shown.
+    """
+
+    def __init__(self, url: str, query: str = "", page: str = "") -> None:
+        self._url = url.replace("http", "ws", 1) + "/_stcore/stream"
+        self._query = query
+        self._name, self._page = page, ""
+        self._pages: dict[str, str] = {}
+        self._values: dict[str, WidgetState] = {}
+        self.elements: dict[tuple[int, ...], Message] = {}
+        self.errors: list[str] = []
+
+    async def __aenter__(self) -> Self:
+        self._socket = await websockets.connect(self._url, subprotocols=["streamlit"], max_size=None)
+        await self.run()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._socket.close()
+
+    async def run(self, changed: Iterable[WidgetState] = ()) -> float:
+        """Run the page with widgets ``changed``; the seconds until it has finished."""
+        self._values |= {state.id: state for state in changed}
+        message = BackMsg()
+        message.rerun_script.query_string = self._query
+        message.rerun_script.page_script_hash = self._page
+        message.rerun_script.page_name = "" if self._page else self._name
+        message.rerun_script.widget_states.widgets.extend(self._values.values())
+        self._values = {key: state for key, state in self._values.items() if not state.trigger_value}
+        start = time.perf_counter()
+        await self._socket.send(message.SerializeToString())
+        await asyncio.wait_for(self._until_finished(), TIMEOUT)
+        return time.perf_counter() - start
+
+    async def press(self, label: str) -> float:
+        """Press the button of this label; the seconds until the page has run."""
+        return await self.run([WidgetState(id=self._button(label).id, trigger_value=True)])
+
+    async def visit(self, page: str) -> float:
+        """Go to another page by its name in the address; the seconds until it has run."""
+        self._page, self._query, self._values = self._pages[page], "", {}
+        return await self.run()
+
+    def shown(self, kind: str) -> list[Any]:
+        """Every element of this kind that the page shows."""
+        found = (element for element in self.elements.values() if element.WhichOneof("type") == kind)
+        return [getattr(element, kind) for element in found]
+
+    def _button(self, label: str) -> Any:
+        labels = {widget.label: widget for widget in self.shown("button")}
+        if label not in labels:
+            raise LookupError(f"The page shows no button {label!r}, but {sorted(labels)}.")
+        return labels[label]
+
+    async def _until_finished(self) -> None:
+        while True:
+            message = ForwardMsg.FromString(await self._socket.recv())
+            kind = message.WhichOneof("type")
+            if kind == "new_session":
+                self.elements.clear()
+            elif kind == "navigation":
+                self._page = message.navigation.page_script_hash
+                self._pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
+            elif kind == "page_info_changed":
+                self._query = message.page_info_changed.query_string
+            elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+                self._take(tuple(message.metadata.delta_path), message.delta.new_element)
+            elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                return
+
+    def _take(self, place: tuple[int, ...], element: Message) -> None:
+        self.elements[place] = element
+        if element.WhichOneof("type") == "exception":
+            self.errors.append(element.exception.message)

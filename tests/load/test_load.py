@@ -1,0 +1,17 @@
+"""Many sessions that click while the worker is busy: quick answers, no errors, nothing lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from tests.load.under_load import under_load
+
+
+def test_many_sessions_click_while_the_worker_is_busy(tmp_path: Path) -> None:
+    met = under_load(tmp_path, sessions=50, seconds=20)
+    assert met.busy
+    assert len(met.seconds) >= 100
+    assert met.errors == []
+    assert met.lost == 0
+    assert median(met.seconds) < 2

@@ -1,0 +1,112 @@
+"""Under load: a real server, many sessions that click, and a worker that is busy all the while."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+
+from explainlab.settings import ROOT, Settings
+from explainlab.store.store import Store
+from explainlab.ui.activation_view import ActivationView, DataChoice
+from explainlab.ui.view import Choice, View
+from tests.load.session import Session
+
+PAUSE = 5.0
+PAGES = ("", "integration", "candidates", "activation")
+MODEL = "embedded:bert-mini-sst2"
+
+
+@dataclass
+class Clicks:
+    """What sessions met: ``seconds`` of every click until its page had run, ``errors`` that pages showed, answers
+    that were ``lost``, and whether the worker was ``busy`` to the end.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    lost: int = 0
+    busy: bool = False
+
+
+def under_load(home: Path, sessions: int, seconds: float) -> Clicks:
+    """A server of its own, a data set that keeps its worker busy, and ``sessions`` that each ask and then click."""
+    with serving(home) as (url, store):
+        return asyncio.run(_all(url, store, sessions, seconds))
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[str, Store]]:
+    """The app on a free port of this machine with its store in ``home``; stopped at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
+    command += ["--server.headless=true", "--server.fileWatcherType=none"]
+    environment = {**os.environ, "EXPLAINLAB_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(url)
+        yield url, Store(Settings(home=home).store_url)
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _wait(url: str) -> None:
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise TimeoutError(f"No server answers at {url}.")
+
+
+async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
+    met = Clicks()
+    for page in PAGES:  # what a page opens with is there for all
+        await _answered(url, page)
+    methods = ("kernel_shap:samples=16n",)
+    busy = ActivationView(
+        model=MODEL, text="busy", methods=methods, data=DataChoice(source="embedded:sentiment", rows=240)
+    )
+    async with Session(url, f"r={store.save_view(busy.model_dump(mode='json'))}", "activation") as keeper:
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(_user(url, store, number, until, met) for number in range(sessions)))
+        await keeper.run()
+        met.busy = any(button.label == "Cancel" for button in keeper.shown("button"))
+    return met
+
+
+async def _answered(url: str, page: str) -> None:
+    async with Session(url, page=page) as session:
+        while any(button.label == "Cancel" for button in session.shown("button")):
+            await asyncio.sleep(0.5)
+            await session.run()
+
+
+async def _user(url: str, store: Store, number: int, until: float, met: Clicks) -> None:
+    """Ask about a text of one's own, click from page to page, and come back for the answer."""
+    asked = View(model=MODEL, text=f"A film for number {number}.", methods=(Choice(method="occlusion"),))
+    link = f"r={store.save_view(asked.model_dump(mode='json'))}"
+    await asyncio.sleep(PAUSE * number / 50)
+    async with Session(url, link) as session:
+        for page in islice(cycle(PAGES), number, None):
+            await asyncio.sleep(PAUSE)
+            if time.monotonic() > until:
+                break
+            met.seconds.append(await session.visit(page))
+        met.errors += session.errors
+    async with Session(url, link) as session:
+        met.lost += any(button.label == "Cancel" for button in session.shown("button"))
