@@ -33,6 +33,13 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the best one here.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
+Column = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale or rationale_b."),
+]
+Label = Annotated[
+    list[str] | None, typer.Option("--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -134,7 +141,9 @@ def study(
     ],
     model: Model,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
-    data: Annotated[str | None, typer.Option("--data", help="A data file, or embedded:NAME.")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME.")] = None,
+    columns: Column = None,
+    classes: Label = None,
     assigned: Set = None,
     text_pair: TextPair = None,
     target: Target = "predicted",
@@ -158,6 +167,8 @@ def study(
         text=text,
         text_pair=text_pair,
         data=data,
+        columns=assignments(columns, "--column"),
+        classes=assignments(classes, "--label"),
         parameters=parameters,
         target=target,
         output=output or get_study(study_id).default_output(parameters),
@@ -273,15 +284,15 @@ def settings(
     _print({"settings": found}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in found])
 
 
-def assignments(pairs: list[str] | None) -> dict[str, Any]:
+def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """``["name=value", ...]`` as a mapping; raises :class:`RequestError` for one without ``=`` or given twice."""
     values: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise RequestError(f"--set {pair} is not of the form name=value.")
+            raise RequestError(f"{option} {pair} is not of the form name=value.")
         if name.strip() in values:
-            raise RequestError(f"--set {name.strip()} is given twice.")
+            raise RequestError(f"{option} {name.strip()} is given twice.")
         values[name.strip()] = value.strip()
     return values
 

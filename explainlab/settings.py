@@ -22,7 +22,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=lambda: user_data_path("explainlab", appauthor=False),
-        description="Folder of the result store and of saved templates.",
+        description="Folder of the result store, of uploads and of saved templates.",
     )
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
@@ -32,6 +32,7 @@ class Settings(BaseSettings):
     )
     max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
+    max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )

@@ -15,6 +15,7 @@ from explainlab.errors import DataError, RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.models.reading import logits_of
 from explainlab.request import digest
 from explainlab.settings import settings
 from explainlab.text.encoding import Encoding
@@ -134,23 +135,8 @@ def entropies(
 
     Batches hold texts of like length, the longest first. Progress counts from ``done`` to ``total``.
     """
-    found = np.empty(len(encodings))
-    lengths = np.array([len(encoding) for encoding in encodings])
-    order = np.argsort(-lengths, kind="stable")
-
-    def run(part: slice) -> None:
-        found[order[part]] = _entropy(classifier, [encodings[i] for i in order[part]])
-
-    batcher = Batcher(classifier, context)
-    for _ in batcher.over(lengths[order], run, gradients=False, phase=PHASE, done=done, total=total):
-        pass
-    return found
-
-
-def _entropy(classifier: Classifier, batch: list[Encoding]) -> np.ndarray:
-    with torch.no_grad():
-        logits = torch.from_numpy(classifier.finite(classifier.logits(classifier.inputs(batch))))
-    logs = logits.log_softmax(dim=-1)
+    logits = logits_of(Batcher(classifier, context), encodings, PHASE, done, total or len(encodings))
+    logs = torch.from_numpy(logits).log_softmax(dim=-1)
     return -(logs.exp() * logs).sum(dim=-1).numpy().round(_DIGITS)
 
 

@@ -61,7 +61,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import faithfulness, integration, methods, progressive, shapley
+    from explainlab.bench import faithfulness, integration, methods, predictions, progressive, shapley
 
     parts = {
         "methods": methods.rows,
@@ -69,6 +69,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "integration": integration.rows,
         "faithfulness": faithfulness.rows,
         "progressive": progressive.rows,
+        "predictions": predictions.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

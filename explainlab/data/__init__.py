@@ -1,15 +1,26 @@
-"""Data sets to explain and evaluate on: embedded examples and files."""
+"""Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import Dataset, Row, read_dataset, source_digest
+from explainlab.data.files import ROLES, Dataset, Row, read_dataset
+from explainlab.data.sources import source_digest
+from explainlab.data.survey import Preview, Survey, Written, preview, survey
+from explainlab.data.uploads import keep_upload, read_as
 
 __all__ = [
     "EXAMPLES",
+    "ROLES",
     "Dataset",
     "ExampleSet",
+    "Preview",
     "Row",
+    "Survey",
+    "Written",
     "embedded_examples",
     "examples_for",
+    "keep_upload",
+    "preview",
+    "read_as",
     "read_dataset",
     "source_digest",
+    "survey",
 ]

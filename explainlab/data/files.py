@@ -1,41 +1,32 @@
-"""Reading a data set from a file: CSV, TSV, JSONL or Parquet, each also gzipped.
+"""Reading a data set: its columns, its labels, and what makes a row bad.
 
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
-spans). Whatever else it has is ignored. Files are streamed: of a large file only the rows asked for are read.
+spans); a reader may say which columns are meant instead. Whatever else it has is ignored. Files are streamed: of a
+large file only the rows asked for are read.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import io
 import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
-from typing import IO, Any
+from typing import Any
 
-from explainlab.data.examples import PREFIX, embedded_examples
+from explainlab.data.formats import Record
+from explainlab.data.sources import locate
 from explainlab.errors import DataError
 from explainlab.settings import settings
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
 Span = tuple[int, int]
-Record = dict[str, Any]
-
-# Guards against files that unpack to more than memory holds; texts have their own, far lower limit in the settings.
-_MAX_LINE_BYTES = 16 * 2**20
-_MAX_UNPACKED_BYTES = 2**30
-csv.field_size_limit(_MAX_LINE_BYTES)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -75,53 +66,38 @@ class Dataset:
         return digest.hexdigest()
 
 
-def source_digest(path: str | Path) -> str:
-    """SHA-256 of the very file behind a path or an embedded id, in hexadecimal; read anew only once it has changed.
-
-    Raises :class:`DataError` for a file that is missing or cannot be read.
-    """
-    name, file = _locate(path)
-    try:
-        status = file.stat()
-        return _file_digest(file.absolute(), status.st_size, status.st_mtime_ns)
-    except OSError as error:
-        raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
-
-
 def read_dataset(
     path: str | Path,
     labels: Sequence[str] | None = None,
     limit: int | None = None,
     skip_bad: bool = False,
     columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Read the data set at ``path``: a file, or the id of an embedded example set (``embedded:...``).
+    """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name it matches
     (exactly, else in another case, else as an index from 0). Without ``labels`` the label column may be missing or
     empty, and labels stay as written. ``limit`` ends the reading after that many good rows. ``skip_bad`` collects bad
-    rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's column names.
+    rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's column names,
+    ``classes`` labels as the file writes them to what they mean.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
-    first bad row (unless skipped) with its number, and beyond the settings' ``max_rows`` and ``max_characters``.
+    first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the settings'
+    ``max_rows`` and ``max_characters``.
     """
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
-    name, path = _locate(path)
-    read_row = partial(_row, columns=_column_names(columns), classes=_Classes(labels) if labels is not None else None)
+    name = locate(path).name
     rows: list[Row] = []
     skipped: list[tuple[int, str]] = []
-    for number, record in enumerate(_records(path), start=1):
-        if number == 1:
-            _check_columns(name, record, columns or {}, needs_label=labels is not None)
-        if number > settings().max_rows:
-            raise DataError(f"{name} has more than {settings().max_rows:,} rows.", "Split it, or read it with a limit.")
-        try:
-            rows.append(read_row(number, record))
-        except DataError as error:
-            if not skip_bad:
-                raise DataError(f"Row {number} of {name}: {error.problem}", error.remedy) from None
-            skipped.append((number, error.problem))
+    for number, _, row in stream_rows(path, labels, columns, classes):
+        if isinstance(row, Row):
+            rows.append(row)
+        elif skip_bad:
+            skipped.append((number, row.problem))
+        else:
+            raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if len(rows) == limit:
             break
     if not rows:
@@ -129,34 +105,34 @@ def read_dataset(
     return Dataset(name, tuple(rows), tuple(skipped))
 
 
-# ---- where and which columns
+def stream_rows(
+    path: str | Path,
+    labels: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+) -> Iterator[tuple[int, Record, Row | DataError]]:
+    """Row by row its number, its cells by column, and what it says or why it cannot be used; nothing is held.
+
+    The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row.
+    """
+    source = locate(path)
+    names, known = column_names(columns), Classes(labels, classes or {})
+    for number, record in enumerate(source.records(), start=1):
+        if number == 1:
+            _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
+        if number > settings().max_rows:
+            limit = f"{source.name} has more than {settings().max_rows:,} rows."
+            raise DataError(limit, "Split it, or read it with a limit.")
+        try:
+            yield number, record, _row(number, record, names, known)
+        except DataError as error:
+            yield number, record, error
 
 
-@lru_cache(maxsize=64)
-def _file_digest(file: Path, _size: int, _changed: int) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+# ---- which columns
 
 
-def _locate(path: str | Path) -> tuple[str, Path]:
-    """The name to show and the existing file behind a path or an embedded id."""
-    if str(path).startswith(PREFIX):
-        return str(path), embedded_examples(str(path)).path
-    path = Path(path)
-    try:
-        if path.is_file():
-            return path.name, path
-        siblings = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
-    except OSError as error:
-        raise DataError(f"There is no data file {str(path)!r}: {error.strerror}.", "Check the path.") from None
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder, not a data file.", "Name a file in it.")
-    near = get_close_matches(path.name, siblings)
-    remedy = f"Did you mean {' or '.join(near)}?" if near else "Check the path."
-    raise DataError(f"There is no data file {str(path)!r}.", remedy)
-
-
-def _column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
+def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
     """The column of every role: the one given, else the one of the role's own name."""
     unknown = sorted(set(columns or {}) - set(ROLES))
     if unknown:
@@ -172,7 +148,7 @@ def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_
         wanted, found = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
         raise DataError(
             f"{name} has no column {wanted}; the columns found are {found or 'none'}.",
-            f"Rename the right column to {missing[0]!r}; in CSV and TSV files the first line holds the names.",
+            f"Say which column it is, or rename it {missing[0]!r}; in CSV and TSV files the first line names them.",
         )
 
 
@@ -187,16 +163,29 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
 # ---- one row's cells
 
 
-class _Classes:
-    """A model's class names, and the match of what a file says to them."""
+class Classes:
+    """What the labels of a file mean: what ``meant`` says of them, and then the class of that name, if any are given.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
-        self.by_case = {name.casefold(): name for name in reversed(self.names)}
+    Raises :class:`DataError` if a label is said to mean what is no class.
+    """
 
-    def match(self, label: str) -> str:
-        """The class that a label names, or numbers from 0; raises :class:`DataError` if it is no class."""
-        if label in self.names:
+    def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:
+        self.names = None if names is None else list(names)
+        self.by_case = {name.casefold(): name for name in reversed(self.names or [])}
+        self.meant = {str(written).strip(): self._named(label) for written, label in meant.items()}
+
+    def match(self, written: Any) -> str | None:
+        """The class that a cell names, or numbers from 0; what it says if there are no classes, None if nothing.
+
+        Raises :class:`DataError` if there are classes and it is none.
+        """
+        label = "" if written is None else str(written).strip()
+        if self.names is not None and label not in self.meant:
+            self.meant[label] = self._named(label)
+        return self.meant.get(label, label or None)
+
+    def _named(self, label: str) -> str:
+        if self.names is None or label in self.names:
             return label
         if label.casefold() in self.by_case:
             return self.by_case[label.casefold()]
@@ -209,7 +198,7 @@ class _Classes:
         )
 
 
-def _row(number: int, record: Record, columns: Mapping[str, str], classes: _Classes | None) -> Row:
+def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes) -> Row:
     """A record as a checked row; raises :class:`DataError` without the row's number."""
     cell = {role: record.get(column) for role, column in columns.items()}
     text = _text(cell["text"], columns["text"])
@@ -218,7 +207,7 @@ def _row(number: int, record: Record, columns: Mapping[str, str], classes: _Clas
         number=number,
         text=text,
         text_pair=pair,
-        label=_label(cell["label"], classes),
+        label=classes.match(cell["label"]),
         rationale=_spans(cell["rationale"], columns["rationale"], text),
         rationale_pair=_spans(cell["rationale_b"], columns["rationale_b"], pair or ""),
     )
@@ -238,12 +227,6 @@ def _text(value: Any, column: str) -> str:
     if _SURROGATE.search(value):
         raise DataError(f"The {column} holds half a character (a lone surrogate).", "Remove it from the text.")
     return value
-
-
-def _label(value: Any, classes: _Classes | None) -> str | None:
-    """The label as a class name, or as written if there are no classes to match; None if it is empty then."""
-    label = "" if value is None else str(value).strip()
-    return classes.match(label) if classes else label or None
 
 
 def _spans(value: Any, column: str, text: str) -> tuple[Span, ...] | None:
@@ -269,101 +252,3 @@ def _spans(value: Any, column: str, text: str) -> tuple[Span, ...] | None:
 def _is_pair(span: Any) -> bool:
     """Whether this is a list of two whole numbers."""
     return isinstance(span, list) and len(span) == 2 and all(type(edge) is int for edge in span)
-
-
-# ---- the formats
-
-
-def _records(path: Path) -> Iterator[Record]:
-    """The file's records, one dictionary from column to value a data row; every damage becomes a DataError."""
-    packed = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if packed else path.name).suffix.lower()
-    if suffix not in _FORMATS:
-        raise DataError(
-            f"{path.name} is not of a known format.", f"Use {', '.join(_FORMATS)}, each with or without .gz at the end."
-        )
-    try:
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            yield from _FORMATS[suffix](stream, path.name)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise DataError(f"{path.name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None
-    except OSError as error:
-        raise DataError(f"{path.name} cannot be read: {error.strerror or error}.", "Check the file.") from None
-
-
-def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
-    """The decoded lines with their ends; a byte order mark is dropped."""
-    offset = 0
-    for number, raw in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b""), start=1):
-        if len(raw) == _MAX_LINE_BYTES:
-            raise DataError(f"Line {number} of {name} has over {_MAX_LINE_BYTES:,} bytes.", "Check the line ends.")
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError as error:
-            position = offset + error.start
-            raise DataError(f"{name} is not UTF-8: byte {position} in line {number}.", "Save it as UTF-8.") from None
-        offset += len(raw)
-        yield line.removeprefix("\ufeff") if number == 1 else line
-
-
-def _separated(stream: IO[bytes], name: str, delimiter: str) -> Iterator[Record]:
-    """Records of a CSV or TSV file: quotation marks around fields, doubled inside them; blank lines do not count."""
-    reader = csv.reader(_lines(stream, name), delimiter=delimiter, strict=True)
-    rows = filter(None, reader)
-    try:
-        header = [column.strip() for column in next(rows, [])]
-        repeated = [column for column in header if column and header.count(column) > 1]
-        if repeated:
-            raise DataError(f"{name} has two columns {quote(repeated[0])}.", "Rename one of them.")
-        for cells in rows:
-            if len(cells) != len(header):
-                raise DataError(
-                    f"Line {reader.line_num} of {name} has {len(cells)} fields, the header has {len(header)}.",
-                    "Put quotation marks around fields that hold the separator.",
-                )
-            yield dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise DataError(
-            f"Line {reader.line_num} of {name} is malformed: {error}.",
-            "Double the quotation marks inside a quoted field, and close every quoted field.",
-        ) from None
-
-
-def _json_lines(stream: IO[bytes], name: str) -> Iterator[Record]:
-    """Records of a JSONL file: one JSON object a line; blank lines do not count."""
-    for number, line in enumerate(_lines(stream, name), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            detail = getattr(error, "msg", "nested too deeply or a number too long")
-            raise DataError(f"Line {number} of {name} is not JSON: {detail}.", "Write one object a line.") from None
-        if not isinstance(record, dict):
-            raise DataError(f"Line {number} of {name} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
-        yield record
-
-
-def _parquet(stream: IO[bytes], name: str) -> Iterator[Record]:
-    """Records of a Parquet file, read batch by batch; a packed one is unpacked into memory first."""
-    import pyarrow  # slow to import and needed for this format only
-    from pyarrow import parquet
-
-    if isinstance(stream, gzip.GzipFile):
-        stream = io.BytesIO(stream.read(_MAX_UNPACKED_BYTES + 1))
-        if stream.getbuffer().nbytes > _MAX_UNPACKED_BYTES:
-            raise DataError(f"{name} unpacks to over {_MAX_UNPACKED_BYTES:,} bytes.", "Unpack it before reading.")
-    try:
-        for batch in parquet.ParquetFile(stream).iter_batches(batch_size=1024):
-            yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Write it again.") from None
-
-
-_FORMATS: dict[str, Callable[[IO[bytes], str], Iterator[Record]]] = {
-    ".csv": partial(_separated, delimiter=","),
-    ".tsv": partial(_separated, delimiter="\t"),
-    ".jsonl": _json_lines,
-    ".parquet": _parquet,
-}

@@ -6,10 +6,11 @@ rows reach the head, attention probabilities. None of them names an architecture
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,6 +26,19 @@ from explainlab.text.encoding import Encoding, encode
 from explainlab.text.prompt import Prompt, encode_prompted
 
 
+class Tokens(Protocol):
+    """What a model reads of one text of N tokens: an :class:`Encoding`, or less.
+
+    ``ids`` and ``types`` whole numbers [N]; ``attention`` bool [N].
+    """
+
+    ids: Sequence[int] | np.ndarray
+    types: Sequence[int] | np.ndarray
+    attention: np.ndarray
+
+    def __len__(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Inputs:
     """A batch of B texts, right-padded to N tokens: ``ids`` and ``types`` int64 [B, N], ``attention`` bool [B, N]."""
@@ -35,14 +49,16 @@ class Inputs:
     padded: bool
 
     @classmethod
-    def of(cls, encodings: list[Encoding], pad_id: int, device: torch.device) -> Inputs:
+    def of(cls, encodings: Sequence[Tokens], pad_id: int, device: torch.device) -> Inputs:
         """Collate ``encodings``; shorter ones are padded on the right."""
-        length = max(len(e) for e in encodings)
-        rows = [e.padded(length, pad_id) for e in encodings]
-        attention = np.stack([e.attention for e in rows])
+        shape = len(encodings), max(len(e) for e in encodings)
+        ids, types, attention = np.full(shape, pad_id), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+        for row, e in enumerate(encodings):
+            real = slice(len(e))
+            ids[row, real], types[row, real], attention[row, real] = e.ids, e.types, e.attention
         return cls(
-            ids=torch.as_tensor(np.stack([e.ids for e in rows]), device=device),
-            types=torch.as_tensor(np.stack([e.types for e in rows]), device=device),
+            ids=torch.as_tensor(ids, device=device),
+            types=torch.as_tensor(types, device=device),
             attention=torch.as_tensor(attention, device=device),
             padded=not attention.all(),
         )
@@ -103,7 +119,7 @@ class Classifier:
             return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
         return encode(self.tokenizer, text, text_pair, *limits)
 
-    def inputs(self, encodings: list[Encoding]) -> Inputs:
+    def inputs(self, encodings: Sequence[Tokens]) -> Inputs:
         """``encodings`` as one batch on this classifier's device."""
         return Inputs.of(encodings, self.pad_id, self.device)
 

@@ -13,8 +13,10 @@ from explainlab.studies.evaluation import Evaluation
 from explainlab.studies.integration_error import IntegrationError
 from explainlab.studies.intermediate_predictions import IntermediatePredictions
 from explainlab.studies.judged_map import JudgedMap
+from explainlab.studies.mistake_drivers import MistakeDrivers
 from explainlab.studies.path_gradients import PathGradients
-from explainlab.studies.study import Study, StudyRequest
+from explainlab.studies.predictions import Predictions
+from explainlab.studies.study import AnyStudy, StudyRequest
 from explainlab.studies.trust import Trust
 
 STUDIES = (
@@ -24,19 +26,21 @@ STUDIES = (
     IntegrationError,
     IntermediatePredictions,
     JudgedMap,
+    MistakeDrivers,
     PathGradients,
+    Predictions,
     RpiCandidates,
     Trust,
 )
 
 
 @cache
-def studies() -> dict[str, Study]:
+def studies() -> dict[str, AnyStudy]:
     """Every study by id."""
     return {study.id: study() for study in STUDIES}
 
 
-def get_study(study_id: str) -> Study:
+def get_study(study_id: str) -> AnyStudy:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
     return named("study", study_id, studies())
 

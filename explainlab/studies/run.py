@@ -19,7 +19,7 @@ from explainlab.request import checked
 from explainlab.settings import settings
 from explainlab.studies.evaluation import MOST_ROWS, Evaluation
 from explainlab.studies.registry import complete, evaluations, get_study, study_key
-from explainlab.studies.study import GOLD, Study, StudyRequest, StudyResult
+from explainlab.studies.study import GOLD, AnyStudy, DataStudy, DataSubject, Study, StudyRequest, StudyResult
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
@@ -33,6 +33,8 @@ def study(
     *,
     text_pair: str | None = None,
     data: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
     target: str | int = "predicted",
     output: str | None = None,
     unit: str = "token",
@@ -42,8 +44,9 @@ def study(
 ) -> StudyResult:
     """Ask ``study`` of one ``text`` (and its pair), or of the texts of the data set ``data``.
 
-    The other arguments are those of :func:`explainlab.explain`. ``result.body`` is a plain record. Raises the errors
-    of :mod:`explainlab.errors`, each with what to do about it.
+    ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). The other
+    arguments are those of :func:`explainlab.explain`. ``result.body`` is a plain record. Raises the errors of
+    :mod:`explainlab.errors`, each with what to do about it.
     """
     request = checked(
         StudyRequest,
@@ -52,6 +55,8 @@ def study(
         text=text,
         text_pair=text_pair,
         data=data,
+        columns=dict(columns or {}),
+        classes=dict(classes or {}),
         parameters=parameters,
         target=str(target),
         output=output or get_study(study).default_output(parameters),
@@ -113,9 +118,11 @@ def answer_study(classifier: Classifier, request: StudyRequest, context: RunCont
     found = get_study(request.study)
     context = context or RunContext()
     _check_affordable(request)
-    if request.text is not None:
-        return _results(found, classifier, [request], context)[0]
-    return _of_data(found, classifier, request, context)
+    if request.data is not None:
+        return _of_data(found, classifier, request, context)
+    if isinstance(found, DataStudy):
+        raise RequestError(f"{found.label} are of a data set, not of a single text.", "Name a data set instead.")
+    return _results(found, classifier, [request], context)[0]
 
 
 def _check_affordable(request: StudyRequest) -> None:
@@ -162,9 +169,18 @@ def _subject(classifier: Classifier, request: StudyRequest, context: RunContext)
     )
 
 
-def _of_data(found: Study, classifier: Classifier, request: StudyRequest, context: RunContext) -> StudyResult:
+def _of_data(found: AnyStudy, classifier: Classifier, request: StudyRequest, context: RunContext) -> StudyResult:
     labels = classifier.labels if found.labelled or request.target == GOLD else None
-    data = read_dataset(request.data, labels, limit=request.parameters["rows"], skip_bad=True)
+    data = read_dataset(
+        request.data,
+        labels,
+        limit=request.parameters["rows"],
+        skip_bad=True,
+        columns=request.columns,
+        classes=request.classes,
+    )
+    if isinstance(found, DataStudy):
+        return _together(found, DataSubject(classifier, data.rows, request, context), data.skipped)
     rows, skipped = _readable(classifier, data.rows)
     skipped = sorted([*data.skipped, *skipped])
     if not rows:
@@ -179,6 +195,20 @@ def _of_data(found: Study, classifier: Classifier, request: StudyRequest, contex
         cost=Cost(*(sum(getattr(cost, part) for cost in costs) for part in ("forward", "backward", "seconds"))),
         warnings=_told(skipped, results),
         versions=_versions(found, classifier),
+    )
+
+
+def _together(found: DataStudy, subject: DataSubject, skipped: Sequence[tuple[int, str]]) -> StudyResult:
+    """The result of a study that judges all rows together; ``skipped`` could not even be read from the file."""
+    start = time.perf_counter()
+    body = found.of_data(subject, parse(found, subject.request.parameters))
+    left_out = sorted([*skipped, *subject.skipped])
+    return StudyResult(
+        request=subject.request,
+        body={**body, "skipped": [list(bad) for bad in left_out]},
+        cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
+        warnings=(*_told(left_out, ()), *subject.warnings),
+        versions=_versions(found, subject.classifier),
     )
 
 
@@ -243,6 +273,6 @@ def _told(skipped: Sequence[tuple[int, str]], results: Sequence[StudyResult]) ->
     return tuple(warnings)
 
 
-def _versions(found: Study, classifier: Classifier) -> dict[str, str]:
+def _versions(found: AnyStudy, classifier: Classifier) -> dict[str, str]:
     own = {"study": str(found.version), "model": classifier.digest, "device": str(classifier.device)}
     return {**versions(), **own}

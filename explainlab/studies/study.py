@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -16,6 +16,8 @@ from explainlab.attribution.records import Cost
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import Parameters
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from explainlab.request import RECORD_VERSION, Dtype, Output, Unit, digest
 
 GOLD = "gold"
@@ -25,8 +27,9 @@ GOLD = "gold"
 class StudyRequest(BaseModel):
     """One question to one model: ``study`` one text (and its pair), or the texts of the data set ``data``.
 
-    ``parameters`` are complete once the request has passed :func:`explainlab.studies.registry.complete`. The other
-    fields are those of :class:`explainlab.request.Request`.
+    ``parameters`` are complete once the request has passed :func:`explainlab.studies.registry.complete`. ``columns``
+    and ``classes`` tell how the data set is read (see :func:`explainlab.data.read_dataset`). The other fields are those
+    of :class:`explainlab.request.Request`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +39,8 @@ class StudyRequest(BaseModel):
     text: str | None = None
     text_pair: str | None = None
     data: str | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)
     target: str = "predicted"
     output: Output = "probability"
@@ -54,7 +59,8 @@ class StudyRequest(BaseModel):
 
         How many rows a data set has is nothing to a single text: one that was ever studied is not run again.
         """
-        body = self.model_dump(mode="json", exclude={"model", "data"})
+        plain = {name for name in ("columns", "classes") if not getattr(self, name)}
+        body = self.model_dump(mode="json", exclude={"model", "data", *plain})
         if self.text is not None:
             body["parameters"].pop("rows", None)
         return digest([body, model_digest, study_version, RECORD_VERSION, data_digest])
@@ -62,7 +68,8 @@ class StudyRequest(BaseModel):
     def of_row(self, row: Row) -> StudyRequest:
         """The same question about one text of the data set; the target ``gold`` is the row's label."""
         target = row.label if self.target == GOLD else self.target
-        return self.model_copy(update={"data": None, "text": row.text, "text_pair": row.text_pair, "target": target})
+        text = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
+        return self.model_copy(update={**text, "target": target})
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,9 @@ class StudyResult:
         fields = StudyRequest.model_fields.keys() - {"target"}
         known = {*fields, "target_asked", "cost", "warnings", "versions"}
         return cls(
-            request=StudyRequest(**{name: record[name] for name in fields}, target=record["target_asked"]),
+            request=StudyRequest(
+                **{name: record[name] for name in fields if name in record}, target=record["target_asked"]
+            ),
             body={name: value for name, value in record.items() if name not in known},
             cost=Cost(**record["cost"]),
             warnings=tuple(record["warnings"]),
@@ -99,8 +108,26 @@ class StudyResult:
         )
 
 
-class Study(ABC):
-    """One question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
+@dataclass(eq=False)
+class DataSubject:
+    """The ``rows`` of a data set before one classifier, for a study that judges them together.
+
+    The study counts the passes that it makes in ``forward`` and ``backward`` and adds the rows that this model cannot
+    read to ``skipped``, each as its number and the reason.
+    """
+
+    classifier: Classifier
+    rows: Sequence[Row]
+    request: StudyRequest
+    context: RunContext
+    forward: int = 0
+    backward: int = 0
+    warnings: list[str] = field(default_factory=list)
+    skipped: list[tuple[int, str]] = field(default_factory=list)
+
+
+class AnyStudy(ABC):
+    """What every study declares. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model.
     """
@@ -112,14 +139,6 @@ class Study(ABC):
     version: ClassVar[int] = 1
     labelled: ClassVar[bool] = False
     Parameters: ClassVar[type[Parameters]] = Parameters
-
-    @abstractmethod
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
-        """The body of every subject; their model passes are batched together."""
-
-    @abstractmethod
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """What a request with these ``parameters`` explains unless it says."""
@@ -139,6 +158,26 @@ class Study(ABC):
             key: body[key] for key in ("expected", "ideal_steps", "selection", "positions") if key in body
         }
         return [json.dumps(told, indent=2, ensure_ascii=False)]
+
+
+class Study(AnyStudy):
+    """One question to a text; of a data set it is asked text by text."""
+
+    @abstractmethod
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        """The body of every subject; their model passes are batched together."""
+
+    @abstractmethod
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+
+class DataStudy(AnyStudy):
+    """One question to a whole data set, that a single text cannot answer."""
+
+    @abstractmethod
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
+        """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
 
 
 def described(subject: Subject) -> dict[str, Any]:

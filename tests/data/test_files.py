@@ -17,7 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from explainlab.data import EXAMPLES, Row, read_dataset, source_digest
-from explainlab.data.files import _MAX_LINE_BYTES
+from explainlab.data.formats import _MAX_LINE_BYTES
 from explainlab.errors import DataError
 from explainlab.settings import settings
 

@@ -1,0 +1,82 @@
+"""Where data sets come from: embedded examples, files, uploads and the hub; which files each of them is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+
+from explainlab.data import hub, uploads
+from explainlab.data.examples import PREFIX, embedded_examples
+from explainlab.data.formats import Record, records
+from explainlab.errors import DataError
+
+
+@dataclass(frozen=True)
+class Source:
+    """The existing files that a data set is read from, in their order, and its name to show."""
+
+    name: str
+    files: tuple[Path, ...]
+
+    def records(self) -> Iterator[Record]:
+        """All records, from column to value; raises :class:`DataError` for a damaged file."""
+        return chain.from_iterable(map(records, self.files))
+
+
+def locate(path: str | Path) -> Source:
+    """What is behind a file's path, or an id: ``embedded:...``, ``upload:...`` or ``hub:...``.
+
+    Raises :class:`DataError` for one that is not there; a hub data set that is not stored here is fetched.
+    """
+    named = str(path)
+    if named.startswith(PREFIX):
+        return Source(named, (embedded_examples(named).path,))
+    if named.startswith(uploads.PREFIX):
+        return Source(named, (uploads.upload_path(named, uploads.reader()),))
+    if named.startswith(hub.PREFIX):
+        return Source(named, hub.hub_files(named))
+    return _file(Path(path))
+
+
+def source_digest(path: str | Path) -> str:
+    """SHA-256 of the very file behind a path or an id, in hexadecimal; read anew only once it has changed.
+
+    Of several files, that of their digests one after the other. Raises :class:`DataError` for a file that is missing
+    or cannot be read.
+    """
+    source = locate(path)
+    try:
+        found = [_file_digest(file.absolute(), *_state(file)) for file in source.files]
+    except OSError as error:
+        raise DataError(f"{source.name} cannot be read: {error.strerror or error}.", "Check the file.") from None
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode("ascii")).hexdigest()
+
+
+def _file(path: Path) -> Source:
+    try:
+        if path.is_file():
+            return Source(path.name, (path,))
+        siblings = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
+    except OSError as error:
+        raise DataError(f"There is no data file {str(path)!r}: {error.strerror}.", "Check the path.") from None
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder, not a data file.", "Name a file in it.")
+    near = get_close_matches(path.name, siblings)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else "Check the path."
+    raise DataError(f"There is no data file {str(path)!r}.", remedy)
+
+
+def _state(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=64)
+def _file_digest(file: Path, _size: int, _changed: int) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

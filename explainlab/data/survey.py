@@ -1,0 +1,105 @@
+"""A look at a data set before it is used: its columns and first rows, and what its labels are to a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from explainlab.data.files import Classes, Row, column_names, stream_rows
+from explainlab.data.sources import locate
+from explainlab.errors import DataError
+
+MOST_LABELS = 1_000
+"""A column with more different values holds no classes."""
+LISTED = 1_000
+"""Bad rows that are listed; all of them are counted."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The columns that the first records of a data set have, and the cells of these records as text, by column."""
+
+    name: str
+    columns: tuple[str, ...]
+    records: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A label as a file writes it (empty: no label), on how many rows, and the class that it names, if any."""
+
+    label: str
+    rows: int
+    names: str | None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How many rows of a data set can be used and how many cannot (the first of them as ``(number, reason)``).
+
+    ``labels``: all that the file writes as a label, the most frequent first.
+    """
+
+    name: str
+    rows: int
+    bad: int
+    skipped: tuple[tuple[int, str], ...]
+    labels: tuple[Written, ...]
+
+    @property
+    def mismatched(self) -> tuple[Written, ...]:
+        """The labels that are no class of the model."""
+        return tuple(written for written in self.labels if written.names is None)
+
+
+def preview(path: str | Path, rows: int = 5) -> Preview:
+    """The first ``rows`` records of a data set; of its file no more is read.
+
+    Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
+    """
+    source = locate(path)
+    found = list(islice(source.records(), rows))
+    columns = tuple(dict.fromkeys(column for record in found for column in record))
+    cells = [{name: "" if cell is None else str(cell) for name, cell in record.items()} for record in found]
+    return Preview(source.name, columns, tuple(cells))
+
+
+def survey(
+    path: str | Path,
+    labels: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+) -> Survey:
+    """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
+
+    ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises, but for
+    those of bad rows: these are counted. Raises :class:`DataError` for over 1,000 different labels, too.
+    """
+    column = column_names(columns)["label"]
+    good, bad = 0, 0
+    skipped: list[tuple[int, str]] = []
+    written: Counter[str] = Counter()
+    for number, record, row in stream_rows(path, labels, columns, classes):
+        cell = record.get(column)
+        written["" if cell is None else str(cell).strip()] += 1
+        if len(written) > MOST_LABELS:
+            raise DataError(f"The column {column} has over {MOST_LABELS:,} different labels.", "Choose another column.")
+        if isinstance(row, Row):
+            good += 1
+            continue
+        bad += 1
+        if len(skipped) < LISTED:
+            skipped.append((number, row.problem))
+    known = Classes(labels, classes or {})
+    found = tuple(Written(label, n, _named(known, label)) for label, n in written.most_common())
+    return Survey(locate(path).name, good, bad, tuple(skipped), found)
+
+
+def _named(classes: Classes, label: str) -> str | None:
+    try:
+        return classes.match(label)
+    except DataError:
+        return None

@@ -1,0 +1,110 @@
+"""A look at data before use: columns, first rows, labels matched to a model's classes, bad rows counted and listed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+
+import pytest
+
+from explainlab.data import EXAMPLES, preview, read_dataset, survey
+from explainlab.data.survey import LISTED, MOST_LABELS
+from explainlab.errors import DataError
+
+LABELS = ("negative", "positive")
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A JSONL file of records."""
+
+    def make(records, name="data.jsonl"):
+        path = tmp_path / name
+        path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+        return path
+
+    return make
+
+
+RECORDS = [
+    {"review": "good", "stars": "5", "id": 1},
+    {"review": "bad", "stars": "1"},
+    {"review": "", "stars": "5"},
+    {"review": "so so", "stars": "3"},
+    {"review": "nothing said"},
+    {"review": "fine", "stars": " 5 "},
+]
+COLUMNS = {"text": "review", "label": "stars"}
+CLASSES = {"5": "positive", "1": "NEGATIVE"}
+
+
+def test_a_preview_has_columns_and_cells_as_text(file) -> None:
+    found = preview(file(RECORDS), 2)
+    assert (found.name, found.columns) == ("data.jsonl", ("review", "stars", "id"))
+    assert found.records == ({"review": "good", "stars": "5", "id": "1"}, {"review": "bad", "stars": "1"})
+    assert len(preview(file(RECORDS), 50).records) == 6
+    assert preview(file([])).columns == ()
+
+
+def test_a_preview_reads_no_further(tmp_path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"text,label\n" + b"a,1\n" * 100_000 + b"\xff,1\n")
+    assert len(preview(path).records) == 5
+    with pytest.raises(DataError, match="not UTF-8"):
+        survey(path, LABELS)
+
+
+def test_a_survey_counts_what_can_be_used(file) -> None:
+    path = file(RECORDS)
+    found = survey(path, LABELS, COLUMNS, CLASSES)
+    good = read_dataset(path, LABELS, skip_bad=True, columns=COLUMNS, classes=CLASSES)
+    assert (found.rows, found.bad) == (len(good.rows), len(good.skipped)) == (3, 3)
+    assert found.skipped == good.skipped
+    assert [row.label for row in good.rows] == ["positive", "negative", "positive"]
+    assert {one.label: (one.rows, one.names) for one in found.labels} == {
+        "5": (3, "positive"), "1": (1, "negative"), "3": (1, None), "": (1, None),
+    }  # fmt: skip
+    assert found.labels[0].label == "5"
+    assert {one.label for one in found.mismatched} == {"3", ""}
+
+
+def test_without_classes_the_mismatches_are_told(file) -> None:
+    found = survey(file(RECORDS), LABELS, COLUMNS)
+    assert {one.label: one.names for one in found.labels} == {"5": None, "1": "positive", "3": None, "": None}
+    assert found.rows == 1
+
+
+@pytest.mark.parametrize("examples", EXAMPLES.values(), ids=lambda examples: examples.id)
+def test_the_embedded_examples_match(examples) -> None:
+    with examples.path.open(encoding="utf-8", newline="") as stream:
+        counts = Counter(record["label"] for record in csv.DictReader(stream))
+    found = survey(examples.id, examples.labels)
+    assert {one.label: one.rows for one in found.labels} == counts
+    assert (found.rows, found.bad, found.mismatched) == (sum(counts.values()), 0, ())
+
+
+def test_a_class_must_be_one_of_the_models(file) -> None:
+    for read in (survey, read_dataset):
+        with pytest.raises(DataError, match="'wonderful' is no class"):
+            read(file(RECORDS), LABELS, columns=COLUMNS, classes={"5": "wonderful"})
+
+
+def test_without_a_model_classes_rename(file) -> None:
+    rows = read_dataset(file(RECORDS), columns=COLUMNS, classes=CLASSES, skip_bad=True).rows
+    assert [row.label for row in rows] == ["positive", "NEGATIVE", "3", None, "positive"]
+
+
+def test_a_column_that_holds_no_classes_and_one_that_is_not_there(file) -> None:
+    path = file([{"text": "a", "label": str(i)} for i in range(MOST_LABELS + 1)])
+    with pytest.raises(DataError, match="different labels"):
+        survey(path, LABELS)
+    with pytest.raises(DataError, match="no column 'review', 'stars'"):
+        survey(path, LABELS, COLUMNS)
+    with pytest.raises(DataError, match="no column role 'texts'"):
+        survey(path, LABELS, {"texts": "text"})
+
+
+def test_bad_rows_are_all_counted_and_the_first_listed(file) -> None:
+    found = survey(file([{"text": "", "label": 1}] * (LISTED + 5) + [{"text": "a", "label": 1}]), LABELS)
+    assert (found.rows, found.bad, len(found.skipped)) == (1, LISTED + 5, LISTED)
