@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from platformdirs import user_data_path
 from pydantic import Field, ValidationError, field_validator
@@ -30,11 +31,29 @@ class Settings(BaseSettings):
     max_evaluations: int = Field(
         200_000, gt=0, description="Most model passes one method, or a study of one text, may be asked for."
     )
+    max_candidates: int = Field(10_000, gt=0, description="Most candidates of randomized path-integration for a text.")
     max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
+    max_queue_per_user: int = Field(32, gt=0, description="Most jobs of one user waiting for one device.")
+    max_job_seconds: int = Field(0, ge=0, description="Longest that a job may run, in seconds; 0: as long as it takes.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
+    )
+
+    auth: Literal["none", "oidc", "proxy"] = Field(
+        "none", description="Sign-in: none, oidc (OpenID Connect), or proxy (a proxy in front says who it is)."
+    )
+    auth_header: str = Field(
+        "X-Forwarded-Email",
+        min_length=1,
+        description="Header in which the proxy says who it is; it must strip the browser's own.",
+    )
+    allow_anyone: bool = Field(
+        False, description="Without sign-in, serve also those who are not at this machine. All share everything."
+    )
+    allowed_models: str = Field(
+        "", description="Patterns of models, commas between; empty: all, where hosted only the embedded ones."
     )
 
     @field_validator("home")
@@ -43,9 +62,26 @@ class Settings(BaseSettings):
         return home.expanduser()
 
     @property
+    def hosted(self) -> bool:
+        """Whether others than the owner of this machine use the instance."""
+        return self.auth != "none" or self.allow_anyone
+
+    @property
+    def model_patterns(self) -> list[str]:
+        """Shell-style patterns, one of which a model's id must match."""
+        patterns = [pattern.strip() for pattern in self.allowed_models.split(",") if pattern.strip()]
+        return patterns or (["embedded:*"] if self.hosted else ["*"])
+
+    @property
     def store_url(self) -> str:
         """URL of the result store."""
         return self.database_url or f"sqlite:///{self.home / 'explainlab.sqlite'}"
+
+
+def limit_words(name: str) -> str:
+    """The limit that the setting ``name`` holds, and who can change it, as a sentence."""
+    who = "whoever runs this instance" if settings().hosted else "you"
+    return f"The limit is {getattr(settings(), name):,}; {who} can change it (EXPLAINLAB_{name.upper()})."
 
 
 def describe_settings() -> list[dict[str, str]]:

@@ -18,7 +18,7 @@ from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
-from explainlab.settings import settings
+from explainlab.settings import limit_words, settings
 
 Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
@@ -29,15 +29,20 @@ BaselineData = Annotated[
 """A data set by path or embedded id; it is looked at only where the baseline is ``max_entropy``."""
 
 
-def _affordable(evaluations: int) -> int:
-    limit = settings().max_evaluations
-    if evaluations > limit:
-        raise PydanticCustomError("limit", "The limit is {limit} (EXPLAINLAB_MAX_EVALUATIONS)", {"limit": limit})
-    return evaluations
+def _within(setting: str) -> AfterValidator:
+    def check(number: int) -> int:
+        if number > getattr(settings(), setting):
+            raise PydanticCustomError("limit", "{limit}", {"limit": limit_words(setting).rstrip(".")})
+        return number
+
+    return AfterValidator(check)
 
 
-Evaluations = Annotated[int, Field(ge=1), AfterValidator(_affordable)]
+Evaluations = Annotated[int, Field(ge=1), _within("max_evaluations")]
 """A number of model evaluations that the settings allow."""
+
+Candidates = Annotated[int, Field(ge=1, le=10_000), _within("max_candidates")]
+"""A number of maps of one text to choose among that the settings allow."""
 
 _NUMBER = TypeAdapter(Evaluations)
 _MULTIPLE = re.compile(r"([0-9]+)n")

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.diffusion import PRESETS, Candidate, Draw, Maps, PresetId
-from explainlab.attribution.method import Evaluations, Method, Outcome
+from explainlab.attribution.method import Candidates, Evaluations, Method, Outcome
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.selection import MetricId, Search, adaptively, at_random, select
@@ -47,7 +47,7 @@ def _layers(value: Any) -> str:
 class EmbeddingParameters(declared.Parameters):
     """Parameters of the methods that draw a random baseline of the word embeddings."""
 
-    samples: Evaluations = Field(24, le=10_000, description="Random baselines R, each of which gives a map.")
+    samples: Candidates = Field(24, description="Random baselines R, each of which gives a map.")
     steps: Evaluations = Field(30, le=10_000, description="Points n on each path.")
     timesteps: int = Field(500, ge=1, le=100_000, description="Timesteps T of the diffusion that draws a baseline.")
     search: Search = Field("random", description="How draws are spent; adaptive: toward timesteps that did well.")

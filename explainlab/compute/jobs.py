@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from explainlab.compute.questions import Answer, Question
-from explainlab.errors import Cancelled
+from explainlab.compute.users import User
+from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
+from explainlab.settings import limit_words
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -45,25 +49,45 @@ class Progress:
 
 @dataclass(eq=False)
 class Job:
-    """``request`` asked by ``owners``; cancelled for good only when the last of them cancels."""
+    """``request`` asked by ``owners``, sessions with their users; cancelled for good only when the last one cancels.
+
+    ``urgent``: somebody waits for one text, so that it comes before jobs that are not, and between their batches.
+    """
 
     key: str
     request: Question
-    owners: set[str]
+    owners: dict[str, User]
+    urgent: bool = True
     progress: Progress = field(default_factory=Progress)
     result: Answer | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def users(self) -> list[User]:
+        """Who asks, each once, the first to ask first."""
+        return list(dict.fromkeys(self.owners.values()))
 
     def update(self, **changes) -> None:
         """Replace the snapshot."""
         self.progress = replace(self.progress, **changes)
 
 
-class JobContext(RunContext):
-    """Reports a method's progress into its job and stops it when the job is cancelled."""
+def no_pause() -> float:
+    """Nothing is done between two batches: see :class:`JobContext`."""
+    return 0.0
 
-    def __init__(self, job: Job) -> None:
+
+class JobContext(RunContext):
+    """Reports a method's progress into its job, and stops it when it is cancelled or has run for ``limit`` seconds.
+
+    ``pause`` is called before every batch and returns the seconds that it took, which do not count.
+    """
+
+    def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
         self._job = job
+        self._pause = pause
+        self._limit = limit
+        self._deadline = time.monotonic() + limit
         self._batch_started = time.monotonic()
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -78,6 +102,20 @@ class JobContext(RunContext):
         self._job.update(phase=phase, done=0, total=0, phase_started=time.monotonic())
 
     def check_cancelled(self) -> None:
+        self._without(self._pause())
         self._batch_started = time.monotonic()
         if self._job.stop.is_set():
             raise Cancelled
+        if self._batch_started > self._deadline:
+            raise ResourceError(
+                f"The job was ended after {self._limit:g} s of work.",
+                "Texts of a data set that are finished are kept: run it again to go on from there. "
+                + limit_words("max_job_seconds"),
+            )
+
+    def _without(self, seconds: float) -> None:
+        """Count ``seconds`` neither as work nor in the pace."""
+        started = self._job.progress.phase_started
+        self._deadline += seconds
+        if seconds and started is not None:
+            self._job.update(phase_started=started + seconds)

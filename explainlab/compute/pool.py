@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
+from dataclasses import dataclass
 
 import torch
 
@@ -11,13 +12,27 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model, model_digest
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A loaded model, as any thread may read it; ``bytes`` are those of its weights."""
+
+    id: str
+    dtype: str
+    device: str
+    bytes: int
+
+
 class ModelPool:
-    """The models that one worker keeps loaded on its device. Only the worker's thread may touch it."""
+    """The models that one worker keeps loaded on its device. Only the worker's thread may touch it.
+
+    ``loaded`` is a snapshot for other threads: it is replaced whole, never changed.
+    """
 
     def __init__(self, device: str | None, limit_bytes: int) -> None:
         self._device = device
         self._limit = limit_bytes
         self._models: OrderedDict[tuple[str, str], Classifier] = OrderedDict()
+        self.loaded: tuple[Loaded, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -39,4 +54,8 @@ class ModelPool:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+        self.loaded = tuple(
+            Loaded(classifier.id, dtype, str(classifier.device), classifier.bytes)
+            for (_, dtype), classifier in self._models.items()
+        )
         return self._models[key]

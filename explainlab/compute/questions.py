@@ -52,6 +52,11 @@ def kind_of(question: Question) -> Kind:
     return _KINDS[type(question)]
 
 
+def is_batch(question: Question) -> bool:
+    """Whether ``question`` is about the texts of a data set, so that nobody waits for it text by text."""
+    return isinstance(question, StudyRequest) and question.data is not None
+
+
 def job_key(question: Question) -> str:
     """What equal complete questions share: 64 hexadecimal digits of the model's name and of all but its files."""
     return digest([question.model, kind_of(question).key(question, "")])

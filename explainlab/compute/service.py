@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from explainlab.compute.jobs import Job, JobContext
+from explainlab.compute.limits import require_allowed, require_bounded
 from explainlab.compute.memory import StoredContext
 from explainlab.compute.pool import ModelPool
-from explainlab.compute.questions import Answer, Question, job_key, kind_of
+from explainlab.compute.questions import Answer, Question, is_batch, job_key, kind_of
+from explainlab.compute.users import LOCAL, User
 from explainlab.compute.worker import Worker
 from explainlab.errors import ResourceError
 from explainlab.models.context import RunContext
@@ -26,18 +28,19 @@ class Service:
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
-        choose_device(device)
         self.store = store
         self.notice = notice
-        self._pool = ModelPool(device, settings().model_pool_mb * 2**20)
-        self.worker = Worker(self._answer, settings().max_queue)
+        self.device = choose_device(device)
+        self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
+        self.worker = Worker(self._answer)
 
     def find(self, request: Question) -> Answer | None:
         """The stored answer, or None; never loads a model, never waits for the network.
 
-        Raises :class:`explainlab.errors.RequestError` for a request that can have no answer.
+        Raises :class:`explainlab.errors.RequestError` for a request that can have no answer, and as
+        :func:`explainlab.compute.limits.require_allowed` for one that may have none here.
         """
-        request = kind_of(request).complete(request)
+        request = _allowed(request)
         model = known_digest(request.model)
         if model is None:
             return None
@@ -46,10 +49,16 @@ class Service:
             return job.result
         return self._stored(request, kind_of(request).key(request, model))
 
-    def submit(self, request: Question, owner: str) -> Job:
-        """A job that will answer ``request``, shared with whoever asks the same."""
-        request = kind_of(request).complete(request)
-        return self.worker.submit(job_key(request), request, owner)
+    def submit(self, request: Question, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
+        """A job that will answer ``request``, shared with whoever asks the same; ``owner`` is a session of ``user``.
+
+        ``ahead``: nobody waits for it yet, so that it comes after what somebody waits for, as data sets do. Raises as
+        :meth:`find`, as :func:`explainlab.compute.limits.require_bounded`, and where the queue is full.
+        """
+        request = _allowed(request)
+        require_bounded(request)
+        urgent = not (ahead or is_batch(request))
+        return self.worker.submit(job_key(request), request, owner, user, urgent)
 
     def job(self, request: Question) -> Job | None:
         """The job of this request, if there is or lately was one."""
@@ -57,10 +66,13 @@ class Service:
 
     def key(self, request: Question) -> str:
         """The key that the job of this request has, complete or not."""
-        return job_key(kind_of(request).complete(request))
+        return job_key(_allowed(request))
 
     def run(self, request: Question, context: RunContext | None = None) -> Answer:
-        """Answer ``request`` here and now, on the caller's thread, from the store if it is there."""
+        """Answer ``request`` here and now, on the caller's thread, from the store if it is there.
+
+        For whoever has a shell on this machine: models and files are not restricted.
+        """
         return self._answer(kind_of(request).complete(request), context or RunContext())
 
     def _answer(self, request: Question, context: RunContext) -> Answer:
@@ -71,7 +83,7 @@ class Service:
         stored = self._stored(request, key)
         if stored is not None:
             return stored
-        classifier = self._pool.get(request.model, request.dtype)
+        classifier = self.pool.get(request.model, request.dtype)
         result = kind.answer(classifier, request, StoredContext(context, self.store))
         try:
             kind.put(self.store, key, result)
@@ -87,6 +99,13 @@ class Service:
         except ResourceError:
             return None
         return found and replace(found, request=request)
+
+
+def _allowed(request: Question) -> Question:
+    """The same request complete; its files are looked at only once it is known that they may be."""
+    request = kind_of(request).complete(request)
+    require_allowed(request)
+    return request
 
 
 def open_service(device: str | None = None) -> Service:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Candidates
 from explainlab.attribution.randomized import BestOfMany
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import at_random, judge_maps
@@ -39,7 +40,7 @@ class Ablation(Study):
 
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
-        samples: int = Field(24, ge=1, le=10_000, description="Maps of every method that has anything random in it.")
+        samples: Candidates = Field(24, description="Maps of every method that has anything random in it.")
         metrics: Metrics = Field(
             [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
         )

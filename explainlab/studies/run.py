@@ -117,7 +117,7 @@ def answer_study(classifier: Classifier, request: StudyRequest, context: RunCont
     request = complete(request)
     found = get_study(request.study)
     context = context or RunContext()
-    _check_affordable(request)
+    check_affordable(request)
     if request.data is not None:
         return _of_data(found, classifier, request, context)
     if isinstance(found, DataStudy):
@@ -125,7 +125,8 @@ def answer_study(classifier: Classifier, request: StudyRequest, context: RunCont
     return _results(found, classifier, [request], context)[0]
 
 
-def _check_affordable(request: StudyRequest) -> None:
+def check_affordable(request: StudyRequest) -> None:
+    """Raise :class:`RequestError` if one text of ``request`` costs more than the settings allow."""
     limit, cost = settings().max_evaluations, evaluations(request)
     if cost > limit:
         raise RequestError(

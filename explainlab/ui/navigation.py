@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from explainlab.settings import ASSETS, ROOT
+from explainlab.ui.sign_in import gate, signed_in
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,13 @@ PAGES = (
         icon=":material/visibility:",
         help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
     ),
+    PageEntry(
+        file="status.py",
+        title="Status",
+        url="status",
+        icon=":material/monitor_heart:",
+        help="What runs and what waits, which models are loaded, and how much may be asked of this instance?",
+    ),
 )
 
 _framed: ContextVar[bool] = ContextVar("framed", default=False)
@@ -80,7 +88,8 @@ def navigation() -> StreamlitPage:
     def go_home() -> None:
         st.switch_page(pages[0], query_params=st.query_params.to_dict())
 
-    return st.navigation([*pages, st.Page(go_home, url_path=PAGES[0].url, visibility="hidden")])
+    home = st.Page(go_home, url_path=PAGES[0].url, visibility="hidden")
+    return st.navigation([*pages, home], position="hidden" if signed_in() is None else "sidebar")
 
 
 @contextmanager
@@ -95,8 +104,9 @@ def framed() -> Iterator[None]:
 
 
 def guard() -> None:
-    """First line of every page: without the frame, bring it back by running the app again; once."""
+    """First line of every page: for nobody but those signed in; without the frame, run the app again, once."""
     if _framed.get():
+        gate()
         return
     if st.session_state.get(_RETRIED):
         st.error("This page runs inside the app: start it with `streamlit run app.py`.")

@@ -40,7 +40,7 @@ def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
     share = progress.done / progress.total if progress.total else 0.0
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(1.0, share), text=f"**{plain(_label(job))}**: {_state(service, job)}")
+        st.progress(min(1.0, share), text=f"**{plain(label(job))}**: {state(service, job)}")
         st.button(
             "Cancel",
             key=f"cancel_{job.key}",
@@ -52,19 +52,19 @@ def _draw_running(service: Service, job: Job) -> None:
 
 
 def _draw_ended(job: Job, page: str) -> None:
-    label = plain(_label(job))
+    name = plain(label(job))
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.progress.status == "cancelled" or _given_up(job):
-            st.info(f"**{label}** was cancelled.", icon=":material/cancel:")
+            st.info(f"**{name}** was cancelled.", icon=":material/cancel:")
         else:
-            st.error(f"**{label}**: {plain(job.progress.error)}", icon=":material/error:")
+            st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
         again = st.button("Run again", key=f"again_{job.key}")
     if again:
         submit_again(page, job)
         links.rerun()
 
 
-def _label(job: Job) -> str:
+def label(job: Job) -> str:
     """What the job computes, in words."""
     request = job.request
     if isinstance(request, Request):
@@ -77,7 +77,8 @@ def _given_up(job: Job) -> bool:
     return owner() not in job.owners and not job.stop.is_set()
 
 
-def _state(service: Service, job: Job) -> str:
+def state(service: Service, job: Job) -> str:
+    """How far an unfinished job is, in words."""
     progress = job.progress
     if job.stop.is_set():
         return "stopping after this batch"

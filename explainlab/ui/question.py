@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.compute.limits import require_model
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.errors import ModelError
 from explainlab.figures.palette import PALETTES
@@ -192,8 +193,9 @@ class Question:
 
 
 def card_of(model_id: str) -> ModelCard | None:
-    """The card of a model; None if the name is no usable model or one that would have to be fetched."""
+    """The card of a model; None if the name is no model usable here or one that would have to be fetched."""
     try:
+        require_model(model_id)
         return describe(model_id)
     except ModelError:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +12,9 @@ import streamlit as st
 
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
-from explainlab.compute.users import LOCAL, User
+from explainlab.compute.users import User
+from explainlab.errors import ExplainLabError, RequestError
+from explainlab.ui.sign_in import signed_in
 
 _OWNER = "session.owner"
 
@@ -40,8 +43,11 @@ def owner() -> str:
 
 
 def user() -> User:
-    """To whom what this session computes belongs."""
-    return LOCAL
+    """To whom what this session computes belongs; raises :class:`RequestError` for a session of nobody known."""
+    found = signed_in()
+    if found is None:
+        raise RequestError("Nobody is signed in here.", "Sign in and ask again.")
+    return found
 
 
 def asked(page: str) -> Any:
@@ -55,9 +61,10 @@ def ask(service: Service, page: str, view: Asking) -> None:
     if before is not None:
         still = view.requests()
         for request in before.requests():
-            job = service.job(request) if request not in still else None
-            if job is not None:
-                service.worker.cancel(job.key, owner())
+            with suppress(ExplainLabError):  # what may not be asked has no job
+                job = service.job(request) if request not in still else None
+                if job is not None:
+                    service.worker.cancel(job.key, owner())
     st.session_state[f"{page}.asked"] = view
     st.session_state[f"{page}.submitted"] = set()
 
@@ -67,12 +74,12 @@ def redraw(page: str, view: Asking) -> None:
     st.session_state[f"{page}.asked"] = view
 
 
-def submit_once(service: Service, page: str, request: Any) -> None:
-    """Queue ``request`` unless this session has done so since it asked."""
+def submit_once(service: Service, page: str, request: Any, ahead: bool = False) -> None:
+    """Queue ``request`` unless this session has done so since it asked; ``ahead``: before anybody waits for it."""
     done: set[str] = st.session_state.setdefault(f"{page}.submitted", set())
     key = service.key(request)
     if key not in done:
-        service.submit(request, owner())
+        service.submit(request, owner(), user(), ahead)
         done.add(key)
 
 

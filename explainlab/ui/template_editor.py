@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from explainlab.compute.limits import require_model
 from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.models.completion import PREFIX
 from explainlab.models.loading import answer_pieces
@@ -202,6 +203,7 @@ def _draw_buttons(place: str, edited: Template, start: Template, model: str, cur
     try:
         if not model:
             raise ModelError("No language model is chosen.", "Type a directory or a hub id (owner/name).")
+        require_model(made)
         pieces = answer_pieces(edited, model)
         if pressed == "use":
             keep(edited, start)

@@ -46,7 +46,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
         command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={url.rsplit(':', 1)[1]}"]
         command += ["--server.headless=true", "--server.fileWatcherType=none"]
         environment = {**os.environ, "EXPLAINLAB_HOME": str(home), "PYTHONPATH": str(ROOT), **(env or {})}
-        log = home / "log.txt"
+        log = Path(environment["EXPLAINLAB_HOME"]) / "log.txt"
         with log.open("wb") as output:
             server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
         try:

@@ -1,68 +1,21 @@
-"""The queue: one job a question, in order, cancelled within one batch, and never brought down by a bad job."""
+"""The queue: one job a question, users in turns, limits, and a cancel within one batch."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from explainlab import Attribution, explain
 from explainlab.compute import worker as worker_module
 from explainlab.compute.jobs import Job, JobContext, Progress
-from explainlab.compute.worker import Worker
-from explainlab.errors import ResourceError, TextError
-from explainlab.models.classifier import Classifier
+from explainlab.compute.users import LOCAL, User
+from explainlab.errors import ResourceError
 from explainlab.request import Request
+from explainlab.settings import settings
+from tests.compute.conftest import SOON, Bench, raising
 
-SOON = 20
-Computation = Callable[[JobContext], None]
-
-
-class Bench:
-    """A worker whose computations the test holds in its hands.
-
-    The request's text names what to compute: a computation of ``does``, or nothing at all. Nothing runs before
-    :meth:`go`.
-    """
-
-    def __init__(self, result: Attribution, max_queue: int = 10) -> None:
-        self.result = result
-        self.does: dict[str, Computation] = {}
-        self.ran: list[str] = []
-        self.started = threading.Semaphore(0)
-        self._gate = threading.Event()
-        self.worker = Worker(self._answer, max_queue)
-
-    def _answer(self, request: Request, context: JobContext) -> Attribution:
-        self.ran.append(request.text)
-        self.started.release()
-        self._gate.wait(SOON)
-        self.does.get(request.text, lambda _: None)(context)
-        return self.result
-
-    def submit(self, text: str, owner: str = "ann") -> Job:
-        return self.worker.submit(text, Request(model="m", text=text, method="random"), owner)
-
-    def busy(self) -> Job:
-        """A job that is running now and ends with :meth:`go`."""
-        job = self.submit("busy")
-        assert self.started.acquire(timeout=SOON)
-        return job
-
-    def go(self, *jobs: Job) -> list[str]:
-        """Let everything run; how ``jobs`` ended."""
-        self._gate.set()
-        assert all(self.worker.wait(job, SOON) for job in jobs)
-        return [job.progress.status for job in jobs]
-
-
-@pytest.fixture
-def bench(encoder: Classifier) -> Iterator[Bench]:
-    made = Bench(explain(encoder, "a film", "random"), max_queue=4)
-    yield made
-    made.go()
+ANN, BOB, CY = (User(name, name.title()) for name in ("ann", "bob", "cy"))
 
 
 # Sharing and order ---------------------------------------------------------------------------------------------------
@@ -72,7 +25,7 @@ def test_equal_requests_share_one_job_and_one_computation(bench: Bench) -> None:
     running = bench.busy()
     first, second = bench.submit("same", "ann"), bench.submit("same", "bob")
     assert first is second
-    assert first.owners == {"ann", "bob"}
+    assert set(first.owners) == {"ann", "bob"}
     assert bench.submit("busy", "bob") is running
     assert bench.go(running, first) == ["done", "done"]
     assert bench.ran == ["busy", "same"]
@@ -144,6 +97,125 @@ def test_waiting_jobs_are_never_forgotten(bench: Bench, monkeypatch: pytest.Monk
     assert bench.go(running, *waiting) == ["done"] * 4
 
 
+def test_a_user_waits_with_so_many_jobs_and_others_still_get_in(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_queue_per_user", 2)
+    running = bench.busy()
+    waiting = [bench.submit(name, user=ANN) for name in ("one", "two")]
+    with pytest.raises(ResourceError, match=r"2 jobs of yours.*EXPLAINLAB_MAX_QUEUE_PER_USER"):
+        bench.submit("three", user=ANN)
+    assert bench.submit("one", "bob's", BOB) is waiting[0]
+    waiting.append(bench.submit("three", user=BOB))
+    assert bench.go(running, *waiting) == ["done"] * 4
+
+
+def test_a_job_that_runs_too_long_ends_with_the_limit_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_job_seconds", 0.2)
+    batches: list[float] = []
+
+    def endless(context: JobContext) -> None:
+        while True:
+            context.check_cancelled()
+            batches.append(time.monotonic())
+            time.sleep(0.01)
+
+    bench.does["endless"] = endless
+    job = bench.submit("endless")
+    assert bench.go(job, bench.submit("after")) == ["failed", "done"]
+    assert "0.2 s" in job.progress.error
+    assert "EXPLAINLAB_MAX_JOB_SECONDS" in job.progress.error
+    assert 0 < batches[-1] - batches[0] <= 0.3
+
+
+# Turns ---------------------------------------------------------------------------------------------------------------
+
+
+def test_users_take_turns_however_many_jobs_one_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_queue", 10)
+    running = bench.busy()
+    jobs = [bench.submit(f"ann {i}", user=ANN) for i in range(3)]
+    jobs += [bench.submit(f"bob {i}", user=BOB) for i in range(2)]
+    jobs.append(bench.submit("cy 0", user=CY))
+    expected = ["ann 0", "bob 0", "cy 0", "ann 1", "bob 1", "ann 2"]
+    assert [bench.worker.position(key) for key in expected] == [1, 2, 3, 4, 5, 6]
+    assert [job.key for job in bench.worker.unfinished()] == ["busy", *expected]
+    bench.go(running, *jobs)
+    assert bench.ran == ["busy", *expected]
+
+
+def test_a_job_of_two_users_has_the_better_of_both_places(bench: Bench) -> None:
+    running = bench.busy()
+    jobs = [bench.submit(name, user=ANN) for name in ("one", "two", "three")]
+    assert bench.submit("three", "bob's session", BOB) is jobs[2]
+    assert bench.worker.position("three") == 2
+    bench.worker.cancel("three", "bob's session")
+    assert bench.worker.position("three") == 3, "his place leaves with him"
+    bench.submit("three", "bob's session", BOB)
+    bench.go(running, *jobs)
+    assert bench.ran == ["busy", "one", "three", "two"]
+
+
+def test_one_text_comes_before_data_sets_and_what_somebody_waits_for_before_what_is_ahead(bench: Bench) -> None:
+    running = bench.busy()
+    jobs = [bench.submit("data", urgent=False), bench.submit("ahead", urgent=False), bench.submit("text")]
+    assert [bench.worker.position(key) for key in ("text", "data", "ahead")] == [1, 2, 3]
+    assert bench.submit("ahead", urgent=True) is jobs[1], "now somebody waits for it"
+    bench.go(running, *jobs)
+    assert bench.ran == ["busy", "ahead", "text", "data"]
+
+
+def test_one_text_runs_between_two_batches_of_a_data_set(bench: Bench) -> None:
+    events: list[str] = []
+    reached, resume = threading.Semaphore(0), threading.Event()
+
+    def batches(context: JobContext) -> None:
+        for i in range(4):
+            context.check_cancelled()
+            events.append(f"batch {i}")
+            if i == 1:
+                reached.release()
+                resume.wait(SOON)
+
+    bench.does["data"] = batches
+    bench.does["text"] = lambda context: (context.check_cancelled(), events.append("text"))
+    bench.does["bad"] = raising(SystemExit())
+    bench.go()
+    data = bench.submit("data", user=ANN, urgent=False)
+    assert reached.acquire(timeout=SOON)
+    bad, text = bench.submit("bad", user=BOB), bench.submit("text", user=BOB)
+    other = bench.submit("other data", user=BOB, urgent=False)
+    assert [bench.worker.position(key) for key in ("bad", "text", "other data")] == [0, 1, 3]
+    resume.set()
+    assert bench.go(data, bad, text, other) == ["done", "failed", "done", "done"]
+    assert events == ["batch 0", "batch 1", "text", "batch 2", "batch 3"]
+    assert bench.ran == ["data", "bad", "text", "other data"]
+
+
+def test_the_time_of_what_runs_between_its_batches_is_not_a_jobs_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings(), "max_job_seconds", 0.5)
+    reached, resume = threading.Semaphore(0), threading.Event()
+
+    def batches(context: JobContext) -> None:
+        context.check_cancelled()
+        context.report(1, 2, "texts")
+        reached.release()
+        resume.wait(SOON)
+        context.check_cancelled()
+        context.report(2, 2, "texts")
+
+    bench.does["data"] = batches
+    bench.does["text"] = lambda _: time.sleep(0.8)
+    bench.go()
+    data = bench.submit("data", urgent=False)
+    assert reached.acquire(timeout=SOON)
+    started = data.progress.phase_started
+    text = bench.submit("text")
+    resume.set()
+    assert bench.go(data, text) == ["done", "done"]
+    assert data.progress.phase_started - started >= 0.8
+
+
 # Cancelling ----------------------------------------------------------------------------------------------------------
 
 
@@ -205,37 +277,6 @@ def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
     assert job.progress.status == "done"
 
 
-# Failing -------------------------------------------------------------------------------------------------------------
-
-
-def _raise(error: Exception) -> Computation:
-    def compute(_: JobContext) -> None:
-        raise error
-
-    return compute
-
-
-def test_a_mendable_error_is_told_with_its_remedy(bench: Bench) -> None:
-    bench.does["bad"] = _raise(TextError("The text is empty.", "Give it at least one word."))
-    job = bench.submit("bad")
-    assert bench.go(job) == ["failed"]
-    assert job.progress.error == "The text is empty. Give it at least one word."
-    assert job.result is None
-
-
-def test_an_unexpected_error_hides_its_inside_and_the_worker_goes_on(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.does["broken"] = _raise(KeyError("secret inside"))
-    job, after = bench.submit("broken"), bench.submit("fine")
-    assert bench.go(job, after) == ["failed", "done"]
-    assert "secret" not in job.progress.error
-    assert "KeyError" not in job.progress.error
-    assert job.key[:12] in job.progress.error
-    assert "secret inside" in caplog.text
-    assert job.key[:12] in caplog.text
-
-
 # Progress ------------------------------------------------------------------------------------------------------------
 
 
@@ -247,7 +288,7 @@ def test_waiting_ends_with_the_job_or_with_the_time(bench: Bench) -> None:
 
 
 def test_snapshots_tell_phase_and_time_left() -> None:
-    job = Job("key", Request(model="m", text="t", method="random"), {"ann"})
+    job = Job("key", Request(model="m", text="t", method="random"), {"ann": LOCAL})
     context = JobContext(job)
     assert job.progress == Progress(status="queued")
     context.begin("loading the model")
@@ -267,7 +308,7 @@ def test_snapshots_tell_phase_and_time_left() -> None:
 
 
 def test_a_phase_of_the_same_name_starts_its_own_clock() -> None:
-    job = Job("key", Request(model="m", text="t", method="random"), {"ann"})
+    job = Job("key", Request(model="m", text="t", method="random"), {"ann": LOCAL})
     context = JobContext(job)
     context.check_cancelled()
     time.sleep(0.2)

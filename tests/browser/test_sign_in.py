@@ -1,0 +1,190 @@
+"""Who gets in: by an OpenID provider, by a proxy's header, from this machine alone; a link survives the way in."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Page, expect
+
+from explainlab.settings import ROOT
+from explainlab.ui.integration_view import IntegrationView, first_view
+from tests.browser.access import has_no_violation
+from tests.browser.conftest import Serve, wait_for_run
+from tests.browser.explain_page import App, heatmaps, press, select, text_box, view
+from tests.browser.provider import CLIENT, SECRET, provider, proxy
+
+ASGI = ROOT / "explainlab" / "ui" / "asgi.py"
+TEXT = "Funny, warm and never dull."
+CLOSED = "serves nobody but the machine that it runs on"
+SECRETS = """
+[auth]
+redirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"
+cookie_secret = "a secret of the app, long enough to sign"
+client_id = "{client}"
+client_secret = "{secret}"
+server_metadata_url = "{provider}/.well-known/openid-configuration"
+"""
+
+
+@pytest.fixture(scope="module")
+def signing(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A hosted ExplainLab that asks a provider who somebody is."""
+    home = tmp_path_factory.mktemp("hosted")
+    with provider() as known:
+        secrets = home / "secrets.toml"
+        secrets.write_text(SECRETS.format(client=CLIENT, secret=SECRET, provider=known), encoding="utf-8")
+        env = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_AUTH": "oidc", "STREAMLIT_SECRETS_FILES": str(secrets)}
+        with serve(ASGI, env) as url:
+            yield App(url, home)
+
+
+@pytest.fixture
+def stranger(chromium) -> Iterator[Page]:
+    """A page of a browser that has never been here."""
+    context = chromium.new_context()
+    context.set_default_timeout(60_000)
+    yield context.new_page()
+    context.close()
+
+
+def go(page: Page, url: str) -> None:
+    page.goto(url)
+    wait_for_run(page)
+
+
+def shows_only_the_door(page: Page) -> None:
+    expect(page.get_by_role("heading", name="ExplainLab")).to_be_visible()
+    expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(0)
+    for box in ("textbox", "combobox"):
+        expect(page.get_by_role(box)).to_have_count(0)
+
+
+def sign_in(page: Page, name: str) -> None:
+    press(page, "Sign in")
+    page.get_by_role("link", name=f"Go on as {name}").click()
+
+
+def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> None:
+    asked = first_view().model_copy(update={"text": TEXT, "target": "negative"})
+    assert isinstance(asked, IntegrationView)
+    link = signing.link(asked, "integration")
+    go(stranger, link)
+    shows_only_the_door(stranger)
+    expect(stranger.get_by_text(TEXT)).to_have_count(0)
+    sign_in(stranger, "Ann")
+    expect(text_box(stranger)).to_have_value(TEXT)
+    expect(select(stranger, "Target")).to_have_value("negative")
+    assert stranger.url.startswith(f"{signing.url}/integration?r=")
+    expect(stranger.get_by_text("Ann *Example* [x](/x)")).to_be_visible()
+    press(stranger, "Sign out")
+    shows_only_the_door(stranger)
+    go(stranger, link)
+    shows_only_the_door(stranger)
+
+
+def test_whoever_comes_by_the_front_door_stays_there_and_deep_links_need_no_second_sign_in(
+    signing: App, stranger: Page
+) -> None:
+    go(stranger, signing.url)
+    shows_only_the_door(stranger)
+    sign_in(stranger, "Bob")
+    expect(stranger.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    go(stranger, f"{signing.url}/status")
+    expect(stranger.get_by_role("heading", name="Status", exact=True)).to_be_visible()
+    assert stranger.url == f"{signing.url}/status"
+
+
+def test_where_hosted_no_file_and_no_model_of_the_server_is_looked_at(
+    signing: App, stranger: Page, tmp_path: Path
+) -> None:
+    asked = view(TEXT, "occlusion", model=str(tmp_path))
+    go(stranger, signing.link(asked))
+    sign_in(stranger, "Ann")
+    expect(stranger.get_by_text("is not served here").first).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_at_the_door(signing: App, chromium, theme: str) -> None:
+    context = chromium.new_context(color_scheme=theme)
+    page = context.new_page()
+    go(page, signing.url)
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    has_no_violation(page)
+    context.close()
+
+
+def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, stranger: Page) -> None:
+    ready = stranger.request.get(f"{signing.url}/api/ready")
+    assert (ready.status, ready.json()["ready"], ready.json()["waiting"]) == (200, True, 0)
+    assert stranger.request.get(f"{signing.url}/api/version").json().keys() >= {"python", "streamlit", "torch"}
+    refused: list[str] = []
+    stranger.on("console", lambda line: refused.append(line.text) if "Content Security Policy" in line.text else None)
+    answer = stranger.goto(signing.link(view(TEXT, "occlusion", "gradient")))
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    sign_in(stranger, "Ann")
+    expect(heatmaps(stranger)).to_have_count(2)
+    assert not refused
+
+
+# A proxy that knows -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def hosted(serve: Serve, home: Path, **env: str) -> Iterator[str]:
+    with serve(ASGI, {"EXPLAINLAB_HOME": str(home), **env}) as url:
+        yield url
+
+
+def test_the_proxys_header_says_who_it_is_and_logs_hold_no_text(serve: Serve, stranger: Page, tmp_path: Path) -> None:
+    with hosted(serve, tmp_path, EXPLAINLAB_AUTH="proxy", EXPLAINLAB_AUTH_HEADER="X-Who") as url:
+        go(stranger, url)
+        shows_only_the_door(stranger)
+        expect(stranger.get_by_text("did not say who you are")).to_be_visible()
+        with proxy(url, X_Who="ann@example.org") as by_proxy:
+            link = App(by_proxy, tmp_path).link(view("a secret film", "occlusion"))
+            stranger.set_extra_http_headers({"X-Who": "bob@example.org"})
+            go(stranger, link)
+            expect(heatmaps(stranger)).to_have_count(1)
+            expect(stranger.get_by_text(re.compile("ann@.?example.org"))).to_be_visible()
+            expect(text_box(stranger)).to_have_value("a secret film")
+            expect(stranger.get_by_role("button", name="Sign out")).to_have_count(0)
+    log = (tmp_path / "log.txt").read_text(encoding="utf-8")
+    jobs = [line for line in map(json.loads, re.findall(r"^\{.*\}$", log, re.MULTILINE)) if "status" in line]
+    assert [(job["user"], job["method"], job["status"]) for job in jobs] == [
+        ("proxy:ann@example.org", "occlusion", "done")
+    ]
+    assert "secret film" not in log
+
+
+# This machine alone --------------------------------------------------------------------------------------------------
+
+
+def test_without_sign_in_nobody_from_beyond_is_served(serve: Serve, stranger: Page) -> None:
+    addresses = [one.address for each in psutil.net_if_addrs().values() for one in each if one.family == socket.AF_INET]
+    with serve(ROOT / "app.py", {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) as url:
+        port = url.rsplit(":", 1)[1]
+        doors = [f"http://{address}:{port}/activation" for address in addresses if not address.startswith("127.")]
+        with proxy(url, X_Forwarded_For="203.0.113.9") as forwarded, proxy(url, Host="explainlab.example.org") as named:
+            for door in (*doors[:1], f"{forwarded}/activation", named):
+                go(stranger, door)
+                shows_only_the_door(stranger)
+                expect(stranger.get_by_text(CLOSED)).to_be_visible()
+        go(stranger, url)
+        expect(stranger.get_by_test_id("stSidebarNavLink").first).to_be_visible()
+
+
+def test_unless_told_to_serve_anyone(serve: Serve, stranger: Page) -> None:
+    with (
+        serve(ROOT / "app.py", {"EXPLAINLAB_ALLOW_ANYONE": "true"}) as url,
+        proxy(url, X_Forwarded_For="203.0.113.9") as forwarded,
+    ):
+        go(stranger, forwarded)
+        expect(stranger.get_by_test_id("stSidebarNavLink").first).to_be_visible()
