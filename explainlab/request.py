@@ -53,14 +53,15 @@ class Request(BaseModel):
         return digest({**body, **versions, **data})
 
 
-def checked(record: type[R], **fields: Any) -> R:
+def checked(record: type[R], /, **fields: Any) -> R:
     """A ``record`` of these fields; raises :class:`RequestError` naming the first one that is not accepted."""
     try:
         return record(**fields)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise RequestError(f"{name} = {quote(first['input'])} is not accepted.", f"{first['msg']}.") from None
+        problem = "is missing" if first["type"] == "missing" else f"= {quote(first['input'])} is not accepted"
+        raise RequestError(f"{name} {problem}.", f"{first['msg']}.") from None
 
 
 def digest(body: Any) -> str:

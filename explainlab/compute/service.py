@@ -6,11 +6,12 @@ import threading
 from dataclasses import replace
 from functools import lru_cache
 
+from explainlab.compute.access import Access
 from explainlab.compute.jobs import Job, JobContext
 from explainlab.compute.limits import require_allowed, require_bounded
 from explainlab.compute.memory import StoredContext
 from explainlab.compute.pool import ModelPool
-from explainlab.compute.questions import Answer, Question, is_batch, job_key, kind_of
+from explainlab.compute.questions import Answer, Question, again_key, is_batch, job_key, kind_of
 from explainlab.compute.users import LOCAL, User
 from explainlab.compute.worker import Worker
 from explainlab.errors import ResourceError
@@ -21,18 +22,18 @@ from explainlab.settings import settings
 from explainlab.store.store import Store
 
 
-class Service:
-    """The store, one device's worker, and the way between them. Safe to use from any thread.
+class Service(Access):
+    """The store, one device's worker, the way between them, and who may see what. Safe to use from any thread.
 
     ``notice`` is what a user must know of the store; empty if all is well.
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
-        self.store = store
+        super().__init__(store)
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
-        self.worker = Worker(self._answer)
+        self.worker = Worker(self._work)
 
     def find(self, request: Question) -> Answer | None:
         """The stored answer, or None; never loads a model, never waits for the network.
@@ -50,15 +51,26 @@ class Service:
         return self._stored(request, kind_of(request).key(request, model))
 
     def submit(self, request: Question, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
-        """A job that will answer ``request``, shared with whoever asks the same; ``owner`` is a session of ``user``.
+        """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
 
-        ``ahead``: nobody waits for it yet, so that it comes after what somebody waits for, as data sets do. Raises as
-        :meth:`find`, as :func:`explainlab.compute.limits.require_bounded`, and where the queue is full.
+        ``owner`` names who may cancel it, a session of theirs. ``ahead``: nobody waits for it yet, so that it comes
+        after what somebody waits for, as data sets do. Raises as :meth:`find`, as
+        :func:`explainlab.compute.limits.require_bounded`, and where the queue is full.
         """
         request = _allowed(request)
         require_bounded(request)
         urgent = not (ahead or is_batch(request))
         return self.worker.submit(job_key(request), request, owner, user, urgent)
+
+    def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
+        """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
+        request = _allowed(request)
+        require_bounded(request)
+        return self.worker.submit(again_key(request), request, owner, user, not is_batch(request))
+
+    def computed_again(self, request: Question) -> Job | None:
+        """The job of :meth:`compute_again` for this request, if there is or lately was one."""
+        return self.worker.job(again_key(_allowed(request)))
 
     def job(self, request: Question) -> Job | None:
         """The job of this request, if there is or lately was one."""
@@ -75,18 +87,26 @@ class Service:
         """
         return self._answer(kind_of(request).complete(request), context or RunContext())
 
+    def _work(self, request: Question, context: JobContext) -> Answer:
+        """Do a job: its result becomes a run of everyone who waits for it, unless it is only computed again."""
+        context.begin("loading the model")
+        if context.key == again_key(request):
+            return self._compute(request, context)
+        result = self._answer(request, context)
+        for user in context.users:
+            self.record(request, result, user)
+        return result
+
     def _answer(self, request: Question, context: RunContext) -> Answer:
-        if isinstance(context, JobContext):
-            context.begin("loading the model")
+        stored = self._stored(request, kind_of(request).key(request, model_digest(request.model)))
+        return stored or self._compute(request, StoredContext(context, self.store))
+
+    def _compute(self, request: Question, context: RunContext) -> Answer:
         kind = kind_of(request)
-        key = kind.key(request, model_digest(request.model))
-        stored = self._stored(request, key)
-        if stored is not None:
-            return stored
         classifier = self.pool.get(request.model, request.dtype)
-        result = kind.answer(classifier, request, StoredContext(context, self.store))
+        result = kind.answer(classifier, request, context)
         try:
-            kind.put(self.store, key, result)
+            kind.put(self.store, kind.key(request, classifier.digest), result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)

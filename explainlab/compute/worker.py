@@ -7,13 +7,14 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from explainlab.compute.jobs import Job, JobContext
 from explainlab.compute.logs import log_end
 from explainlab.compute.questions import Answer, Question
 from explainlab.compute.turns import Turns
 from explainlab.compute.users import LOCAL, User
+from explainlab.data.uploads import reading_as
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.settings import limit_words, settings
 
@@ -146,7 +147,7 @@ class Worker:
             self._running.append(job)
             users = job.users
         job.update(status="running", started=time.monotonic())
-        changes = self._run(job)
+        changes = self._run(job, users)
         log_end(job, users, changes["status"])
         with self._changed:
             self._running.remove(job)
@@ -154,11 +155,12 @@ class Worker:
             self._changed.notify_all()
         return True
 
-    def _run(self, job: Job) -> dict[str, str]:
+    def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
         """Answer the job; how it ended, as changes to its progress."""
         limit = settings().max_job_seconds or math.inf
         try:
-            job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
+            with reading_as(users[0].id if users else LOCAL.id):
+                job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
         except Cancelled:
             return {"status": "cancelled"}
         except ExplainLabError as error:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -24,6 +26,16 @@ _reader: ContextVar[str] = ContextVar("reader", default=_LOCAL)
 def read_as(user_id: str) -> None:
     """From now on in this thread uploads are those of the user with this id."""
     _reader.set(user_id)
+
+
+@contextmanager
+def reading_as(user_id: str) -> Iterator[None]:
+    """Inside, uploads are those of the user with this id; after it, of whom they were before."""
+    token = _reader.set(user_id)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
 
 
 def reader() -> str:

@@ -78,7 +78,7 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
 def _answer(service: Service, asked: StudyRequest) -> StudyResult | Job | None:
     if session.asked(_PLACE) != Pressed((asked,)):
         session.ask(service, _PLACE, Pressed((asked,)))
-    found = service.find(asked)
+    found = session.find(service, _PLACE, asked)
     if found is not None:
         return found
     session.submit_once(service, _PLACE, asked)

@@ -84,7 +84,7 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
         if obstacle:
             answers.obstacles.append(obstacle)
             continue
-        result = service.find(request)
+        result = session.find(service, controls.PAGE, request)
         if result is not None:
             answers.results.append(result)
             continue

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TypeVar
 
 import streamlit as st
 from pydantic import BaseModel
 
 from explainlab.compute.service import Service
+from explainlab.compute.service import service as get_service
+from explainlab.compute.users import LOCAL
 from explainlab.errors import ExplainLabError, RequestError, ResourceError
 from explainlab.request import checked
+from explainlab.store.runs import Visibility
+from explainlab.ui import session
 from explainlab.ui.text import plain
 
 V = TypeVar("V", bound=BaseModel)
 LATE_SECONDS = 3.0
+VISIBILITIES: dict[Visibility, str] = {
+    "private": "Only me",
+    "instance": "Everyone here",
+    "link": "Whoever has the link",
+}
 _SHOWN = "links.shown"
 _REPLACED = "links.replaced"
 
@@ -27,9 +37,11 @@ def follow(service: Service, page: str, record: type[V]) -> V | None:
         return None
     st.session_state[_opened(page)] = link
     try:
-        body = service.store.view(link)
+        body = service.view(link, session.user())
         if body is None:
-            raise RequestError("There is no view under this link here.", "It was made elsewhere or has been deleted.")
+            raise RequestError(
+                "There is no view under this link here.", "It was made elsewhere, has been deleted, or is not shared."
+            )
         view = checked(record, **body)
         view.requests()
         return view
@@ -41,7 +53,7 @@ def follow(service: Service, page: str, record: type[V]) -> V | None:
 def share(service: Service, page: str, view: BaseModel) -> str:
     """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
     try:
-        view_id = service.store.save_view(view.model_dump(mode="json"))
+        view_id = service.save_view(view.model_dump(mode="json"), session.user())
     except ResourceError:
         return ""
     before = st.query_params.get("r", "")
@@ -50,6 +62,11 @@ def share(service: Service, page: str, view: BaseModel) -> str:
         st.query_params["r"] = view_id
     st.session_state[_SHOWN] = st.session_state[_opened(page)] = view_id
     return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
+
+
+def leave() -> None:
+    """A page without views is shown: no address is kept to."""
+    st.session_state.pop(_SHOWN, None)
 
 
 def rerun() -> None:
@@ -65,6 +82,31 @@ def draw(link: str) -> None:
     if link:
         st.divider()
         st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
+        if session.user() != LOCAL:
+            _draw_sharing(get_service(), link.rpartition("?r=")[2])
+
+
+def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibility], None]) -> None:
+    """Who may see something, ``shared`` now; ``on_change`` gets another choice."""
+    st.radio(
+        "Who may see it",
+        list(VISIBILITIES),
+        index=list(VISIBILITIES).index(shared),
+        format_func=VISIBILITIES.get,
+        key=key,
+        on_change=session.guarded(lambda: on_change(st.session_state[key])),
+        horizontal=True,
+    )
+
+
+def _draw_sharing(service: Service, view_id: str) -> None:
+    """Who may open the view: its owner chooses."""
+    user = session.user()
+    try:
+        shared = service.view_shared(view_id, user)
+        choose_visibility(shared, f"shared_{view_id}", lambda chosen: service.share_view(view_id, chosen, user))
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
 
 
 def _is_late(link: str) -> bool:

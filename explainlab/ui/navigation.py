@@ -55,6 +55,13 @@ PAGES = (
         help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
     ),
     PageEntry(
+        file="runs.py",
+        title="Runs",
+        url="runs",
+        icon=":material/history:",
+        help="What has been computed here: find it, open it, compare two, share them, take them away.",
+    ),
+    PageEntry(
         file="status.py",
         title="Status",
         url="status",

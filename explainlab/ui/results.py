@@ -21,7 +21,7 @@ from explainlab.ui.text import plain
 from explainlab.ui.trust import draw_trust
 from explainlab.ui.view import View
 
-_AGREEMENT = (
+AGREEMENT = (
     "Rank correlation: Spearman's ρ of the scores, of |score| where a map has no sign; empty where a map is constant. "
     "Sign conflicts: features that both maps score at 10% of their limit or more, with opposite signs."
 )
@@ -85,7 +85,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
             }
         )
     st.table(pd.DataFrame(rows), hide_index=True)
-    st.caption(_AGREEMENT)
+    st.caption(AGREEMENT)
 
 
 def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
@@ -135,7 +135,7 @@ def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
     token_heatmap(drawn, draw_svg(drawn), key=f"map_{method.id}")
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    st.caption(" · ".join(_facts(result)))
+    st.caption(" · ".join(facts(result)))
     draw_trust(service, result)
     icon = ":material/format_list_numbered:"
     scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
@@ -145,18 +145,19 @@ def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
         scores.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
 
 
-def _facts(result: Attribution) -> list[str]:
-    facts = []
+def facts(result: Attribution) -> list[str]:
+    """What a map cost and how well it adds up, in Markdown, one fact each."""
+    found = []
     if result.completeness:
         sums = result.completeness
         error = sums.approximation_error
         told = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
         line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({told})"
-        facts.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
+        found.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
     cost = result.cost
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
-    facts.append(f"{passes}, {cost.seconds:.2f} s")
+    found.append(f"{passes}, {cost.seconds:.2f} s")
     told = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
-    facts += [plain(line) for line in (*told, *result.notes)]
-    return facts
+    found += [plain(line) for line in (*told, *result.notes)]
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,8 +13,10 @@ import streamlit as st
 from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.compute.users import User
+from explainlab.data.uploads import read_as
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.ui.sign_in import signed_in
+from explainlab.ui.text import plain
 
 _OWNER = "session.owner"
 
@@ -43,10 +45,14 @@ def owner() -> str:
 
 
 def user() -> User:
-    """To whom what this session computes belongs; raises :class:`RequestError` for a session of nobody known."""
+    """To whom what this session computes belongs, and whose uploads this thread reads from here on.
+
+    Raises :class:`RequestError` for a session of nobody known.
+    """
     found = signed_in()
     if found is None:
         raise RequestError("Nobody is signed in here.", "Sign in and ask again.")
+    read_as(found.id)
     return found
 
 
@@ -67,11 +73,23 @@ def ask(service: Service, page: str, view: Asking) -> None:
                     service.worker.cancel(job.key, owner())
     st.session_state[f"{page}.asked"] = view
     st.session_state[f"{page}.submitted"] = set()
+    st.session_state[f"{page}.found"] = set()
 
 
 def redraw(page: str, view: Asking) -> None:
     """Make ``view`` the one that ``page`` shows where it needs the same answers: what was given up stays so."""
     st.session_state[f"{page}.asked"] = view
+
+
+def find(service: Service, page: str, request: Any) -> Any:
+    """The stored answer to what ``page`` asks, or None; found for the first time, it is a run of this user's too."""
+    result = service.find(request)
+    seen: set[str] = st.session_state.setdefault(f"{page}.found", set())
+    key = service.key(request)
+    if result is not None and key not in seen:
+        service.record(request, result, user())
+        seen.add(key)
+    return result
 
 
 def submit_once(service: Service, page: str, request: Any, ahead: bool = False) -> None:
@@ -81,6 +99,18 @@ def submit_once(service: Service, page: str, request: Any, ahead: bool = False) 
     if key not in done:
         service.submit(request, owner(), user(), ahead)
         done.add(key)
+
+
+def guarded(act: Callable[..., None]) -> Callable[..., None]:
+    """``act`` as a callback: an error that a user can mend is told above the page."""
+
+    def callback(*args: Any) -> None:
+        try:
+            act(*args)
+        except ExplainLabError as error:
+            st.error(plain(str(error)), icon=":material/error:")
+
+    return callback
 
 
 def submit_again(page: str, job: Job) -> None:

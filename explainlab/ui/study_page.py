@@ -137,7 +137,7 @@ class StudyPage:
     def answer(self, service: Service, request: StudyRequest | Request) -> Answer:
         """The stored result, else the job for it, which is queued if there is none yet."""
         try:
-            result = service.find(request)
+            result = session.find(service, self.name, request)
             if result is not None:
                 return Answer(result=result)
             session.submit_once(service, self.name, request)

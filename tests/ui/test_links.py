@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.compute.service import service
-from explainlab.ui import links
+from explainlab.compute.users import LOCAL, User
+from explainlab.ui import links, session
 from explainlab.ui.view import View
 
 
@@ -68,3 +69,32 @@ def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, 
     app.run()
     assert app.query_params["r"] == asked
     assert app.markdown[0].value == "two"
+
+
+def _shown() -> None:
+    from explainlab.compute.service import service
+    from explainlab.ui import links
+    from explainlab.ui.view import View
+
+    followed = links.follow(service(), "explain", View)
+    links.draw(links.share(service(), "explain", followed or View(model="embedded:bert-mini-sst2", text="mine")))
+
+
+def test_a_view_is_opened_by_others_once_its_owner_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = User("ann@example.org", "Ann")
+    monkeypatch.setattr(session, "user", lambda: ann)
+    app = AppTest.from_function(_shown, default_timeout=60).run()
+    link = "".join(app.query_params["r"])
+    assert app.radio[0].value == "private"
+    monkeypatch.setattr(session, "user", lambda: LOCAL)
+    other = AppTest.from_function(_shown, default_timeout=60)
+    other.query_params["r"] = link
+    assert "There is no view under this link here" in other.run().warning[0].value
+    assert not other.radio, "nobody to share with"
+    monkeypatch.setattr(session, "user", lambda: ann)
+    app.radio[0].set_value("link").run()
+    monkeypatch.setattr(session, "user", lambda: LOCAL)
+    assert service().view(link, LOCAL)["text"] == "mine"
+    other = AppTest.from_function(_shown, default_timeout=60)
+    other.query_params["r"] = link
+    assert not other.run().warning

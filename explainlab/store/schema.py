@@ -1,0 +1,80 @@
+"""The tables of the store as the code knows them; how a database comes to have them is in ``migrations/``."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+RESULTS = Table(
+    "results",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("method", String(64), nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""Attributions by the keys of their requests, whoever asked."""
+
+VIEWS = Table(
+    "views",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("owner", String(255), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("visibility", String(8), nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("owner", "digest", name="one_view_an_owner"),
+)
+"""What links reopen."""
+
+NOTES = Table(
+    "notes",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""What runs remember, and the results of studies."""
+
+RUNS = Table(
+    "runs",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("owner", String(255), nullable=False),
+    Column("owner_name", Text, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("question", String(64), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("asked", DateTime(timezone=True), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("forward", BigInteger, nullable=False),
+    Column("backward", BigInteger, nullable=False),
+    Column("visibility", String(8), nullable=False),
+    Column("imported", Boolean, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("request_key", String(64), nullable=False),
+    Column("words", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    UniqueConstraint("owner", "request_key", name="one_run_a_request"),
+    Index("runs_asked", "asked", "id", "owner", "visibility"),
+    Index("runs_key", "key"),
+)
+"""Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads."""

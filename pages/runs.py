@@ -1,0 +1,31 @@
+"""Runs: everything computed here; open one, compare two, share them, take them away."""
+
+import streamlit as st
+
+from explainlab.compute.service import service as get_service
+from explainlab.errors import ExplainLabError
+from explainlab.ui import links, runs_compare, runs_list, runs_page, runs_view
+from explainlab.ui.navigation import guard
+from explainlab.ui.text import plain
+
+guard()
+
+service = get_service()
+links.leave()
+
+st.title("Runs", anchor=False)
+st.caption("Everything computed here that you may see: find it, open it, compare two, take it away.")
+if service.notice:
+    st.warning(plain(service.notice), icon=":material/save:")
+opened = runs_page.opened()
+try:
+    if len(opened) == 2:
+        runs_compare.draw_comparison(service, *opened)
+    elif opened:
+        runs_view.draw_run(service, *opened)
+    else:
+        runs_list.draw_list(service)
+except ExplainLabError as error:
+    st.error(plain(str(error)), icon=":material/error:")
+    if opened:
+        runs_page.draw_back()

@@ -1,0 +1,142 @@
+"""The Runs page in a real browser: ticked, compared, taken away, brought back, deleted; for all; text is text."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from explainlab.store.runs import Filters, Run
+from tests.browser.access import has_no_violation
+from tests.browser.conftest import wait_for_run
+from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view
+from tests.browser.hostile import HOSTILE
+
+ROW = 35
+MODEL_GONE = "embedded:<img src=x onerror=alert(1)>"
+
+
+def computed(app: App, browser_page, text: str) -> list[Run]:
+    """Two maps of ``text`` that the Explain page has made, the newest first."""
+    page = browser_page(app.link(view(text, "occlusion", "input_x_gradient")))
+    expect(heatmaps(page)).to_have_count(2)
+    wait_for_run(page)
+    page.close()
+    found = app.store.runs.page("local", Filters(), 0, 2).runs
+    assert {run.subject for run in found} == {text}
+    return found
+
+
+def tick(page: Page, row: int) -> None:
+    """Tick a row of the table, which is drawn on a canvas."""
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 17, "y": ROW * (row + 1) + ROW // 2})
+    wait_for_run(page)
+
+
+def downloaded(page: Page, button: str) -> bytes:
+    with page.expect_download() as download:
+        press(page, button)
+    return Path(download.value.path()).read_bytes()
+
+
+def test_runs_are_ticked_compared_taken_away_and_deleted(app, browser_page):
+    text = "A slow start and a lovely end."
+    computed(app, browser_page, text)
+    page = browser_page(f"{app.url}/runs")
+    search = page.get_by_role("textbox", name="Search")
+    search.fill("lovely end")
+    search.press("Enter")
+    expect(page.get_by_text("2 runs", exact=True)).to_be_visible()
+    tick(page, 0)
+    tick(page, 1)
+    press(page, "Compare")
+    expect(page.get_by_role("heading", name="Two runs side by side")).to_be_visible()
+    expect(heatmaps(page)).to_have_count(2)
+    for which in range(2):
+        map_shows(page, text, which)
+    expect(page.get_by_text("Rank correlation", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Open").first.click()
+    expect(heatmaps(page)).to_have_count(1)
+    assert page.url.count("run=") == 1
+    assert "with=" not in page.url
+
+    with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:
+        assert set(bundle.namelist()) == {"report.html", "map.svg", "scores.csv", "result.json"}
+    press(page, "Compute again")
+    expect(page.get_by_text("Computed again: exactly the same.")).to_be_visible()
+    press(page, "Delete")
+    press(page, "Yes, delete this run")
+    expect(page.get_by_text("1 run", exact=True)).to_be_visible()
+    assert len(app.store.runs.page("local", Filters(words="lovely end")).runs) == 1
+
+
+def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
+    run = computed(app, browser_page, HOSTILE)[0]
+    page = browser_page(f"{app.url}/runs?run={run.id}")
+    map_shows(page, HOSTILE)
+    body = json.loads(downloaded(page, "JSON"))
+    body["attributions"][0]["model"] = MODEL_GONE
+    body["attributions"][0]["warnings"] = [HOSTILE]
+    file, broken = tmp_path / "run.json", tmp_path / "broken.json"
+    file.write_text(json.dumps(body))
+    broken.write_text('{"attributions": [{"method": "<b>"}]}')
+    press(page, "All runs")
+    page.get_by_text("Import results").click()
+    page.locator("input[type=file]").set_input_files(broken)
+    press(page, "Import")
+    expect(page.get_by_text("is missing. Field required.")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(file)
+    press(page, "Import")
+    press(page, "Show")
+    expect(page.get_by_text("imported from a file")).to_be_visible()
+    map_shows(page, HOSTILE)
+    expect(page.get_by_text("The model is gone.")).to_contain_text(MODEL_GONE)
+    expect(page.get_by_test_id("stAlert").filter(has_text=HOSTILE)).to_be_visible()
+
+
+def test_a_run_leads_to_its_page(app, browser_page):
+    text = "From a run to its page."
+    run = next(one for one in computed(app, browser_page, text) if one.question == "occlusion")
+    page = browser_page(f"{app.url}/runs?run={run.id}")
+    press(page, "Open in Explain")
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    expect(text_box(page)).to_have_value(text)
+    expect(page.get_by_role("button", name="Remove Occlusion")).to_be_visible()
+    map_shows(page, text)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(app, browser_page, theme):
+    first, second = computed(app, browser_page, f"Seen in the {theme} theme.")
+    page = browser_page(f"{app.url}/runs", color_scheme=theme)
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    tick(page, 0)
+    has_no_violation(page)
+    page.get_by_text("Import results").click()
+    expect(page.get_by_role("button", name="Import")).to_be_visible()
+    wait_for_run(page)
+    uploader = "[data-testid=stFileUploaderDropzone]"  # of which axe dislikes Streamlit's own markup
+    assert Axe().run(page, context={"exclude": [[uploader]]}).violations_count == 0
+    page = browser_page(f"{app.url}/runs?run={first.id}", color_scheme=theme)
+    expect(heatmaps(page)).to_have_count(1)
+    has_no_violation(page)
+    page = browser_page(f"{app.url}/runs?run={first.id}&with={second.id}", color_scheme=theme)
+    expect(heatmaps(page)).to_have_count(2)
+    has_no_violation(page)
+    page = browser_page(f"{app.url}/runs?run=nothing", color_scheme=theme)
+    expect(page.get_by_text("There is no run under this id here.")).to_be_visible()
+    has_no_violation(page)
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
+    run = computed(app, browser_page, "Read on a small screen.")[0]
+    for query in ("", f"?run={run.id}"):
+        page = browser_page(f"{app.url}/runs{query}", viewport={"width": 420, "height": 900})
+        expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+        wait_for_run(page)
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0

@@ -1,0 +1,221 @@
+"""The Runs page's script: empty, one run, many; opened, compared, computed again, shared, deleted; nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.compute import service as service_module
+from explainlab.compute.service import Service
+from explainlab.compute.users import LOCAL, User
+from explainlab.figures.export import to_json
+from explainlab.request import Request
+from explainlab.settings import ROOT, settings
+from explainlab.store.runs import Run
+from explainlab.studies.study import StudyRequest
+from explainlab.ui import session
+from tests.pages import scripted
+from tests.pages.scripted import SECONDS, answered, press, words
+
+MODEL = "embedded:bert-mini-sst2"
+TEXT = "A <b>warm</b> and *funny* film."
+BOB = User("bob@example.org", "Bob <script>")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
+    """The app's own service on a store of its own."""
+    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+    settings.cache_clear()
+    service_module._service.cache_clear()
+    yield service_module.service()
+    monkeypatch.undo()
+    settings.cache_clear()
+    service_module._service.cache_clear()
+
+
+def computed(service: Service, method: str = "input_x_gradient", user: User = LOCAL, **chosen) -> Run:
+    request = Request(**{"model": MODEL, "text": TEXT, "method": method, **chosen})
+    return _waited(service, request, user)
+
+
+def _waited(service: Service, request: Request | StudyRequest, user: User = LOCAL) -> Run:
+    assert service.worker.wait(service.submit(request, "tests", user), 60)
+    return service.runs(user).runs[0]
+
+
+def opened(page: str, **query: str) -> AppTest:
+    """A page, without the first page's having been opened, whose jobs would be runs too."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
+    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    for name, value in query.items():
+        app.query_params[name] = value
+    return answered(app.run())
+
+
+def told(app: AppTest) -> str:
+    """All that the page says."""
+    parts = (app.header, app.subheader, app.markdown, app.caption, app.info, app.success, app.warning, app.error)
+    return " ".join(words(part) for part in parts)
+
+
+def listed(app: AppTest) -> list[str]:
+    """What the table's rows are about."""
+    return app.dataframe[0].value["Text or data"].tolist()
+
+
+def test_nothing_is_told_nicely(service: Service) -> None:
+    app = opened("runs")
+    assert "Nothing has been computed here yet" in told(app)
+    assert not app.dataframe
+    assert not app.error
+
+
+def test_what_a_page_computes_is_there(service: Service) -> None:
+    scripted.opened("explain")
+    app = opened("runs")
+    assert "2 runs" in told(app)
+    assert set(app.dataframe[0].value["What"]) == {"Integrated gradients", "KernelSHAP"}
+    assert "Who" not in app.dataframe[0].value, "there is nobody else"
+    asked = [run.asked for run in service.runs(LOCAL).runs]
+    scripted.opened("explain")
+    again = service.runs(LOCAL).runs
+    assert len(again) == 2
+    assert min(run.asked for run in again) > max(asked), "asked again: the same runs, moved up"
+
+
+def test_a_run_opens_with_all_that_decided_it_and_is_the_same_again(service: Service) -> None:
+    run = computed(service)
+    app = opened("runs", run=run.id)
+    assert app.header[0].value == "Input × gradient"
+    request, versions = (frame.value for frame in app.dataframe)
+    values = dict(zip(request["Request"], request["Value"], strict=True))
+    assert values == {
+        "model": MODEL, "text": TEXT, "method": "input_x_gradient", "target": "predicted", "output": "probability",
+        "unit": "token", "seed": "0", "dtype": "float32", "reduction": "sum",
+    }  # fmt: skip
+    assert {"torch", "model", "device"} <= set(versions["Versions"])
+    assert "exactly the same" in told(press(app, "Compute again"))
+    assert "All runs" in [button.label for button in app.button]
+    assert "Nothing" not in told(press(app, "All runs"))
+    assert listed(app) == [TEXT]
+
+
+def test_a_result_that_was_made_elsewhere_is_held_against_ours(service: Service) -> None:
+    result = service.open_run(computed(service).id, LOCAL).result
+    body = result.to_json()
+    body["features"][2]["score"] += 0.5 * max(abs(result.scores))
+    largest = max(abs(feature["score"]) for feature in body["features"])
+    difference = abs(body["features"][2]["score"] - result.scores[2]) / largest
+    (run,) = service.import_runs(to_json([type(result).from_json(body)]).encode(), LOCAL)
+    app = opened("runs", run=run.id)
+    assert "imported from a file" in told(app)
+    assert f"{100 * difference:.3g}% of the largest score" in told(press(app, "Compute again"))
+
+
+def test_a_study_is_told(service: Service) -> None:
+    parameters = {"steps": [2, 4]}
+    run = _waited(service, StudyRequest(study="integration_error", model=MODEL, text=TEXT, parameters=parameters))
+    app = opened("runs", run=run.id)
+    assert app.header[0].value == "Integration error"
+    assert "exactly the same" in told(press(app, "Compute again"))
+    assert any(button.label == "Open in Integration" for button in app.button)
+
+
+def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
+    run = computed(service)
+    service.store.forget(run.key)
+    service_module._service.cache_clear()  # a restart: nothing is remembered
+    app = opened("runs", run=run.id)
+    assert "Its result has been deleted" in told(app)
+    assert "has been deleted" not in told(press(app, "Compute again"))
+    assert service_module.service().open_run(run.id, LOCAL).result is not None
+
+
+def test_a_model_that_is_gone_says_so(service: Service) -> None:
+    run = computed(service)
+    result = service.open_run(run.id, LOCAL).result
+    file = to_json([type(result).from_json({**result.to_json(), "model": "embedded:gone"})])
+    (imported,) = service.import_runs(file.encode(), LOCAL)
+    app = opened("runs", run=imported.id)
+    assert not app.error
+    assert "The model is gone. There is no embedded model" in told(app)
+    assert next(button for button in app.button if button.label == "Compute again").disabled
+
+
+def test_two_are_compared(service: Service) -> None:
+    first, second = computed(service), computed(service, "occlusion")
+    app = opened("runs", **{"run": first.id, "with": second.id})
+    assert [header.value for header in app.header] == ["Two runs side by side", "Agreement"]
+    assert "Rank correlation" in app.table[0].value
+    differ = app.dataframe[0].value
+    assert "method" in differ["Setting"].tolist()
+    app = opened("runs", run=first.id)
+    app.selectbox(key="run_compare").set_value(second.id).run()
+    assert app.header[0].value == "Two runs side by side"
+
+
+def test_deleting_is_asked_twice(service: Service) -> None:
+    run = computed(service)
+    app = opened("runs", run=run.id)
+    assert "Delete this run for good?" in told(app)
+    press(app, "Yes, delete this run")
+    assert service.runs(LOCAL).total == 0
+    assert "Nothing has been computed here yet" in told(app)
+    assert "There is no run under this id" in told(opened("runs", run=run.id))
+
+
+def test_a_run_gets_a_title(service: Service) -> None:
+    app = opened("runs", run=computed(service).id)
+    app.text_input[0].set_value("*My* film").run()
+    assert words(app.header) == "*My* film"
+    app = opened("runs")
+    assert listed(app) == [f"*My* film: {TEXT}"]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_anothers_private_run_is_no_run(service: Service, beside: bool) -> None:
+    own, other = computed(service), computed(service, "occlusion", BOB)
+    never = told(opened("runs", **({"run": own.id, "with": "0" * 32} if beside else {"run": "0" * 32})))
+    app = opened("runs", **({"run": own.id, "with": other.id} if beside else {"run": other.id}))
+    assert told(app) == never
+    assert "There is no run under this id" in never
+    assert listed(opened("runs")) == [TEXT]
+
+
+def test_sharing_is_there_for_those_who_are_signed_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = computed(service)
+    assert not opened("runs", run=run.id).radio
+    monkeypatch.setattr(session, "user", lambda: BOB)
+    bobs = computed(service, "occlusion", BOB)
+    app = opened("runs", run=bobs.id)
+    app.radio[0].set_value("instance").run()
+    assert service.open_run(bobs.id, LOCAL).run.visibility == "instance"
+    monkeypatch.setattr(session, "user", lambda: LOCAL)
+    app = opened("runs", run=bobs.id)
+    assert not any(button.label.startswith("Yes, delete") for button in app.button)
+    frame = opened("runs").dataframe[0].value
+    assert set(frame["Who"]) == {"Bob <script>", "You"}
+
+
+def test_many_are_filtered_and_paged(service: Service) -> None:
+    for i in range(60):
+        asked = datetime.now(UTC) - timedelta(hours=i)
+        subject = f"text {i} {'needle' if i % 2 else ''}"
+        run = Run("local", "You", "attribution", "lime", "m", subject, 1.0, 1, 1, f"{i:064}", {"i": i}, asked=asked)
+        service.store.runs.record(run, f"{i:064}")
+    app = opened("runs")
+    assert "1–25 of 60 runs" in told(app)
+    press(press(app, "Older"), "Older")
+    assert "51–60 of 60 runs" in told(app)
+    assert listed(app)[-1].startswith("text 59")
+    app.text_input(key="runs_words").set_value("needle").run()
+    assert "1–25 of 30 runs" in told(app)
+    app.selectbox(key="runs_days").set_value(1).run()
+    assert "12 runs" in told(app)
+    app.text_input(key="runs_words").set_value("no such word").run()
+    assert "No run passes these filters" in told(app)

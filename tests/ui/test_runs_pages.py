@@ -1,0 +1,65 @@
+"""From a run to its page: what that page then asks is what the run had asked, so that the answer is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from explainlab.compute.questions import Question, kind_of
+from explainlab.request import Request
+from explainlab.studies.study import StudyRequest
+from explainlab.ui.runs_pages import page_of
+
+BERT, GPT = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
+SHARED = {"model": BERT, "text": "a film", "text_pair": "a plot", "target": "negative", "seed": 3, "output": "logit"}
+DATA = {"model": BERT, "data": "embedded:sentiment", "target": "negative"}
+MAP = {"unit": "word", "dtype": "bfloat16", "parameters": {"steps": 7, "rule": "right"}}
+ERRORS = {"steps": [2, 9], "rules": ["left"]}
+CANDIDATES = {"family": "rpi_ig", "samples": 3, "steps": 4, "metrics": ["log_odds"]}
+ACTIVATION = {"methods": ["occlusion", "lime:samples=50"], "baseline": "pad"}
+
+
+def study(study_id: str, parameters: dict[str, Any], **fields: Any) -> StudyRequest:
+    return StudyRequest(study=study_id, parameters=parameters, **fields)
+
+
+QUESTIONS: dict[str, tuple[Question, str]] = {
+    "a map": (Request(**SHARED, method="integrated_gradients", **MAP), "Explain"),
+    "errors": (study("integration_error", {"steps": [2, 9], "baseline": "pad"}, **SHARED), "Integration"),
+    "a path": (study("path_gradients", {"steps": [3, 5], "rule": "left"}, **SHARED), "Integration"),
+    "candidates": (study("rpi_candidates", CANDIDATES, **SHARED), "Candidates"),
+    "activation": (study("activation", ACTIVATION, model=GPT, text="a film", unit="word"), "Activation"),
+    "errors of data": (
+        study("integration_error", {"steps": [2, 9], "rules": ["left"], "rows": 7}, **DATA),
+        "Integration",
+    ),
+    "candidates of data": (study("rpi_candidates", {**CANDIDATES, "rows": 7}, **DATA), "Candidates"),
+    "activation of data": (study("activation", {**ACTIVATION, "rows": 7}, **DATA, unit="word"), "Activation"),
+}
+
+
+def known(question: Question) -> Question:
+    """Complete; a text's study has no rows to speak of."""
+    question = kind_of(question).complete(question)
+    if isinstance(question, StudyRequest) and question.text is not None:
+        question.parameters.pop("rows")
+    return question
+
+
+@pytest.mark.parametrize("case", QUESTIONS)
+def test_the_page_asks_what_the_run_had_asked(case: str) -> None:
+    question, title = QUESTIONS[case]
+    page = page_of(kind_of(question).complete(question))
+    assert page.entry.title == title
+    assert known(question) in [known(asked) for asked in page.view.requests()]
+
+
+def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
+    asked = study("trust", {"method": "lime", "settings": {"samples": 50}}, model=BERT, text="a film")
+    (request,) = page_of(kind_of(asked).complete(asked)).view.requests()
+    assert (request.method, request.parameters["samples"]) == ("lime", 50)
+
+
+def test_what_no_page_shows_has_no_page() -> None:
+    assert page_of(study("evaluation", {}, **DATA)) is None
