@@ -9,6 +9,7 @@ from sqlalchemy import (
     DateTime,
     Float,
     Index,
+    Integer,
     MetaData,
     String,
     Table,
@@ -78,3 +79,15 @@ RUNS = Table(
     Index("runs_key", "key"),
 )
 """Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads."""
+
+REMARKS = Table(
+    "remarks",
+    metadata,
+    Column("owner", String(255), primary_key=True),
+    Column("data", String(64), primary_key=True),
+    Column("row", Integer, primary_key=True, autoincrement=False),
+    Column("edit", String(16), primary_key=True),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""What readers leave on the rows of data sets."""

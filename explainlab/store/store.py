@@ -12,6 +12,7 @@ from sqlalchemy import delete, select, update
 from explainlab.attribution.records import Attribution
 from explainlab.request import digest
 from explainlab.store.database import Database
+from explainlab.store.remarks import Remarks
 from explainlab.store.runs import Runs, Visibility
 from explainlab.store.schema import NOTES, RESULTS, VIEWS
 
@@ -36,6 +37,10 @@ class Store:
     def __init__(self, url: str) -> None:
         self._database = Database(url)
         self.runs = Runs(self._database)
+
+    def remarks(self, owner: str, data: str) -> Remarks:
+        """What the user with the id ``owner`` has left on a data set, which goes by its digest."""
+        return Remarks(self._database, owner, data)
 
     def get(self, key: str) -> Attribution | None:
         """The result stored under ``key``, or None."""

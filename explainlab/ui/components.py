@@ -1,4 +1,4 @@
-"""The page's small components: class probabilities to choose a target from, and Enter to run."""
+"""The page's small components: class probabilities to choose a target from, Enter to run, arrow keys to move."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def component(name: str, scripts: Sequence[str] = (), styles: Sequence[str] | No
 
 _class_bars = component("class_bars")
 _enter_runs = component("enter_runs", styles=())
+_row_keys = component("row_keys", styles=())
 
 
 def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:
@@ -44,3 +45,14 @@ def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:
 def enter_runs(keys: list[str]) -> None:
     """Enter in the text areas with these keys commits them; Shift+Enter starts a new line."""
     _enter_runs(data={"keys": keys}, key="enter_runs", height=0)
+
+
+def row_keys(on_step: Callable[[int], None]) -> None:
+    """The left and right arrow keys call ``on_step`` with -1 and 1, but not while something else has a use for them."""
+
+    def stepped() -> None:
+        pressed = st.session_state.get("row_keys")
+        if pressed is not None and pressed.step:
+            on_step(int(pressed.step))
+
+    _row_keys(data={}, key="row_keys", height=0, on_step_change=stepped)

@@ -50,11 +50,18 @@ def follow(service: Service, page: str, record: type[V]) -> V | None:
     return None
 
 
+def save(service: Service, view: BaseModel) -> str:
+    """Save ``view`` and return its id; empty if it cannot be saved."""
+    try:
+        return service.save_view(view.model_dump(mode="json"), session.user())
+    except ResourceError:
+        return ""
+
+
 def share(service: Service, page: str, view: BaseModel) -> str:
     """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
-    try:
-        view_id = service.save_view(view.model_dump(mode="json"), session.user())
-    except ResourceError:
+    view_id = save(service, view)
+    if not view_id:
         return ""
     before = st.query_params.get("r", "")
     if before != view_id:

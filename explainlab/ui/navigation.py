@@ -55,6 +55,13 @@ PAGES = (
         help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
     ),
     PageEntry(
+        file="errors.py",
+        title="Errors",
+        url="errors",
+        icon=":material/rule:",
+        help="Which texts of a data set does a model get wrong, and which words speak for the wrong class?",
+    ),
+    PageEntry(
         file="runs.py",
         title="Runs",
         url="runs",

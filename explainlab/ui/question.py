@@ -55,9 +55,14 @@ class Question:
 
         Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
         """
+
+        def change_model() -> None:
+            self._keep_target(card_of(self.now("model") or ""))
+            run()
+
         left, right = st.columns([3, 1], gap="medium")
         with right:
-            card = self._draw_model(run)
+            card = self.draw_model(change_model)
             self._draw_examples(card, run)
         with left:
             self._draw_text("Text", "text", 100, run, "Enter runs, Shift+Enter starts a new line.")
@@ -87,11 +92,7 @@ class Question:
 
     def draw_data(self, card: ModelCard | None) -> None:
         """The data set: the examples that fit the model of ``card``, or a file's path."""
-        fitting = examples_for(card.labels) if card else None
-        known, current = [fitting.id] if fitting else [], self.now("data")
-        if current in EXAMPLES and current not in known:
-            current = known[0] if known else ""
-            self.set("data", current or None)
+        known, current = self.keep_data(card), self.now("data")
         options = [*known, *([current] if current and current not in known else [])]
         st.selectbox(
             "Data set",
@@ -102,6 +103,14 @@ class Question:
             placeholder="Type a file's path",
             help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
         )
+
+    def keep_data(self, card: ModelCard | None) -> list[str]:
+        """The examples that fit the model of ``card``; examples chosen that do not give way to them."""
+        fitting = examples_for(card.labels) if card else None
+        known = [fitting.id] if fitting else []
+        if self.now("data") in EXAMPLES and self.now("data") not in known:
+            self.set("data", known[0] if known else None)
+        return known
 
     def draw_rows(self) -> None:
         """How many rows of the data set."""
@@ -127,16 +136,13 @@ class Question:
         shared = {"format_func": options.get, "help": help_text, "on_change": on_change}
         st.selectbox(label, names, index=index, key=self.key(name), **shared)
 
-    def _draw_model(self, run: Callable[[], None]) -> ModelCard | None:
-        def change_model() -> None:
-            self._keep_target(card_of(self.now("model") or ""))
-            run()
-
+    def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
+        """The model and its prompt; ``run`` is called when it is changed. Returns what :meth:`draw` does."""
         box = st.container()
         made = draw_template_editor(self.page, self.now("model") or "")
         if made is not None:
             self.set("model", made)
-            change_model()
+            run()
         known, current = embedded_models(), self.now("model")
         models = known if current in known else [*known, current]
         box.selectbox(
@@ -145,7 +151,7 @@ class Question:
             index=models.index(current),
             key=self.key("model"),
             accept_new_options=True,
-            on_change=change_model,
+            on_change=run,
             help="An embedded model, or type a directory or a hub id (owner/name; safetensors only). A language model "
             "is asked with a prompt.",
         )

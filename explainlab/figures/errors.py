@@ -1,0 +1,137 @@
+"""What a model mistakes for what: the confusion matrix, and how a map against one class differs from that of another.
+
+All are pure functions of the body of the study ``predictions``, or of two attributions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import plotly.graph_objects as go
+
+from explainlab.attribution.records import Attribution, Completeness, Cost, Target
+from explainlab.errors import RequestError
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, layout, percent, shown
+from explainlab.figures.heatmap import comparable
+from explainlab.figures.svg import INK
+
+INK_ON_DARK = "#e8eeea"
+CELL = "cell"
+"""The name of the selection that a press on a cell makes."""
+_CELL_HEIGHT, _LEAST_HEIGHT, _FRAME_HEIGHT = 44, 240, 90
+_MOST_WRITTEN = 30  # classes up to which every cell has its number in it
+
+Body = dict[str, Any]
+
+
+def confusion_rows(body: Body) -> list[Body]:
+    """One record a cell: true and predicted class, number of rows, and its share of the rows of that true class."""
+    rows = []
+    for true, counts in zip(body["labels"], body["confusion"], strict=True):
+        total = max(1, sum(counts))
+        rows += [
+            {"true": true, "predicted": predicted, "n": n, "share": n / total}
+            for predicted, n in zip(body["labels"], counts, strict=True)
+        ]
+    return rows
+
+
+def confusion(body: Body) -> Chart:
+    """The matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
+    figure = go.Figure(layout=layout("Predicted", "True", _height(body)))
+    names = [shown(label) for label in body["labels"]]
+    shares = [[cell["share"] for cell in confusion_rows(body) if cell["true"] == label] for label in body["labels"]]
+    figure.add_heatmap(
+        x=names,
+        y=names,
+        z=shares,
+        zmin=0,
+        zmax=1,
+        text=body["confusion"],
+        texttemplate="%{text}",
+        colorscale=[[0, "#ffffff"], [1, BLUE]],
+        hovertemplate="%{y} predicted as %{x}: %{text}<extra></extra>",
+        showscale=False,
+    )
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(type="category", autorange="reversed")
+    return Chart("confusion", "Confusion matrix", confusion_words(body), figure, confusion_rows(body))
+
+
+def confusion_words(body: Body) -> str:
+    """The matrix in a sentence: its most frequent mistake."""
+    wrong = [cell for cell in confusion_rows(body) if cell["true"] != cell["predicted"] and cell["n"]]
+    if not wrong:
+        return f"Confusion matrix of {body['n']:,} rows: no mistake."
+    worst = max(wrong, key=lambda cell: cell["n"])
+    words = (
+        f"{worst['n']:,} of {worst['true']} predicted as {worst['predicted']}, {percent(worst['share'])} of that class"
+    )
+    return f"Confusion matrix of {body['n']:,} rows; most frequent mistake: {words}."
+
+
+def confusion_cells(body: Body, true: str, predicted: str, dark: bool = False) -> alt.LayerChart:
+    """The matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
+
+    A press selects ``{"true", "predicted"}`` under :data:`CELL`. What the classes ``true`` and ``predicted`` (empty:
+    any) let through has a frame. Numbers have the colour of text on a light page, or on a ``dark`` one.
+    """
+    frame = pd.DataFrame(confusion_rows(body))
+    frame["kind"] = (frame["true"] == frame["predicted"]).map({True: "right", False: "wrong"})
+    frame["of"] = [f"{percent(share)} of the class" for share in frame["share"]]
+    framed = frame["true"].isin([true] if true else body["labels"])
+    framed &= frame["predicted"].isin([predicted] if predicted else body["labels"])
+    frame["framed"] = framed & bool(true or predicted)
+    base = alt.Chart(frame).encode(
+        x=alt.X("predicted:N", sort=body["labels"], title="Predicted", axis=alt.Axis(orient="top", labelAngle=0)),
+        y=alt.Y("true:N", sort=body["labels"], title="True"),
+    )
+    cells = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
+        color=alt.Color("kind:N", scale=alt.Scale(domain=["right", "wrong"], range=[BLUE, RED]), legend=None),
+        fillOpacity=alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.55]), legend=None),
+        strokeWidth=alt.condition(alt.datum.framed, alt.value(3), alt.value(0.6)),
+    )
+    # A tooltip on the numbers as well would let them catch the press that is meant for the cell below.
+    cells = cells.encode(
+        tooltip=[alt.Tooltip(name, title=name.capitalize()) for name in ("true", "predicted", "n", "of")]
+    )
+    cells = cells.add_params(alt.selection_point(name=CELL, fields=["true", "predicted"]))
+    layers = [cells]
+    if len(body["labels"]) <= _MOST_WRITTEN:
+        layers.append(
+            base.mark_text(fontSize=14, color=INK_ON_DARK if dark else INK).encode(text=alt.Text("n:Q", format=","))
+        )
+    return alt.layer(*layers).properties(height=_height(body))
+
+
+def difference(first: Attribution, second: Attribution) -> Attribution:
+    """``first`` minus ``second``, score by score: what speaks for the class of ``first`` rather than of ``second``.
+
+    Its cost is nothing: no pass is made. Errors add up. Raises :class:`RequestError` unless both score the same
+    features.
+    """
+    if not comparable([first, second]):
+        raise RequestError("These maps score different features.", "Compare maps of one text, unit and tokenizer.")
+    expected = None
+    if first.completeness and second.completeness:
+        expected = first.completeness.expected - second.completeness.expected
+    scores = first.scores - second.scores
+    known = first.errors is not None and second.errors is not None
+    return replace(
+        first,
+        target=Target(first.target.index, f"{first.target.label} over {second.target.label}"),
+        scores=scores,
+        errors=first.errors + second.errors if known else None,
+        signed=True,
+        completeness=None if expected is None else Completeness.of(scores, expected),
+        cost=Cost(0, 0, 0.0),
+        warnings=(),
+        notes=("difference of the two maps",),
+    )
+
+
+def _height(body: Body) -> int:
+    return _FRAME_HEIGHT + max(_LEAST_HEIGHT, _CELL_HEIGHT * min(len(body["labels"]), 12))

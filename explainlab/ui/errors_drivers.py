@@ -1,0 +1,116 @@
+"""What drives the mistakes: the words and the pairs of words that speak for the wrong class, and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.attribution.registry import parse_method
+from explainlab.compute.service import Service
+from explainlab.errors import ExplainLabError
+from explainlab.figures.mistakes import drivers
+from explainlab.ui import session
+from explainlab.ui.chart import draw_chart
+from explainlab.ui.errors_controls import let_through
+from explainlab.ui.errors_page import DRIVERS
+from explainlab.ui.errors_view import ErrorsView
+from explainlab.ui.session import Pressed
+from explainlab.ui.study_page import Answer
+from explainlab.ui.text import plain
+
+Body = dict[str, Any]
+
+_KINDS = {"words": "word", "pairs": "pair of words"}
+
+_HELP = (
+    "Every misclassified row is explained against the class that was predicted; a word that scores high there speaks "
+    "for the wrong class. Beside it: the same word's score for that class in rows where the class is right."
+)
+_COLUMNS = {
+    "Rows": st.column_config.NumberColumn(help="Misclassified rows with it."),
+    "Score": st.column_config.NumberColumn(help="Mean score for the wrong class.", format="%+.3f"),
+    "Interaction": st.column_config.NumberColumn(
+        help="What both words push together beyond what each does alone, by masking them; of the first pairs only.",
+        format="%+.3f",
+    ),
+    "In correct rows": st.column_config.NumberColumn(help="Mean score where that class is right.", format="%+.3f"),
+}
+
+
+def draw_drivers(service: Service, view: ErrorsView) -> None:
+    """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
+    st.header("What drives the mistakes", anchor=False, help=_HELP)
+    asked = Pressed((view.drivers_request(),))
+    answer = _answer(service, asked)
+    if answer is None:
+        st.button(
+            "Explain all mistakes",
+            icon=":material/troubleshoot:",
+            on_click=session.ask,
+            args=(service, DRIVERS.name, asked),
+        )
+        return
+    DRIVERS.draw_state(service, [answer])
+    if answer.result is not None:
+        _draw_answer(answer.result.body)
+
+
+def _answer(service: Service, asked: Pressed) -> Answer | None:
+    """None where it is neither known nor asked."""
+    if session.asked(DRIVERS.name) == asked:
+        return DRIVERS.answer(service, asked.questions[0])
+    try:
+        result = service.find(asked.questions[0])
+    except ExplainLabError as error:
+        return Answer(problem=str(error))
+    return result and Answer(result=result)
+
+
+def _draw_answer(body: Body) -> None:
+    told = f"{body['n_wrong']:,} misclassified rows against {body['n_right']:,} correct ones"
+    method = plain(parse_method(body["method"]).label)
+    st.caption(f"{told}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
+    for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
+        with column:
+            _draw_found(body, kind)
+
+
+def _draw_found(body: Body, kind: str) -> None:
+    """The chart of words or of pairs, and their table, which serves the keyboard as well."""
+    found, table = body[kind], f"errors_{kind}_table"
+
+    def picked() -> None:
+        rows = st.session_state[table].selection.rows
+        if rows:
+            let_through(numbers=found[rows[0]]["row_numbers"])
+
+    def pressed(data: Any) -> None:
+        place = data[0] if isinstance(data, list) else data
+        let_through(numbers=found[int(place)]["row_numbers"])
+
+    if not found:
+        st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
+        return
+    draw_chart(drivers(body, kind), f"errors_{kind}", pressed, _HELP)
+    frame, shared = pd.DataFrame([_row(one) for one in found]), {"hide_index": True, "column_config": _COLUMNS}
+    st.dataframe(frame, height=280, key=table, on_select=picked, selection_mode="single-row", **shared)
+
+
+def _row(one: Body) -> Body:
+    measured = {"Interaction": one["interaction"]["mean"]} if one.get("interaction") else {}
+    return {
+        "Words": " ".join(one["words"]),
+        "Toward": one["predicted"],
+        "Rows": one["rows"],
+        "Score": one["mean"],
+        "Interval": _interval(one["low"], one["high"]),
+        "In correct rows": one["right_mean"],
+        "Interval there": _interval(one["right_low"], one["right_high"]),
+        **measured,
+    }
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"

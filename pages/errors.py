@@ -1,0 +1,58 @@
+"""Errors: what a model gets wrong in a data set, and which words speak for the wrong class."""
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.compute.service import service as get_service
+from explainlab.data import read_as
+from explainlab.ui import (
+    errors_controls,
+    errors_data,
+    errors_drivers,
+    errors_list,
+    errors_page,
+    errors_results,
+    errors_row,
+    links,
+    session,
+)
+from explainlab.ui.errors_page import PAGE
+from explainlab.ui.navigation import guard
+from explainlab.ui.question import card_of
+from explainlab.ui.text import plain
+
+guard()
+
+service = get_service()
+read_as(session.user().id)
+PAGE.open_view(service)
+
+st.title("Errors", anchor=False)
+st.caption("A model reads a data set: where is it wrong, and which words speak for the wrong class?")
+if service.notice:
+    st.warning(plain(service.notice), icon=":material/save:")
+errors_page.draw_told()
+ask = partial(errors_page.ask, service)
+errors_data.draw_data_options(errors_controls.draw_question(ask), ask)
+view = errors_page.settle(service)
+found = errors_page.find(service, view)
+
+st.divider()
+PAGE.draw_state(service, [found.answer])
+if found.table is not None:
+    errors_results.draw_summary(view, found.body)
+    st.divider()
+    st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
+    order = errors_list.draw_choice(view, found.table, found.body["labels"])
+    if len(order):
+        errors_row.draw(service, view, card_of(view.model), found.table, order)
+    else:
+        links.draw(PAGE.link(service, view))
+    if found.table.wrong.any():
+        st.divider()
+        errors_drivers.draw_drivers(service, view)
+else:
+    links.draw(PAGE.link(service, view))
+    if found.answer.running:
+        st.skeleton(height=160)

@@ -1,0 +1,166 @@
+"""The Errors page in a real browser: cells, rows and arrow keys move, text stays text, all can use it."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from explainlab.ui.errors_view import ErrorsView
+from tests.browser.access import has_no_violation
+from tests.browser.conftest import wait_for_run
+from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box
+from tests.browser.hostile import HOSTILE
+from tests.browser.jobs import cancel
+from tests.zoo import LABELS, build
+
+ROWS = [
+    ("A dull, slow and lifeless film.", "negative"),
+    ("A lovely, warm and funny film.", "positive"),
+    (HOSTILE, "negative"),
+    ("A joy from the first scene to the last.", "negative"),
+    ("Awful.", "positive"),
+    ("Boring from start to end.", "positive"),
+]
+_MOVE = """(drawn, key) => new Promise((done) => {
+    const before = drawn.textContent;
+    const start = performance.now();
+    const look = () => drawn.textContent !== before ? done(performance.now() - start) : requestAnimationFrame(look);
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    look();
+})"""
+"""Presses a key and tells how many milliseconds later the first map shows another text."""
+MILLISECONDS = 400
+"""What opening a row with a stored explanation may take: 200 where nothing else keeps the machine busy, as tests do."""
+
+
+def written(path: Path, rows: list[tuple[str, str]]) -> str:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *rows])
+    return str(path)
+
+
+@pytest.fixture
+def source(tmp_path) -> str:
+    return written(tmp_path / "rows.csv", ROWS)
+
+
+def view(source: str, **fields) -> ErrorsView:
+    """A view that costs little; rows as in the file."""
+    chosen = {"model": SENTIMENT, "method": "input_x_gradient", "sort": "row", **fields}
+    return ErrorsView(source=source, **chosen)
+
+
+def opened(page: Page, row: int) -> Page:
+    expect(heading(page, row)).to_be_visible()
+    expect(page.locator(".heatmap").first).to_be_visible()
+    wait_for_run(page)
+    return page
+
+
+def heading(page: Page, row: int) -> Locator:
+    return page.get_by_role("heading", name=f"Row {row}", exact=True)
+
+
+def test_arrow_keys_walk_and_leave_text_fields_alone(app, browser_page, source):
+    page = opened(browser_page(app.link(view(source), "errors")), 3)
+    map_shows(page, HOSTILE)
+    expect(page.locator(".heatmap")).to_have_count(3)
+    page.keyboard.press("ArrowRight")
+    opened(page, 4)
+    press(page, "Next")
+    opened(page, 5)
+    page.keyboard.press("ArrowLeft")
+    opened(page, 4)
+    page.get_by_role("textbox", name="Note").focus()
+    page.keyboard.press("ArrowRight")
+    wait_for_run(page)
+    expect(heading(page, 4)).to_be_visible()
+    again = browser_page(page.url)
+    expect(heading(again, 4)).to_be_visible()
+
+
+def test_a_pressed_cell_selects_its_rows(app, browser_page, source):
+    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 1000})
+    opened(page, 3)
+    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+    cell = page.locator(".st-key-errors_confusion svg.marks .mark-rect path").nth(2)
+    cell.scroll_into_view_if_needed()
+    box = cell.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.get_by_text("2 of 6 rows")).to_be_visible()
+    opened(page, 5)
+
+
+def test_a_row_picked_in_the_table_opens(app, browser_page, source):
+    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 1000})
+    opened(page, 3)
+    table = page.locator(".st-key-errors_table canvas").first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    opened(page, 4)
+
+
+def test_a_remark_is_there_when_the_page_is_opened_again(app, browser_page, source):
+    page = opened(browser_page(app.link(view(source, row=5), "errors")), 5)
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("<b>why</b>?")
+    note.blur()
+    wait_for_run(page)
+    again = opened(browser_page(app.link(view(source, row=5), "errors")), 5)
+    expect(again.get_by_role("textbox", name="Note")).to_have_value("<b>why</b>?")
+
+
+def test_a_row_opens_in_explain(app, browser_page, source):
+    page = opened(browser_page(app.link(view(source), "errors")), 3)
+    page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
+    expect(text_box(page)).to_have_value(HOSTILE)
+    map_shows(page, HOSTILE)
+    assert page.locator(".heatmap script, .heatmap img").count() == 0
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request) -> str:
+    return request.param
+
+
+def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, theme, source, tmp_path):
+    page = opened(browser_page(app.link(view(source, row=4, edit="A dull film."), "errors"), color_scheme=theme), 4)
+    expect(page.locator(".heatmap")).to_have_count(5)
+    has_no_violation(page)
+    page = browser_page(app.link(view(str(tmp_path / "nowhere.csv")), "errors"), color_scheme=theme)
+    expect(page.get_by_text("There is no data file").first).to_be_visible()
+    has_no_violation(page)
+
+
+def test_a_job_can_be_cancelled(app, browser_page, tmp_path):
+    large = written(tmp_path / "large.csv", [(f"Text {i}: " + "so long " * 100, "positive") for i in range(3000)])
+    page = browser_page(app.link(view(large), "errors"))
+    cancel(page, "Predictions, whole data set")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page, source):
+    page = opened(browser_page(app.link(view(source), "errors"), viewport={"width": 420, "height": 900}), 3)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+
+
+def test_any_of_ten_thousand_rows_opens_at_once(app, browser_page, tmp_path):
+    draw = random.Random(0)
+    nouns = ("a funny and warm film", "the plot is dull", "so long", "good", "it never ends")
+    rows = [(f"{' '.join(draw.choices(nouns, k=2))} {i}", draw.choice(LABELS)) for i in range(10_000)]
+    model = str(build("bert", tmp_path / "tiny"))
+    page = browser_page(app.link(view(written(tmp_path / "many.csv", rows), model=model, show="all"), "errors"))
+    opened(page, 1)
+    for number in (2, 3, 4):
+        page.keyboard.press("ArrowRight")
+        opened(page, number)
+    drawn = page.locator(".heatmap .text").first
+    spent = []
+    for key in ("ArrowLeft", "ArrowRight") * 4:
+        spent.append(drawn.evaluate(_MOVE, key))
+        wait_for_run(page)
+    assert min(spent) < MILLISECONDS

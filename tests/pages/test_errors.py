@@ -1,0 +1,214 @@
+"""The Errors page's script, run without a browser: the first view, filters, rows, remarks, edits, bad files, links."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab import explain, load_model
+from explainlab.compute.service import service
+from explainlab.data import read_dataset, source_digest
+from explainlab.store.remarks import Remark
+from explainlab.ui.errors_row import carried
+from explainlab.ui.errors_view import first_view
+from tests.pages.scripted import answered, following, opened, press, words
+
+HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
+NEGATIVE = ["A dull, slow and lifeless film.", "Boring from start to end."]
+POSITIVE = ["A lovely, warm and funny film.", "Beautiful, touching and wise."]
+WRONG = [(HOSTILE, "positive"), ("A joy from the first scene to the last.", "negative"), ("Awful.", "positive")]
+
+
+def written(path: Path, rows: list[tuple[str, str]], header: tuple[str, str] = ("text", "label")) -> str:
+    """A CSV file of these rows."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    """Seven rows, three of them with the other label than any reader would give."""
+    right = [*((text, "negative") for text in NEGATIVE), *((text, "positive") for text in POSITIVE)]
+    return written(tmp_path / "rows.csv", [*right, *WRONG])
+
+
+@pytest.fixture(scope="module")
+def first() -> AppTest:
+    """The page as it opens; tests must not change it."""
+    return opened("errors")
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """A page of one's own."""
+    return opened("errors")
+
+
+def cheap(app: AppTest, source: str, **fields) -> AppTest:
+    """The page on ``source``, with a method of one pass."""
+    return following(app, first_view(), **{"source": source, "method": "input_x_gradient", **fields})
+
+
+def rows(app: AppTest) -> list[int]:
+    """The row numbers in the table."""
+    return next(frame.value for frame in app.dataframe if "Predicted" in frame.value)["Row"].tolist()
+
+
+def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
+    assert first.title[0].value == "Errors"
+    assert not first.error
+    body = service().find(first_view().request()).body
+    wrong = [row for row in body["rows"] if row["label"] != row["predicted"]]
+    metrics = {metric.label: metric.value for metric in first.metric}
+    assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body['n']):.1f}%"
+    assert metrics["Mistakes"] == str(len(wrong))
+    assert body["n"] == len(read_dataset("embedded:sentiment").rows)
+    assert rows(first) == [row["row"] for row in sorted(wrong, key=lambda row: -row["loss"])]
+    assert "Confusion matrix" in first.get("vega_lite_chart")[0].proto.alt
+    assert first.query_params["r"]
+
+
+def test_filters_narrow_the_table_and_say_when_nothing_is_left(app: AppTest, source: str) -> None:
+    cheap(app, source)
+    assert sorted(rows(app)) == [5, 6, 7]
+    answered(app.selectbox(key="errors_true").set_value("negative").run())
+    assert rows(app) == [6]
+    answered(app.selectbox(key="errors_true").set_value("").run())
+    answered(app.text_input(key="errors_search").set_value("<B>dull").run())
+    assert rows(app) == [5]
+    answered(app.radio(key="errors_show").set_value("all").run())
+    answered(app.text_input(key="errors_search").set_value("FILM").run())
+    assert sorted(rows(app)) == [1, 3]
+    answered(app.text_input(key="errors_search").set_value("zebra").run())
+    assert "No row is left" in words(app.info)
+
+
+def test_next_and_previous_walk_through_the_rows_in_their_order(app: AppTest, source: str) -> None:
+    cheap(app, source, sort="row")
+    assert app.subheader[0].value == "Row 5"
+    press(app, "Next")
+    assert app.subheader[0].value == "Row 6"
+    press(app, "Next")
+    assert app.subheader[0].value == "Row 7"
+    assert next(button for button in app.button if button.label == "Next").disabled
+    press(app, "Previous")
+    assert "2 of 3" in words(app.markdown)
+    other = opened("errors", r=app.query_params["r"])
+    assert other.subheader[0].value == "Row 6", "the link reopens the row"
+
+
+def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> None:
+    view = cheap(app, source, sort="row") and first_view().model_copy(
+        update={"source": source, "method": "input_x_gradient"}
+    )
+    app.run()
+    for text, label in WRONG:
+        other = "negative" if label == "positive" else "positive"
+        for target in (label, other):
+            request = view.map_request(text, None, target)
+            job = service().job(request)
+            assert service().find(request) is not None or service().worker.wait(job, 30)
+
+
+def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
+    cheap(app, source, row=5)
+    app.text_area(key="errors_note_5").set_value("An *irony*?").run()
+    app.multiselect(key="errors_tags_5").set_value(["irony"]).run()
+    kept = service().store.remarks("local", source_digest(source)).all()
+    assert kept == [Remark(row=5, note="An *irony*?", tags=("irony",))]
+    table = next(frame.value for frame in app.dataframe if "Predicted" in frame.value)
+    assert dict(zip(table["Row"], table["Note"], strict=True)) == {5: "An *irony*?", 6: "", 7: ""}
+    other = cheap(opened("errors"), source, row=5)
+    assert other.text_area(key="errors_note_5").value == "An *irony*?"
+    app.multiselect(key="errors_tags_5").set_value([f"tag {i}" for i in range(21)]).run()
+    assert "is not accepted" in words(app.error)
+
+
+def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source: str) -> None:
+    edited = "A lovely film with some dull and slow scenes."
+    cheap(app, source, row=6, edit=edited)
+    classifier = load_model("embedded:bert-mini-sst2", device="cpu")
+    before, after = (
+        explain(classifier, text, "input_x_gradient").prediction.probabilities for text in (WRONG[1][0], edited)
+    )
+    table = next(frame.value for frame in app.dataframe if "Difference" in frame.value).set_index("Class")
+    for label in before:
+        assert table.loc[label, "Original"] == pytest.approx(before[label], abs=1e-5)
+        assert table.loc[label, "Difference"] == pytest.approx(after[label] - before[label], abs=1e-5)
+    press(app, "Keep as a new row, child of row 6")
+    remarks = service().store.remarks("local", source_digest(source))
+    assert [one for one in remarks.all() if one.row == 6] == [Remark.of_edit(6, edited)]
+    press(app, "Forget this edit")
+    assert [one for one in remarks.all() if one.row == 6] == []
+
+
+def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: AppTest, tmp_path: Path) -> None:
+    one = written(tmp_path / "one.csv", [(POSITIVE[0], "positive")])
+    cheap(app, one)
+    assert "No mistakes" in words(app.success)
+    answered(app.radio(key="errors_show").set_value("all").run())
+    assert app.subheader[0].value == "Row 1"
+    assert "which is predicted and true" in words(app.markdown)
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "told"),
+    [
+        (("words", "label"), [("A film.", "positive")], "no column"),
+        (("text", "label"), [("A film.", "pos"), ("Dull.", "neg")], "'pos' is no class of the model"),
+        (("text", "label"), [], "no data rows"),
+    ],
+    ids=["columns", "labels", "empty"],
+)
+def test_a_file_that_cannot_be_used_says_why(
+    app: AppTest, tmp_path: Path, header: tuple, cells: list, told: str
+) -> None:
+    cheap(app, written(tmp_path / "bad.csv", cells, header))
+    assert told in words(app.error)
+    cheap(app, str(tmp_path / "nowhere.csv"))
+    assert "nowhere.csv" in words([*app.error, *app.warning])
+
+
+def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path) -> None:
+    cells = [(POSITIVE[0], "good"), (NEGATIVE[0], "bad"), (NEGATIVE[1], "good"), ("What?", "unsure")]
+    cheap(app, written(tmp_path / "named.csv", cells, ("review", "opinion")))
+    app.session_state["errors_data_options"] = True
+    app.run()
+    for role, column in (("Text", "review"), ("Label", "opinion")):
+        next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
+    press(app, "Check the labels")
+    assert "4 cannot" in words(app.warning)
+    for label, named in (("good", "positive"), ("bad", "negative")):
+        next(box for box in app.selectbox if box.label.startswith(f"{label}: ")).set_value(named).run()
+    press(app, "Predict")
+    assert {metric.label: metric.value for metric in app.metric}["Mistakes"] == "1"
+    assert rows(app) == [3]
+    assert "1 row was left out" in words(app.warning)
+
+
+def test_rows_that_were_left_out_are_listed(app: AppTest, tmp_path: Path) -> None:
+    cheap(app, written(tmp_path / "holes.csv", [("", "positive"), (NEGATIVE[0], "positive")]))
+    app.session_state["errors_skipped"] = True
+    app.run()
+    assert any("Reason" in frame.value and frame.value["Row"].tolist() == [1] for frame in app.dataframe)
+
+
+def test_another_model_brings_its_examples(app: AppTest) -> None:
+    answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
+    assert app.selectbox(key="errors_data").value == "embedded:news"
+    assert not app.error
+    assert "of 184 rows" in words(app.markdown) or len(rows(app)) > 0
+
+
+@pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
+def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
+    _, view = carried(first_view(), {"text": HOSTILE, "text_pair": None})[other]
+    app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
+    assert app.title[0].value == other
+    assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE
+    assert not app.error
