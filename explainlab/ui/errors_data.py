@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from explainlab.data import Preview, Survey, keep_upload, preview, source_digest, survey
+from explainlab.compute import looks
+from explainlab.data import Preview, Survey, keep_upload
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.request import digest
@@ -35,7 +36,7 @@ def draw_data_options(card: ModelCard | None, run: Callable[[], None]) -> None:
         if not source:
             return
         try:
-            seen = preview(source)
+            seen = looks.preview(source, session.user())
             _draw_columns(source, seen)
             if card is not None:
                 _draw_labels(source, card.labels)
@@ -94,7 +95,7 @@ def _pick(part: str, name: str, key: str) -> None:
 def _draw_labels(source: str, classes: Sequence[str]) -> None:
     """On request, all labels of the file; those that are no class of the model can be given one."""
     columns, named = reading()["columns"], reading()["classes"]
-    asked = (source, source_digest(source), tuple(classes), tuple(sorted(columns.items())))
+    asked = (source, looks.source_digest(source, session.user()), tuple(classes), tuple(sorted(columns.items())))
     place = question.key("surveyed")
     if st.session_state.get(place) != asked:
         st.button("Check the labels", icon=":material/fact_check:", on_click=question.set, args=("surveyed", asked))
@@ -124,4 +125,4 @@ def _draw_labels(source: str, classes: Sequence[str]) -> None:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _survey(_source: str, asked: tuple, _classes: Sequence[str], _columns: Mapping[str, str]) -> Survey:
     """``asked`` is all that the survey depends on, the file by its digest."""
-    return survey(_source, _classes, _columns)
+    return looks.survey(_source, _classes, _columns, session.user())

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explainlab.compute import looks
 from explainlab.compute.service import Service
-from explainlab.data import source_digest
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
@@ -170,7 +170,8 @@ def explain(
 
 def remarks(service: Service, view: ErrorsView) -> Remarks:
     """Where this session's user leaves remarks on the rows of the data set."""
-    return service.store.remarks(session.user().id, source_digest(view.source))
+    user = session.user()
+    return service.store.remarks(user.id, looks.source_digest(view.source, user))
 
 
 def left_on(service: Service, view: ErrorsView) -> list[Remark]:

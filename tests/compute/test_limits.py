@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from explainlab.attribution.registry import methods
+from explainlab.compute import looks
 from explainlab.compute.limits import named_files, require_allowed
 from explainlab.compute.questions import Question, kind_of
 from explainlab.compute.service import Service
+from explainlab.compute.users import LOCAL, User
+from explainlab.data import keep_upload
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.request import Request
 from explainlab.settings import settings
@@ -126,6 +129,26 @@ def test_where_hosted_no_file_of_the_server_can_be_named(having: Set, service: S
         for hosted in ({"auth": "oidc"}, {"auth": "proxy"}, {"auth": "none", "allow_anyone": True}):
             having(**hosted)
             refusals(service, question, DataError, "cannot be named here")
+
+
+def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: Path) -> None:
+    ways = (looks.preview, looks.source_digest, lambda path, user: looks.survey(path, ["a"], {}, user))
+    for way in ways:
+        way(str(file), LOCAL)
+    having(auth="oidc")
+    for way in ways:
+        for path in (str(file), str(file.parent / "nearly.csv")):
+            with pytest.raises(DataError, match="cannot be named here"):
+                way(path, LOCAL)
+
+
+def test_an_upload_is_looked_at_by_its_own_user_alone(having: Set) -> None:
+    having(auth="oidc")
+    ann, bob = User("ann", "Ann"), User("bob", "Bob")
+    upload = keep_upload(b"text,label\nfine,positive\n", "mine.csv", ann.id)
+    assert looks.preview(upload, ann).columns == ("text", "label")
+    with pytest.raises(DataError, match="no upload of this name"):
+        looks.preview(upload, bob)
 
 
 def test_every_parameter_that_holds_a_file_is_known() -> None:

@@ -1,0 +1,36 @@
+"""A look at a data set for a user, before anything is asked about it: nothing is opened that they may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from explainlab import data
+from explainlab.compute.limits import require_source
+from explainlab.compute.users import User
+from explainlab.data.uploads import reading_as
+
+
+def preview(source: str, user: User) -> data.Preview:
+    """See :func:`explainlab.data.preview`; raises as :func:`explainlab.compute.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.preview(source)
+
+
+def survey(source: str, classes: Sequence[str], columns: Mapping[str, str], user: User) -> data.Survey:
+    """See :func:`explainlab.data.survey`; raises as :func:`explainlab.compute.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.survey(source, classes, columns)
+
+
+def source_digest(source: str, user: User) -> str:
+    """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.compute.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.source_digest(source)
+
+
+@contextmanager
+def _allowed(source: str, user: User) -> Iterator[None]:
+    require_source(source)
+    with reading_as(user.id):
+        yield
