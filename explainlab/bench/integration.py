@@ -27,7 +27,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.settings import ROOT
 
-TEXTS = 30
+TEXTS = 16
 TOLERANCE = 0.01
 MOST_STEPS = 4096
 SMALL = 0.05

@@ -11,7 +11,7 @@ from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.bench.rivals import RIVALS, Rival
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, text_of
+from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest, text_of
 from explainlab.models.classifier import Classifier
 
 LENGTHS = (25, 120)
@@ -70,8 +70,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
     if method_id not in RIVALS:
         return None
     candidates = {size: RIVALS[method_id](classifier, text, size) for size in _BATCHES}
-    seconds = fastest({str(size): rival.run for size, rival in candidates.items()}, 1)
-    return candidates[min(_BATCHES, key=lambda size: seconds[str(size)])]
+    return candidates[quickest({size: rival.run for size, rival in candidates.items()})]
 
 
 def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
@@ -80,8 +79,7 @@ def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callab
     if family == "Attention" and not result.cost.backward:
         return lambda: _attention_pass(classifier, text)
     candidates = {size: _passes(classifier, text, result, size) for size in _BATCHES}
-    seconds = fastest({str(size): run for size, run in candidates.items()}, 1)
-    return candidates[min(_BATCHES, key=lambda size: seconds[str(size)])]
+    return candidates[quickest(candidates)]
 
 
 def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -> Callable[[], None]:

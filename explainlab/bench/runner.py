@@ -106,16 +106,22 @@ def text_of(classifier: Classifier, tokens: int) -> str:
     return " ".join(words[:count])
 
 
-def fastest(runs: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def quickest(candidates: dict[int, Callable[[], object]]) -> int:
+    """The key of the function that is done first, each run once: good enough to choose a batch size."""
+    seconds = {key: fastest({"it": run}, 1, warm_up=False)["it"] for key, run in candidates.items()}
+    return min(seconds, key=seconds.__getitem__)
+
+
+def fastest(runs: dict[str, Callable[[], object]], repeats: int, warm_up: bool = True) -> dict[str, float]:
     """Seconds of the fastest of ``repeats`` runs of each function, taken in turns so that all meet the same machine."""
     best = dict.fromkeys(runs, float("inf"))
-    for turn in range(repeats + 1):
+    for turn in range(0 if warm_up else 1, repeats + 1):
         for name, run in runs.items():
             _synchronise()
             start = time.perf_counter()
             run()
             _synchronise()
-            if turn:  # the first turn warms up
+            if turn:
                 best[name] = min(best[name], time.perf_counter() - start)
     return best
 
