@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb
+from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest
 from explainlab.data import Row as DataRow
 from explainlab.data import examples_for, read_dataset
 from explainlab.models.classifier import Classifier
@@ -36,8 +36,7 @@ def _measured(classifier: Classifier) -> Row:
     texts = [row.text for row in data]
     tokens = classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens)
     ids = sorted(tokens["input_ids"], key=len, reverse=True)
-    trials = fastest({str(size): _bare(classifier, ids[:: len(ids) // TRIAL], size) for size in BATCHES}, 1)
-    size = min(BATCHES, key=lambda size: trials[str(size)])
+    size = quickest({size: _bare(classifier, ids[:: len(ids) // TRIAL], size) for size in BATCHES})
     seconds = fastest(
         {
             "ours": lambda: study.of_data(DataSubject(classifier, data, request, RunContext()), parameters),
