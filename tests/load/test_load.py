@@ -9,9 +9,9 @@ from tests.load.under_load import under_load
 
 
 def test_many_sessions_click_while_the_worker_is_busy(tmp_path: Path) -> None:
-    met = under_load(tmp_path, sessions=50, seconds=20)
+    met = under_load(tmp_path, sessions=20, seconds=12)
     assert met.busy
-    assert len(met.seconds) >= 100
+    assert len(met.seconds) >= 15
     assert met.errors == []
     assert met.lost == 0
     assert median(met.seconds) < 2
