@@ -43,8 +43,10 @@ class App:
         return Store(Settings(home=self.home).store_url)
 
     def link(self, asked: BaseModel, page: str = "") -> str:
-        """A link that opens this view on a page, the first one unless told."""
-        return f"{self.url}/{page}?r={self.store.save_view(asked.model_dump(mode='json'))}"
+        """A link that opens this view on a page, the first one unless told, for whoever has it."""
+        view_id = self.store.save_view(asked.model_dump(mode="json"))
+        self.store.share_view(view_id, "link")
+        return f"{self.url}/{page}?r={view_id}"
 
 
 def text_box(page: Page) -> Locator:

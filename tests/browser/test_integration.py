@@ -109,7 +109,8 @@ def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page, theme):
+def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page):
+    theme = "dark"
     page = answered(browser_page(app.link(view(), "integration"), color_scheme=theme))
     page.get_by_role("textbox", name="Step counts").fill("ten")
     page.keyboard.press("Enter")

@@ -22,7 +22,7 @@ from explainlab.ui.view import Choice, View
 from tests.load.session import Session
 
 PAUSE = 5.0
-PAGES = ("", "integration", "candidates", "activation")
+PAGES = ("", "runs", "status")
 MODEL = "embedded:bert-mini-sst2"
 
 
@@ -75,8 +75,7 @@ def _wait(url: str) -> None:
 
 async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     met = Clicks()
-    for page in PAGES:  # what a page opens with is there for all
-        await _answered(url, page)
+    await _answered(url)  # what the first page opens with is there for all
     methods = ("kernel_shap:samples=16n",)
     busy = ActivationView(
         model=MODEL, text="busy", methods=methods, data=DataChoice(source="embedded:sentiment", rows=240)
@@ -89,8 +88,8 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     return met
 
 
-async def _answered(url: str, page: str) -> None:
-    async with Session(url, page=page) as session:
+async def _answered(url: str) -> None:
+    async with Session(url) as session:
         while any(button.label == "Cancel" for button in session.shown("button")):
             await asyncio.sleep(0.5)
             await session.run()
