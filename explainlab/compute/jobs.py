@@ -100,6 +100,11 @@ class JobContext(RunContext):
         """Who ask for the job now."""
         return self._job.users
 
+    @property
+    def urgent(self) -> bool:
+        """Whether somebody waits for the job by now."""
+        return self._job.urgent
+
     def report(self, done: int, total: int, phase: str) -> None:
         before = self._job.progress
         changes = {"done": done, "total": total, "phase": phase}

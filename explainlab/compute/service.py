@@ -88,13 +88,17 @@ class Service(Access):
         return self._answer(kind_of(request).complete(request), context or RunContext())
 
     def _work(self, request: Question, context: JobContext) -> Answer:
-        """Do a job: its result becomes a run of everyone who waits for it, unless it is only computed again."""
+        """Do a job: its result becomes a run of everyone who waits for it.
+
+        Not so what is only computed again, or ahead: that is a run once it is looked at.
+        """
         context.begin("loading the model")
         if context.key == again_key(request):
             return self._compute(request, context)
         result = self._answer(request, context)
-        for user in context.users:
-            self.record(request, result, user)
+        if context.urgent or is_batch(request):
+            for user in context.users:
+                self.record(request, result, user)
         return result
 
     def _answer(self, request: Question, context: RunContext) -> Answer:

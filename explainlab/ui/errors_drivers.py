@@ -62,7 +62,7 @@ def _answer(service: Service, asked: Pressed) -> Answer | None:
     if session.asked(DRIVERS.name) == asked:
         return DRIVERS.answer(service, asked.questions[0])
     try:
-        result = service.find(asked.questions[0])
+        result = session.find(service, DRIVERS.name, asked.questions[0])
     except ExplainLabError as error:
         return Answer(problem=str(error))
     return result and Answer(result=result)

@@ -13,10 +13,13 @@ from explainlab.request import Request, checked
 from explainlab.studies.activation import Activation
 from explainlab.studies.candidates import RpiCandidates
 from explainlab.studies.integration_error import IntegrationError
+from explainlab.studies.mistake_drivers import MistakeDrivers
 from explainlab.studies.path_gradients import PathGradients
+from explainlab.studies.predictions import Predictions
 from explainlab.studies.study import StudyRequest
 from explainlab.studies.trust import Trust
 from explainlab.ui import activation_view, candidates_view, integration_view
+from explainlab.ui.errors_view import ErrorsView
 from explainlab.ui.navigation import PAGES, PageEntry
 from explainlab.ui.view import Choice, View
 
@@ -58,6 +61,8 @@ def page_of(question: Question) -> ShownBy | None:
         return _explain(question, question.method, question.parameters)
     if question.study == Trust.id and question.text is not None:
         return _explain(question, question.parameters["method"], question.parameters["settings"])
+    if question.study in (Predictions.id, MistakeDrivers.id):
+        return _errors(question)
     page = _PAGES.get(question.study)
     return page and ShownBy(_entry(page.file), _study_view(page, question))
 
@@ -66,6 +71,14 @@ def _explain(question: Question, method: str, parameters: dict[str, Any]) -> Sho
     asked = question.model_dump(include=View.model_fields.keys() - {"methods"})
     return ShownBy(
         _entry("explain.py"), checked(View, **asked, methods=(Choice(method=method, parameters=parameters),))
+    )
+
+
+def _errors(question: StudyRequest) -> ShownBy:
+    asked = question.model_dump(include={"model", "dtype", "columns", "classes"})
+    return ShownBy(
+        _entry("errors.py"),
+        checked(ErrorsView, **asked, source=question.data, rows=question.parameters["rows"]),
     )
 
 

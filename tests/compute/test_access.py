@@ -110,6 +110,13 @@ def test_jobs_that_fail_or_are_cancelled_are_no_runs(service: Service, model: st
     assert service.runs(ANN).total == 0
 
 
+def test_what_is_computed_ahead_is_no_run_before_somebody_asks(service: Service, model: str) -> None:
+    job = service.submit(request(model), "a session", ANN, ahead=True)
+    assert service.worker.wait(job, SOON)
+    assert service.runs(ANN).runs == []
+    assert computed(service, request(model), ANN).question == "input_x_gradient"
+
+
 def test_a_study_is_a_run_too(service: Service, model: str) -> None:
     asked = StudyRequest(study="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
     run = computed(service, asked, ANN)

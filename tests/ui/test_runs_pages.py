@@ -35,6 +35,7 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
         "Integration",
     ),
     "candidates of data": (study("rpi_candidates", {**CANDIDATES, "rows": 7}, **DATA), "Candidates"),
+    "predictions": (study("predictions", {"rows": 7}, model=BERT, data="embedded:sentiment"), "Errors"),
     "activation of data": (study("activation", {**ACTIVATION, "rows": 7}, **DATA, unit="word"), "Activation"),
 }
 
@@ -53,6 +54,13 @@ def test_the_page_asks_what_the_run_had_asked(case: str) -> None:
     page = page_of(kind_of(question).complete(question))
     assert page.entry.title == title
     assert known(question) in [known(asked) for asked in page.view.requests()]
+
+
+def test_what_drives_the_mistakes_is_on_the_errors_page() -> None:
+    asked = study("mistake_drivers", {"rows": 7}, model=BERT, data="embedded:sentiment", output="logit")
+    page = page_of(kind_of(asked).complete(asked))
+    assert page.entry.title == "Errors"
+    assert known(page.view.drivers_request()) == known(asked)
 
 
 def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
