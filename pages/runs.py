@@ -4,7 +4,7 @@ import streamlit as st
 
 from explainlab.compute.service import service as get_service
 from explainlab.errors import ExplainLabError
-from explainlab.ui import links, runs_compare, runs_list, runs_page, runs_view
+from explainlab.ui import links, runs_compare, runs_list, runs_page, runs_unfinished, runs_view
 from explainlab.ui.navigation import guard
 from explainlab.ui.text import plain
 
@@ -24,6 +24,7 @@ try:
     elif opened:
         runs_view.draw_run(service, *opened)
     else:
+        runs_unfinished.draw_unfinished(service)
         runs_list.draw_list(service)
 except ExplainLabError as error:
     st.error(plain(str(error)), icon=":material/error:")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, get_args
 
 from explainlab.compute.imports import read_results
 from explainlab.compute.questions import Answer, Kind, Question, kind_named, kind_of
 from explainlab.compute.users import User
-from explainlab.errors import ExplainLabError, ModelError, RequestError
+from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.loading import known_digest
 from explainlab.request import checked, digest
 from explainlab.store.runs import Choices, Filters, Run, RunPage, Visibility
@@ -33,6 +35,15 @@ class OpenRun:
     own: bool
 
 
+@dataclass(frozen=True)
+class Unanswered:
+    """A question that the server did not live to answer: the ``key`` of its job, and when it was asked (UTC)."""
+
+    key: str
+    request: Question
+    asked: datetime
+
+
 class Access:
     """Runs and views of the users of one ``store``.
 
@@ -50,6 +61,23 @@ class Access:
             request = kind.complete(request)
             run = _run_of(kind, request, result, user, kind.key(request, result.versions["model"]))
             self.store.runs.record(run, digest(run.request))
+
+    def remember(self, key: str, request: Question, user: User) -> None:
+        """``user`` waits for the job ``key``, so that it can be told of should the server stop first."""
+        with suppress(ResourceError):
+            self.store.unfinished.begin(key, user.id, kind_of(request).name, request.model_dump(mode="json"))
+
+    def unanswered(self, user: User) -> list[Unanswered]:
+        """What ``user`` asked of servers before this one, and they had not answered, the first asked first."""
+        found = []
+        for left in self.store.unfinished.cut_short(user.id):
+            with suppress(RequestError):  # asked of another version of ExplainLab
+                found.append(Unanswered(left.key, checked(kind_named(left.kind).record, **left.request), left.asked))
+        return found
+
+    def forget(self, keys: Sequence[str], user: User) -> None:
+        """``user`` waits no more for these jobs."""
+        self.store.unfinished.forget(user.id, keys)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
         """Own runs and those shared with the instance, newest first: ``count`` from the ``start``-th."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
-from explainlab.compute.access import Access
+from explainlab.compute.access import Access, Unanswered
 from explainlab.compute.jobs import Job, JobContext
 from explainlab.compute.limits import require_allowed, require_bounded
 from explainlab.compute.memory import StoredContext
@@ -14,7 +15,7 @@ from explainlab.compute.pool import ModelPool
 from explainlab.compute.questions import Answer, Question, again_key, is_batch, job_key, kind_of
 from explainlab.compute.users import LOCAL, User
 from explainlab.compute.worker import Worker
-from explainlab.errors import ResourceError
+from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import known_digest, model_digest
@@ -33,7 +34,7 @@ class Service(Access):
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
-        self.worker = Worker(self._work)
+        self.worker = Worker(self._work, self._ended)
 
     def find(self, request: Question) -> Answer | None:
         """The stored answer, or None; never loads a model, never waits for the network.
@@ -59,8 +60,14 @@ class Service(Access):
         """
         request = _allowed(request)
         require_bounded(request)
-        urgent = not (ahead or is_batch(request))
-        return self.worker.submit(job_key(request), request, owner, user, urgent)
+        key, urgent = job_key(request), not (ahead or is_batch(request))
+        if not ahead:
+            self.remember(key, request, user)
+        try:
+            return self.worker.submit(key, request, owner, user, urgent)
+        except ResourceError:
+            self.forget([key], user)
+            raise
 
     def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
@@ -87,6 +94,13 @@ class Service(Access):
         """
         return self._answer(kind_of(request).complete(request), context or RunContext())
 
+    def cut_short(self, user: User) -> list[Unanswered]:
+        """What ``user`` asked of a server that stopped too early, unless it is answered by now.
+
+        Raises :class:`ResourceError` where the store fails.
+        """
+        return [left for left in self.unanswered(user) if not self._is_answered(left)]
+
     def _work(self, request: Question, context: JobContext) -> Answer:
         """Do a job: its result becomes a run of everyone who waits for it.
 
@@ -100,6 +114,16 @@ class Service(Access):
             for user in context.users:
                 self.record(request, result, user)
         return result
+
+    def _ended(self, job: Job) -> None:
+        with suppress(ResourceError):
+            self.store.unfinished.end(job.key)
+
+    def _is_answered(self, left: Unanswered) -> bool:
+        try:
+            return self.find(left.request) is not None
+        except (RequestError, ModelError):  # told when it is asked again
+            return False
 
     def _answer(self, request: Question, context: RunContext) -> Answer:
         stored = self._stored(request, kind_of(request).key(request, model_digest(request.model)))

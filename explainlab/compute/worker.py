@@ -21,6 +21,7 @@ from explainlab.settings import limit_words, settings
 log = logging.getLogger(__name__)
 
 Work = Callable[[Question, JobContext], Answer]
+Ended = Callable[[Job], None]
 _KEPT = 512
 _BEAT_SECONDS = 1.0
 
@@ -30,11 +31,13 @@ class Worker:
 
     ``answer`` computes one request; it is only ever called on the worker's thread. Equal requests share one job. Who is
     next is for :class:`Turns` to say; urgent jobs also run between two batches of one that is not. Whatever ends a job
-    leaves the worker alive. Finished jobs are remembered (the last 512), so that a page can read how its own ended.
+    leaves the worker alive; ``ended`` is told of it, and must not raise. Finished jobs are remembered (the last 512),
+    so that a page can read how its own ended.
     """
 
-    def __init__(self, answer: Work) -> None:
+    def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
         self._answer = answer
+        self._ended = ended
         self._turns = Turns()
         self._running: list[Job] = []  # the urgent one that runs between two batches of another comes last
         self._jobs: OrderedDict[str, Job] = OrderedDict()
@@ -96,9 +99,12 @@ class Worker:
             if job.owners:
                 return
             job.stop.set()
-            if self._turns.discard(job):
+            waited = self._turns.discard(job)
+            if waited:
                 job.update(status="cancelled")
                 self._changed.notify_all()
+        if waited:
+            self._ended(job)
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
@@ -149,6 +155,7 @@ class Worker:
         job.update(status="running", started=time.monotonic())
         changes = self._run(job, users)
         log_end(job, users, changes["status"])
+        self._ended(job)
         with self._changed:
             self._running.remove(job)
             job.update(**changes)
@@ -181,10 +188,12 @@ class Worker:
 
     def _abandon(self) -> None:
         with self._changed:
-            while self._running:
-                job = self._running.pop()
+            jobs, self._running = self._running, []
+            for job in jobs:
                 job.update(**_unexpected(job))
             self._changed.notify_all()
+        for job in jobs:
+            self._ended(job)
 
 
 def _unexpected(job: Job) -> dict[str, str]:

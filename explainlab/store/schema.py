@@ -91,3 +91,15 @@ REMARKS = Table(
     Column("body", Text, nullable=False),
 )
 """What readers leave on the rows of data sets."""
+
+UNFINISHED = Table(
+    "unfinished",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("owner", String(255), primary_key=True),
+    Column("server", String(32), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("request", Text, nullable=False),
+)
+"""Jobs that have not ended, by their keys and by who asked; ``server`` is the process that was asked."""

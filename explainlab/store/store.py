@@ -15,6 +15,7 @@ from explainlab.store.database import Database
 from explainlab.store.remarks import Remarks
 from explainlab.store.runs import Runs, Visibility
 from explainlab.store.schema import NOTES, RESULTS, VIEWS
+from explainlab.store.unfinished import Unfinished
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self._database = Database(url)
         self.runs = Runs(self._database)
+        self.unfinished = Unfinished(self._database)
 
     def remarks(self, owner: str, data: str) -> Remarks:
         """What the user with the id ``owner`` has left on a data set, which goes by its digest."""

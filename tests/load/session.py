@@ -60,6 +60,11 @@ class Session:
         """Press the button of this label; the seconds until the page has run."""
         return await self.run([WidgetState(id=self._button(label).id, trigger_value=True)])
 
+    async def write(self, label: str, text: str) -> float:
+        """Write into the text area of this label; the seconds until the page has run."""
+        area = next(widget for widget in self.shown("text_area") if widget.label == label)
+        return await self.run([WidgetState(id=area.id, string_value=text)])
+
     async def visit(self, page: str) -> float:
         """Go to another page by its name in the address; the seconds until it has run."""
         self._page, self._query, self._values = self._pages[page], "", {}
@@ -69,6 +74,10 @@ class Session:
         """Every element of this kind that the page shows."""
         found = (element for element in self.elements.values() if element.WhichOneof("type") == kind)
         return [getattr(element, kind) for element in found]
+
+    def told(self) -> str:
+        """What the page's boxes say: information, successes, warnings and errors."""
+        return " ".join(box.body for box in self.shown("alert"))
 
     def _button(self, label: str) -> Any:
         labels = {widget.label: widget for widget in self.shown("button")}

@@ -40,27 +40,37 @@ class Clicks:
 
 def under_load(home: Path, sessions: int, seconds: float) -> Clicks:
     """A server of its own, a data set that keeps its worker busy, and ``sessions`` that each ask and then click."""
-    with serving(home) as (url, store):
-        return asyncio.run(_all(url, store, sessions, seconds))
+    with serving(home) as server:
+        return asyncio.run(_all(server.url, server.store, sessions, seconds))
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running app: where it answers, the store that it keeps its results in, and the process."""
+
+    url: str
+    store: Store
+    process: subprocess.Popen
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[tuple[str, Store]]:
-    """The app on a free port of this machine with its store in ``home``; stopped at the end."""
+def serving(home: Path, database_url: str = "") -> Iterator[Server]:
+    """The app on a free port of this machine with its store in ``home``, or elsewhere; stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
     command += ["--server.headless=true", "--server.fileWatcherType=none"]
-    environment = {**os.environ, "EXPLAINLAB_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    places = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_DATABASE_URL": database_url, "PYTHONPATH": str(ROOT)}
+    out = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **places}, stdout=out, stderr=out)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url)
-        yield url, Store(Settings(home=home).store_url)
+        yield Server(url, Store(Settings(home=home, database_url=database_url).store_url), process)
     finally:
-        server.terminate()
-        server.wait(timeout=30)
+        process.terminate()
+        process.wait(timeout=30)
 
 
 def _wait(url: str) -> None:

@@ -10,12 +10,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.compute import service as service_module
+from explainlab.compute.questions import job_key, kind_of
 from explainlab.compute.service import Service
 from explainlab.compute.users import LOCAL, User
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.settings import ROOT, settings
 from explainlab.store.runs import Run
+from explainlab.store.store import Store
 from explainlab.studies.study import StudyRequest
 from explainlab.ui import session
 from tests.pages import scripted
@@ -219,3 +221,34 @@ def test_many_are_filtered_and_paged(service: Service) -> None:
     assert "12 runs" in told(app)
     app.text_input(key="runs_words").set_value("no such word").run()
     assert "No run passes these filters" in told(app)
+
+
+# What a server left unanswered -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cut_short(service: Service) -> Service:
+    """Three questions that a server before this one did not live to answer, one of them nobody's business."""
+    before = Store(settings().store_url).unfinished
+    for number, user in enumerate((LOCAL, LOCAL, BOB)):
+        asked = Request(model=MODEL, text=f"{TEXT} {number}", method="input_x_gradient")
+        asked = kind_of(asked).complete(asked)
+        before.begin(job_key(asked), user.id, "attribution", asked.model_dump(mode="json"))
+    return service
+
+
+def test_what_a_stopped_server_left_is_told_and_run_again(cut_short: Service) -> None:
+    app = opened("runs")
+    assert "2 jobs had not finished when the server stopped" in told(app)
+    assert app.dataframe[0].value["Text or data"].tolist() == [f"{TEXT} 0", f"{TEXT} 1"]
+    assert "had not finished" not in told(press(app, "Run all again"))
+    for job in cut_short.worker.unfinished():
+        assert cut_short.worker.wait(job, 60)
+    assert set(listed(opened("runs"))) == {f"{TEXT} 0", f"{TEXT} 1"}
+
+
+def test_what_a_stopped_server_left_is_forgotten(cut_short: Service) -> None:
+    app = press(opened("runs"), "Forget all")
+    assert "had not finished" not in told(app)
+    assert cut_short.cut_short(LOCAL) == []
+    assert len(cut_short.cut_short(BOB)) == 1

