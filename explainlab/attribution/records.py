@@ -77,9 +77,29 @@ class Attribution:
         """Whether the model read only the beginning of the text."""
         return self.cut > 0
 
+    @property
+    def content(self) -> np.ndarray:
+        """bool [n]: which features are no special tokens."""
+        return np.array([not feature.special for feature in self.features], dtype=bool)
+
     def with_warning(self, warning: str) -> Attribution:
         """The same result with one more warning."""
         return replace(self, warnings=(*self.warnings, warning))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """float64 [n]: every content feature's share of the sum of their |score|; NaN for special ones."""
+        content, size = self.content, np.abs(self.scores)
+        return np.where(content, size / max(size[content].sum(), np.finfo(float).tiny), np.nan)
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """int64 [n]: places of the content features by |score| from 1, the largest; 0 for special ones."""
+        content = np.flatnonzero(self.content)
+        order = np.argsort(-np.abs(self.scores[content]), kind="stable")
+        ranks = np.zeros(len(self.scores), dtype=np.int64)
+        ranks[content[order]] = np.arange(1, len(content) + 1)
+        return ranks
 
     def to_frame(self) -> pd.DataFrame:
         """One row a feature: text, start, end, part, special, score, error, share of total |score|, rank of |score|.
@@ -92,12 +112,10 @@ class Attribution:
                 for f in self.features
             ]
         )
-        content = ~frame["special"].to_numpy()
-        size = np.abs(self.scores)
         frame["score"] = self.scores
         frame["error"] = self.errors if self.errors is not None else np.nan
-        frame["share"] = np.where(content, size / max(size[content].sum(), np.finfo(float).tiny), np.nan)
-        frame["rank"] = pd.Series(-size).where(content).rank(method="first").astype("Int64")
+        frame["share"] = self.shares
+        frame["rank"] = pd.Series(self.ranks).where(~frame["special"]).astype("Int64")
         return frame
 
     def to_json(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Rival:
         """The largest difference between the content scores of both, relative to our largest score."""
         if not self.same:
             return None
-        content = np.array([not f.special for f in result.features])
+        content = result.content
         ours, theirs = result.scores[content], self.run()[content]
         return float(np.abs(ours - theirs).max() / np.abs(ours).max())
 

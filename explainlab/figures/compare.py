@@ -61,7 +61,7 @@ def compare(first: Attribution, second: Attribution, palette: str = DEFAULT) -> 
         ),
         one_scale=one_scale,
         shared=len(ours),
-        sizes=(len(_content(first)), len(_content(second))),
+        sizes=(int(first.content.sum()), int(second.content.sum())),
         rank_correlation=correlation,
         conflicts=tuple(first.features[ours[i]].text for i in places),
     )
@@ -90,13 +90,9 @@ def _relative(stored: np.ndarray, again: np.ndarray) -> float:
     return float(largest / size) if size else float("inf") if largest else 0.0
 
 
-def _content(one: Attribution) -> list[int]:
-    return [i for i, feature in enumerate(one.features) if not feature.special]
-
-
 def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[int]]:
     """Indices of the content features that both have, in the order in which both have them."""
-    ours, theirs = _content(first), _content(second)
+    ours, theirs = (np.flatnonzero(one.content).tolist() for one in (first, second))
     texts = [
         [(one.features[i].part, one.features[i].text) for i in places]
         for one, places in ((first, ours), (second, theirs))

@@ -243,18 +243,18 @@ def method_label(attribution: Attribution) -> str:
 
 
 def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> list[Token]:
-    frame = attribution.to_frame()
+    shares, ranks = attribution.shares, attribution.ranks
     texts = _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = [0] * len(texts)
-    errors = attribution.errors if attribution.errors is not None else [None] * len(frame)
+    errors = attribution.errors if attribution.errors is not None else [None] * len(ranks)
     part, tokens = 0, []
     for i, feature in enumerate(attribution.features):
         # A special token closes the paragraph it follows, whatever part its tokenizer counts it to.
         part = part if feature.special else feature.part
         before, text = ("", feature.text) if feature.special else _slices(feature, texts[part], cursors[part])
         joins = not feature.special and attribution.request.unit == "token" and 0 < feature.start == cursors[part]
-        score, error = float(frame.score[i]), None if errors[i] is None else float(errors[i])
+        score, error = float(attribution.scores[i]), None if errors[i] is None else float(errors[i])
         tokens.append(
             Token(
                 before=before,
@@ -273,8 +273,8 @@ def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> 
                 error=error,
                 value=number(score if attribution.signed else abs(score), attribution.signed),
                 error_value=None if error is None else number(abs(error), signed=False),
-                share=None if feature.special else float(frame.share[i]),
-                rank=None if feature.special else int(frame["rank"][i]),
+                share=None if feature.special else float(shares[i]),
+                rank=None if feature.special else int(ranks[i]),
                 strength=min(1.0, abs(score) / top) if top else 0.0,
                 clipped=abs(score) > top,
                 conflict=i in conflicts,
@@ -311,17 +311,13 @@ def _paragraphs(attribution: Attribution) -> list[Paragraph]:
     return paragraphs
 
 
-def _content(attribution: Attribution) -> np.ndarray:
-    return np.array([not f.special for f in attribution.features])
-
-
 def _content_scores(attribution: Attribution) -> np.ndarray:
-    return np.asarray(attribution.scores)[_content(attribution)]
+    return np.asarray(attribution.scores)[attribution.content]
 
 
 def _special_share(attribution: Attribution) -> float:
     sizes = np.abs(attribution.scores)
-    return float(sizes[~_content(attribution)].sum() / sizes.sum()) if sizes.any() else 0.0
+    return float(sizes[~attribution.content].sum() / sizes.sum()) if sizes.any() else 0.0
 
 
 def _correlation(a: Attribution, b: Attribution) -> float | None:
@@ -338,4 +334,4 @@ def _conflicts(a: Attribution, b: Attribution) -> list[int]:
         return []
     clear = [np.abs(m.scores) >= max(CLEAR * limit([m]), np.finfo(float).tiny) for m in (a, b)]
     opposite = np.sign(a.scores) * np.sign(b.scores) < 0
-    return np.flatnonzero(clear[0] & clear[1] & opposite & _content(a)).tolist()
+    return np.flatnonzero(clear[0] & clear[1] & opposite & a.content).tolist()

@@ -67,7 +67,7 @@ class PredictionTable:
 
     def row(self, position: int) -> dict[str, Any]:
         """One row as plain Python values, None where there is none."""
-        return _plain(self.frame.take([position]))[0]
+        return {name: _value(self.frame[name].iat[position]) for name in COLUMNS}
 
     def records(self, positions: np.ndarray, remarks: Sequence[Remark]) -> list[dict[str, Any]]:
         """The rows at ``positions`` with note and tags, each followed by the texts edited from it.
@@ -78,7 +78,8 @@ class PredictionTable:
         for remark in remarks:
             left.setdefault(remark.row, []).append(remark)
         records = []
-        for told in _plain(self.frame.take(positions)):
+        for row in self.frame.take(positions).to_dict("records"):
+            told = {name: _value(value) for name, value in row.items()}
             of_row = left.get(told["row"], [])
             own = next((remark for remark in of_row if not remark.edit), Remark(row=told["row"]))
             records.append({**told, "parent": None, "note": own.note, "tags": list(own.tags)})
@@ -98,9 +99,10 @@ def to_json(records: Sequence[dict[str, Any]]) -> str:
     return json.dumps({"rows": list(records)}, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = frame.astype(object).to_dict("records")
-    return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+def _value(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if pd.isna(value) else value
 
 
 def _edited(parent: dict[str, Any], remark: Remark) -> dict[str, Any]:
