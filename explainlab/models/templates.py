@@ -137,11 +137,14 @@ def read_template(name: str) -> Template:
 def save_template(template: Template) -> Path:
     """Keep ``template`` in the user's folder, in place of one that has its name; returns its file.
 
-    Raises :class:`RequestError` for the name of a template that comes with the project.
+    Raises :class:`RequestError` for the name of a template that comes with the project and, where others use the
+    instance too, of any other one: their questions name it.
     """
     if template.name in _files(PRESETS):
         raise RequestError(f"'{template.name}' comes with ExplainLab and stays as it is.", "Choose another name.")
     path = _saved() / f"{template.name}.json"
+    if settings().hosted and path.exists() and read_template(template.name).digest != template.digest:
+        raise RequestError(f"There is another template '{template.name}' here.", "Choose another name.")
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(".part")
     fresh.write_text(template.model_dump_json(indent=2), encoding="utf-8")

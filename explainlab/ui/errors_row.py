@@ -45,11 +45,11 @@ _DIFFERENCE_HELP = "The first map minus the second, feature by feature; nothing 
 def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray) -> None:
     """The rows at the positions ``order``, and the one that is open, for a model of ``card`` (None: not known yet).
 
-    Going from row to row runs this part of the page again, and no more.
+    Going from row to row runs this part of the page again, and no more: the row first, then the list above it.
     """
     view = errors_page.now(view)
     left = errors_page.left_on(service, view)
-    draw_list(view, table, order, left)
+    above = st.container()
     place = errors_page.place_of(table, order, view.row)
     row = table.row(order[place])
     following = [table.row(position) for position in order[place + 1 : place + 1 + errors_page.AHEAD]]
@@ -67,6 +67,8 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
         with editing:
             draw_edit(service, view, row, remarks, left)
     links.draw(errors_page.PAGE.link(service, view))
+    with above:
+        draw_list(view, table, order, left)
 
 
 def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row]) -> None:

@@ -103,6 +103,15 @@ def test_presets_are_not_replaced(home: Path) -> None:
     assert read_template("sst2").labels == {"negative": " N", "positive": " P"}
 
 
+def test_where_others_ask_with_a_template_nobody_changes_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "auth", "oidc")
+    save_template(made())
+    save_template(made())
+    with pytest.raises(RequestError, match="There is another template 'mine' here. Choose another name."):
+        save_template(made(instruction="New."))
+    assert read_template("mine") == made()
+
+
 @pytest.mark.parametrize("name", ["nothing", "../mine", "templates/../sst2", "", ".", "sst2.json"])
 def test_unknown_names_are_refused(home: Path, name: str) -> None:
     (home / "mine.json").write_text("{}")
