@@ -23,7 +23,7 @@ def draw_unfinished(service: Service) -> None:
     jobs = "1 job had" if len(left) == 1 else f"{len(left)} jobs had"
     with st.container(border=True):
         st.warning(
-            f"{jobs} not finished when the server stopped. Run again, a data set goes on after its last finished text.",
+            f"{jobs} not finished when the server stopped. A data set that is run again goes on where it stopped.",
             icon=":material/power_off:",
         )
         table = st.dataframe(
