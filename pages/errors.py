@@ -51,7 +51,7 @@ if found.table is not None:
         links.draw(PAGE.link(service, view))
     if found.table.wrong.any():
         st.divider()
-        errors_drivers.draw_drivers(service, view)
+        errors_drivers.draw_drivers(service, view, found.table)
 else:
     links.draw(PAGE.link(service, view))
     if found.answer.running:

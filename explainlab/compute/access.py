@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 from explainlab.compute.imports import read_results
+from explainlab.compute.looks import source_name
 from explainlab.compute.questions import Answer, Kind, Question, kind_named, kind_of
 from explainlab.compute.users import User
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
@@ -164,7 +165,7 @@ class Access:
 
 
 def _run_of(kind: Kind, request: Question, result: Answer, user: User, key: str) -> Run:
-    text = request.text if request.text is not None else request.data
+    text = request.text if request.text is not None else source_name(request.data, user)
     return Run(
         owner=user.id,
         owner_name=user.name,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from explainlab import data
 from explainlab.compute.limits import require_source
 from explainlab.compute.users import User
-from explainlab.data.uploads import reading_as
+from explainlab.data.uploads import reading_as, upload_name
 
 
 def preview(source: str, user: User) -> data.Preview:
@@ -27,6 +27,11 @@ def source_digest(source: str, user: User) -> str:
     """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.compute.limits.require_source` too."""
     with _allowed(source, user):
         return data.source_digest(source)
+
+
+def source_name(source: str, user: User) -> str:
+    """What the data ``source`` is called: an upload of this user by its file's name, any other as it is."""
+    return upload_name(source, user.id)
 
 
 @contextmanager

@@ -38,17 +38,17 @@ def known_suffix(name: str) -> str:
     return suffix + packed
 
 
-def records(path: Path) -> Iterator[Record]:
-    """The file's records, one dictionary from column to value a data row; every damage becomes a DataError."""
+def records(path: Path, name: str) -> Iterator[Record]:
+    """The file's records, one dictionary from column to value a data row; any damage is a DataError about ``name``."""
     suffix = known_suffix(path.name)
     packed = suffix.endswith(".gz")
     try:
         with gzip.open(path) if packed else path.open("rb") as stream:
-            yield from _FORMATS[suffix.removesuffix(".gz")](stream, path.name)
+            yield from _FORMATS[suffix.removesuffix(".gz")](stream, name)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise DataError(f"{path.name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None
+        raise DataError(f"{name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None
     except OSError as error:
-        raise DataError(f"{path.name} cannot be read: {error.strerror or error}.", "Check the file.") from None
+        raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
 
 
 def _lines(stream: IO[bytes], name: str) -> Iterator[str]:

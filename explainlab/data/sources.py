@@ -25,7 +25,8 @@ class Source:
 
     def records(self) -> Iterator[Record]:
         """All records, from column to value; raises :class:`DataError` for a damaged file."""
-        return chain.from_iterable(map(records, self.files))
+        alone = len(self.files) == 1
+        return chain.from_iterable(records(file, self.name if alone else file.name) for file in self.files)
 
 
 def locate(path: str | Path) -> Source:
@@ -37,7 +38,8 @@ def locate(path: str | Path) -> Source:
     if named.startswith(PREFIX):
         return Source(named, (embedded_examples(named).path,))
     if named.startswith(uploads.PREFIX):
-        return Source(named, (uploads.upload_path(named, uploads.reader()),))
+        path = uploads.upload_path(named, uploads.reader())
+        return Source(uploads.upload_name(named, uploads.reader()), (path,))
     if named.startswith(hub.PREFIX):
         return Source(named, hub.hub_files(named))
     return _file(Path(path))

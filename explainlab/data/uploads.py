@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -18,6 +18,8 @@ from explainlab.errors import DataError, ResourceError
 from explainlab.settings import settings
 
 PREFIX = "upload:"
+MOST_NAMED = 120
+"""Characters of a file's name that are kept."""
 _ID = re.compile(r"upload:([0-9a-f]{64}(?:\.[a-z]+){1,2})")
 _LOCAL = "local"  # whoever uses an instance without sign-in, as compute/users.py has it
 _reader: ContextVar[str] = ContextVar("reader", default=_LOCAL)
@@ -46,8 +48,9 @@ def reader() -> str:
 def keep_upload(content: bytes, name: str, user_id: str) -> str:
     """Store a file's ``content`` for its user; the id by which it is read: ``upload:<SHA-256><ending of name>``.
 
-    The same content is stored once. Raises :class:`DataError` for a name without a known format and for more bytes
-    than the settings' ``max_upload_mb``, :class:`ResourceError` where it cannot be written; nothing is left then.
+    The same content is stored once, and goes by the name under which it came last. Raises :class:`DataError` for a name
+    without a known format and for more bytes than the settings' ``max_upload_mb``, :class:`ResourceError` where it
+    cannot be written.
     """
     suffix, limit = known_suffix(name), settings().max_upload_mb
     if len(content) > limit * 2**20:
@@ -59,6 +62,7 @@ def keep_upload(content: bytes, name: str, user_id: str) -> str:
     path = _path(upload_id, user_id)
     if not path.is_file():
         _write(path, content)
+    _write(_name_path(path), _readable(name).encode("utf-8"))
     return upload_id
 
 
@@ -69,6 +73,25 @@ def upload_path(upload_id: str, user_id: str) -> Path:
         if path.is_file():
             return path
     raise DataError("You have no upload of this name.", "Upload the file again.")
+
+
+def upload_name(upload_id: str, user_id: str) -> str:
+    """What the file was called that this user brought; the id itself where this user has none under it."""
+    if _ID.fullmatch(upload_id):
+        with suppress(OSError):
+            return _name_path(_path(upload_id, user_id)).read_text(encoding="utf-8")
+    return upload_id
+
+
+def _name_path(path: Path) -> Path:
+    """Where the name of the upload at ``path`` is kept; no id leads there."""
+    return path.parent / "names" / path.name
+
+
+def _readable(name: str) -> str:
+    """A file's name without folders and what cannot be seen, and not too long to show."""
+    seen = "".join(letter for letter in re.split(r"[/\\]", name)[-1] if letter.isprintable())
+    return seen if len(seen) <= MOST_NAMED else f"{seen[: MOST_NAMED - 13]}…{seen[-12:]}"
 
 
 def _path(upload_id: str, user_id: str) -> Path:

@@ -61,7 +61,7 @@ def candidate_rows(body: Body) -> list[Body]:
     ]
 
 
-def scatter(body: Body, across: str, up: str, picked: int) -> Chart:
+def scatter(body: Body, across: str, up: str, picked: int | None = None) -> Chart:
     """Every candidate by two metrics, a point that can be picked; the best by either is named, ``picked`` is ringed."""
     figure = go.Figure(layout=layout(shown(named(body, across)), shown(named(body, up))))
     layers = sorted({one["layer"] for one in body["candidates"]}, reverse=True)
@@ -71,15 +71,16 @@ def scatter(body: Body, across: str, up: str, picked: int) -> Chart:
         best = body["candidates"][body["winners"][key]]["metrics"]
         place = {"x": best[across], "y": best[up], "arrowcolor": GREY, "ax": 24, "ay": -28 if key == up else 28}
         figure.add_annotation(text=shown(f"best by {told(body)[key]['label']}"), **place)
-    open_one = body["candidates"][picked]["metrics"]
-    figure.add_scatter(
-        x=[open_one[across]],
-        y=[open_one[up]],
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 19, "color": RED, "line": {"width": 2.5}},
-        name="The map that is open",
-        hoverinfo="skip",
-    )
+    if picked is not None:
+        open_one = body["candidates"][picked]["metrics"]
+        figure.add_scatter(
+            x=[open_one[across]],
+            y=[open_one[up]],
+            mode="markers",
+            marker={"symbol": "circle-open", "size": 19, "color": RED, "line": {"width": 2.5}},
+            name="The map that is open",
+            hoverinfo="skip",
+        )
     title = f"Candidates: {told(body)[up]['label']} against {told(body)[across]['label']}"
     alt = f"{title}: {len(body['candidates'])} points."
     return Chart("candidates", title, alt, figure, candidate_rows(body))

@@ -18,6 +18,11 @@ import plotly.graph_objects as go
 
 from explainlab.figures.export import inert
 
+_TOOLBAR = {
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
 RED, BLUE, GREY = "#d64550", "#2f80d0", "#7a8580"
 _TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
 
@@ -69,11 +74,19 @@ class Chart:
 
     def to_html(self) -> str:
         """A standalone page with the interactive figure on white paper; it needs no network."""
+        return self.on_paper().to_html(include_plotlyjs=True, full_html=True)
+
+    def on_paper(self) -> go.Figure:
+        """The figure on white paper, under its title."""
         paper = go.Figure(self.figure)
-        paper.update_layout(
+        return paper.update_layout(
             template="plotly_white", title=html.escape(self.title), paper_bgcolor="white", plot_bgcolor="white"
         )
-        return paper.to_html(include_plotlyjs=True, full_html=True)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What Plotly shows beside the figure: few buttons, and pictures are vectors under the chart's name."""
+        return {**_TOOLBAR, "toImageButtonOptions": {"format": "svg", "filename": self.name}}
 
 
 def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:

@@ -42,8 +42,8 @@ def confusion_rows(body: Body) -> list[Body]:
 def confusion(body: Body) -> Chart:
     """The matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
     figure = go.Figure(layout=layout("Predicted", "True", _height(body)))
-    names = [shown(label) for label in body["labels"]]
-    shares = [[cell["share"] for cell in confusion_rows(body) if cell["true"] == label] for label in body["labels"]]
+    names, rows = [shown(label) for label in body["labels"]], confusion_rows(body)
+    shares = [[cell["share"] for cell in rows if cell["true"] == label] for label in body["labels"]]
     figure.add_heatmap(
         x=names,
         y=names,
@@ -51,14 +51,22 @@ def confusion(body: Body) -> Chart:
         zmin=0,
         zmax=1,
         text=body["confusion"],
-        texttemplate="%{text}",
-        colorscale=[[0, "#ffffff"], [1, BLUE]],
+        colorscale=[[0, "rgba(47,128,208,0.03)"], [1, "rgba(47,128,208,0.55)"]],
         hovertemplate="%{y} predicted as %{x}: %{text}<extra></extra>",
         showscale=False,
     )
-    figure.update_xaxes(type="category")
-    figure.update_yaxes(type="category", autorange="reversed")
-    return Chart("confusion", "Confusion matrix", confusion_words(body), figure, confusion_rows(body))
+    if len(names) <= _MOST_WRITTEN:
+        figure.add_scatter(  # text of a heatmap would be dark on either page
+            x=[shown(cell["predicted"]) for cell in rows],
+            y=[shown(cell["true"]) for cell in rows],
+            text=[f"{cell['n']:,}" for cell in rows],
+            mode="text",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.update_xaxes(type="category", showgrid=False)
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return Chart("confusion", "Confusion matrix", confusion_words(body), figure, rows)
 
 
 def confusion_words(body: Body) -> str:

@@ -1,6 +1,7 @@
 """Charts of one text's integrals: the error against the step count, and the gradient along the path.
 
-All are pure functions of the bodies of the studies ``integration_error`` and ``path_gradients``.
+All are pure functions of the bodies of the studies ``integration_error`` and ``path_gradients``, of one text; one is of
+a data set's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from explainlab.figures.chart import (
     RED,
     STYLES,
     Chart,
+    error_bars,
     layout,
     limit_line,
     log_percent,
@@ -153,6 +155,37 @@ def token_strip(body: Body, steps: int, palette: str = DEFAULT, theme: str = "li
     ]
     title = f"Where on the path each score comes from, at {steps:,} steps"
     return Chart("path-strip", title, f"{title}: one row a feature.", figure, rows, _strip_notes(values, kept, columns))
+
+
+def gradient_shares(body: Body) -> Chart:
+    """How much of the total |dF/dα| lies in each part of the path, a line a step count: means over a data set."""
+    bins, n = body["summary"]["bins"], body["summary"]["n"]
+    middles = [(i + 0.5) / bins for i in range(bins)]
+    figure = go.Figure(layout=layout(ALPHA, "Mean share of the total |dF/dα|"))
+    looks = zip(body["summary"]["share"].items(), STYLES.values(), strict=False)
+    for (steps, shares), style in looks:
+        figure.add_scatter(
+            x=middles,
+            y=[share["mean"] for share in shares],
+            error_y=error_bars(shares),
+            mode="lines+markers",
+            name=f"{int(steps):,} steps",
+            line={"color": style.color, "dash": style.dash},
+            marker={"symbol": style.symbol, "size": 7},
+            hovertemplate="α around %{x:.3f}: %{y:.1%}<extra></extra>",
+        )
+    figure.update_xaxes(range=[0, 1])
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    rows = [
+        {"steps": int(steps), "from": i / bins, "to": (i + 1) / bins, **share}
+        for steps, shares in body["summary"]["share"].items()
+        for i, share in enumerate(shares)
+    ]
+    title = f"Where on the path the gradient lies, {n:,} texts"
+    _, finest = list(body["summary"]["share"].items())[-1]
+    most = max(range(bins), key=lambda i: finest[i]["mean"])
+    told = f"Most lies from {most / bins:g} to {(most + 1) / bins:g}: {percent(finest[most]['mean'])} of it."
+    return Chart("gradient-shares", title, f"{title}, with 95% intervals. {told}", figure, rows)
 
 
 def _error_line(figure: go.Figure, key: str, name: str, points: Sequence[tuple[int, float | None]], width: float = 2):

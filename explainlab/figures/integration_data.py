@@ -185,7 +185,7 @@ def _add_points(figure: go.Figure, body: Body, columns: dict[int, list[tuple[int
         x=[place + aside[i] for place, i, _ in points],
         y=[100 * error for *_, error in points],
         mode="markers",
-        name="Texts (press one to open it above)",
+        name="Texts",
         marker={"color": BLUE, "size": 6 if len(points) < 3000 else 3, "opacity": 0.55},
         customdata=[[texts[i]["row"], shown(_short(texts[i]["text"]))] for _, i, _ in points],
         hovertemplate="row %{customdata[0]}: %{y:.3g}%<br>%{customdata[1]}<extra></extra>",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, percent, shown
 from explainlab.figures.heatmap import number, spelled
 
 _MOST_NAMED = 60  # features up to which each has its name on the axis
@@ -72,6 +73,32 @@ def feature_changes(found: Attribution) -> Chart:
     up, down = (choose(range(len(kept)), key=scores.__getitem__) for choose in (max, min))
     told = f"Highest: {spelled(names[up])} {number(scores[up])}; lowest: {spelled(names[down])} {number(scores[down])}."
     return Chart("feature-changes", title, f"{title}. {told}", figure, rows)
+
+
+def settled(body: Body) -> Chart:
+    """How much of a text was read when its predicted class changed no more: texts by tenths, of a data set."""
+    shares = [text["settled"] for text in body["texts"]]
+    places = [math.ceil(10 * share - 1e-9) - 1 for share in shares]  # (0, 10%] is the first
+    tenths = [places.count(i) for i in range(10)]
+    figure = go.Figure(layout=layout("Share of the features read", "Texts (count)", height=360, bargap=0.1))
+    figure.add_bar(
+        x=[low / 10 + 0.05 for low in range(10)],
+        y=tenths,
+        width=0.09,
+        text=[count or "" for count in tenths],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": BLUE},
+        customdata=[f"{10 * low} to {10 * low + 10}%" for low in range(10)],
+        hovertemplate="%{customdata}: %{y} texts<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(range=[0, 1], tickformat=".0%")
+    mean = percent(body["summary"]["settled"]["mean"])
+    title = f"When the prediction is settled, {len(shares):,} texts"
+    alt = f"{title}: on average once {mean} of the features are read."
+    rows = [{name: text[name] for name in ("row", "label", "settled")} for text in body["texts"]]
+    return Chart("settled", title, alt, figure, rows)
 
 
 def _content(features: Sequence[Body]) -> list[int]:

@@ -84,7 +84,7 @@ def drivers(body: Body, kind: Literal["words", "pairs"]) -> Chart:
     _add_dots(figure, "Correct rows", right, "diamond", BLUE, 0.16)
     _add_dots(figure, "Wrong rows", found, "circle", RED, -0.16)
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5])
-    title = f"{'Words' if kind == 'words' else 'Pairs of words'} that push toward the wrong class"
+    title = f"{'Words' if kind == 'words' else 'Pairs'} that push toward the wrong class"
     first = f" First: {' '.join(found[0]['words'])}, toward {found[0]['predicted']}." if found else " There are none."
     alt = f"{title}, in {body['n_wrong']:,} misclassified rows.{first}"
     return Chart(f"driving-{kind}", title, alt, figure, _table(body[kind]), _notes(found, body[kind]))

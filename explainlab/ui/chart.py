@@ -13,11 +13,6 @@ from explainlab.ui.components import component
 from explainlab.ui.text import plain
 
 _pictures = component("chart_pictures")
-_CONFIG = {
-    "displaylogo": False,
-    "displayModeBar": "hover",
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-}
 
 
 def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = None, help: str | None = None) -> None:
@@ -33,9 +28,8 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
             _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
             draw_files(chart, key)
-    config = {**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": chart.name}}
     picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
-    st.plotly_chart(chart.figure, key=key, config=config, alt=chart.alt, **picking)
+    st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt, **picking)
     for note in chart.notes:
         st.caption(plain(note))
 

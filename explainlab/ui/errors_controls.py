@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.attribution.registry import methods
+from explainlab.attribution.registry import methods, parse_method
+from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 from explainlab.ui.errors_view import ErrorsView
@@ -19,7 +20,7 @@ question = Question(PAGE)
 ASKED = ("model", "rows")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
-DRAWN = (*_FILTERS, *OF_ROW)
+DRAWN = (*_FILTERS, *OF_ROW, "drivers")
 _SHOWS = {"mistakes": "Mistakes", "all": "All rows"}
 _SORTS = {
     "loss": "Largest loss first",
@@ -126,6 +127,23 @@ def draw_map_options(card: ModelCard | None) -> None:
         question.choose("Unit", "unit", {name: name for name in ("token", "word", "sentence")}, "What gets one score.")
     with colours:
         question.draw_palette()
+
+
+def draw_drivers_method(card: ModelCard | None) -> None:
+    """The method that explains all mistakes: one whose scores have signs, and that the model can run."""
+    known, current = methods(), question.now("drivers")
+    signed = {name: one for name, one in known.items() if one.is_signed(one.Parameters())}
+    able = [name for name, one in signed.items() if card is None or not one.obstacle(card.architecture)]
+    names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
+    question.select("Explain with", "drivers", names, "Methods whose scores speak for a class or against it.")
+
+
+def _spec_label(spec: str) -> str:
+    """The name of a method with its options; what a link holds in its place is told as it is."""
+    try:
+        return parse_method(spec).label
+    except ExplainLabError:
+        return spec
 
 
 def _keep_known(name: str, classes: dict[str, str]) -> None:

@@ -7,15 +7,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import get_method, parse_method
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError
 from explainlab.figures.mistakes import drivers
+from explainlab.models.loading import ModelCard
+from explainlab.studies.mistake_drivers import MistakeDrivers
 from explainlab.ui import session
 from explainlab.ui.chart import draw_chart
-from explainlab.ui.errors_controls import let_through
+from explainlab.ui.errors_controls import draw_drivers_method, let_through
 from explainlab.ui.errors_page import DRIVERS
+from explainlab.ui.errors_table import PredictionTable
 from explainlab.ui.errors_view import ErrorsView
+from explainlab.ui.question import card_of
 from explainlab.ui.session import Pressed
 from explainlab.ui.study_page import Answer
 from explainlab.ui.text import plain
@@ -39,22 +43,50 @@ _COLUMNS = {
 }
 
 
-def draw_drivers(service: Service, view: ErrorsView) -> None:
-    """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
+def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> None:
+    """The method, and its answer: if there is one, the job that works on it once the button was pressed, or the button.
+
+    ``table`` holds the predictions.
+    """
     st.header("What drives the mistakes", anchor=False, help=_HELP)
     asked = Pressed((view.drivers_request(),))
     answer = _answer(service, asked)
-    if answer is None:
-        st.button(
-            "Explain all mistakes",
-            icon=":material/troubleshoot:",
-            on_click=session.ask,
-            args=(service, DRIVERS.name, asked),
-        )
+    card = card_of(view.model)
+    choice, button = st.columns([3, 9], vertical_alignment="bottom")
+    with choice:
+        draw_drivers_method(card)
+    if answer is not None:
+        DRIVERS.draw_state(service, [answer])
+        if answer.result is not None:
+            _draw_answer(answer.result.body)
         return
-    DRIVERS.draw_state(service, [answer])
-    if answer.result is not None:
-        _draw_answer(answer.result.body)
+    obstacle = _obstacle(view.drivers, card)
+    button.button(
+        "Explain all mistakes",
+        icon=":material/troubleshoot:",
+        on_click=session.ask,
+        args=(service, DRIVERS.name, asked),
+        disabled=bool(obstacle),
+    )
+    if obstacle:
+        st.warning(plain(obstacle), icon=":material/block:")
+    else:
+        st.caption(cost_words(table))
+
+
+def cost_words(table: PredictionTable) -> str:
+    """How many maps the answer takes, known from the predictions."""
+    wrong = int(table.wrong.sum())
+    right = min(MistakeDrivers.Parameters().right, len(table.frame) - wrong)
+    classes = table.frame["predicted"][table.wrong].nunique()
+    told = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
+    toward = "" if classes == 1 else f" toward each of {classes} classes"
+    return f"{wrong + right * classes:,} maps: {told}{toward}."
+
+
+def _obstacle(spec: str, card: ModelCard | None) -> str:
+    """Why the model of ``card`` cannot be explained so; empty if it can, or if that is not known yet."""
+    return get_method(parse_method(spec).method).obstacle(card.architecture) if card else ""
 
 
 def _answer(service: Service, asked: Pressed) -> Answer | None:

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.studies.mistake_drivers import MistakeDrivers
+from explainlab.studies.predictions import Predictions
 from explainlab.studies.registry import get_study
 from explainlab.studies.study import StudyRequest
 
@@ -22,7 +24,8 @@ class ErrorsView(BaseModel):
     ``columns`` and ``classes`` tell how the file is read (see :func:`explainlab.data.read_dataset`).
     ``true`` and ``predicted`` are class names (empty: any), ``search`` is looked for in the texts, ``numbers`` (empty:
     all) are the rows that a word was pressed for; ``row`` is None for the first that is let through; ``edit`` and
-    ``edit_pair`` are its text, edited.
+    ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
+    wrong.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,14 +50,15 @@ class ErrorsView(BaseModel):
     output: Output = "logit"
     unit: Unit = "token"
     palette: PaletteName = DEFAULT
+    drivers: str = MistakeDrivers.Parameters().method
 
     def request(self) -> StudyRequest:
         """The predictions of the data set."""
-        return self._request("predictions")
+        return self._request(Predictions.id)
 
     def drivers_request(self) -> StudyRequest:
         """What drives the mistakes among them."""
-        return self._request("mistake_drivers")
+        return self._request(MistakeDrivers.id, method=self.drivers)
 
     def requests(self) -> list[StudyRequest]:
         """The predictions; raises :class:`explainlab.errors.RequestError` for a question that cannot be."""
@@ -65,11 +69,11 @@ class ErrorsView(BaseModel):
         shared = self.model_dump(include={"model", "method", "output", "unit", "dtype"})
         return complete(checked(Request, **shared, text=text, text_pair=text_pair, target=target))
 
-    def _request(self, study: str) -> StudyRequest:
+    def _request(self, study: str, **parameters: Any) -> StudyRequest:
         shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
         output = get_study(study).default_output({})
-        parameters = {"rows": self.rows}
-        return checked(StudyRequest, study=study, **shared, data=self.source, output=output, parameters=parameters)
+        asked = {"rows": self.rows, **parameters}
+        return checked(StudyRequest, study=study, **shared, data=self.source, output=output, parameters=asked)
 
 
 def first_view() -> ErrorsView:

@@ -9,12 +9,14 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.compute import looks
 from explainlab.compute.limits import require_model
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.errors import ModelError
 from explainlab.figures.palette import PALETTES
 from explainlab.models.loading import ModelCard, describe, embedded_models
 from explainlab.settings import settings
+from explainlab.ui import session
 from explainlab.ui.components import enter_runs
 from explainlab.ui.template_editor import draw_template_editor
 
@@ -100,6 +102,7 @@ class Question:
             index=options.index(current) if current else None,
             key=self.key("data"),
             accept_new_options=True,
+            format_func=lambda source: looks.source_name(source, session.user()),
             placeholder="Type a file's path",
             help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
         )

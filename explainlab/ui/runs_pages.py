@@ -76,10 +76,10 @@ def _explain(question: Question, method: str, parameters: dict[str, Any]) -> Sho
 
 def _errors(question: StudyRequest) -> ShownBy:
     asked = question.model_dump(include={"model", "dtype", "columns", "classes"})
-    return ShownBy(
-        _entry("errors.py"),
-        checked(ErrorsView, **asked, source=question.data, rows=question.parameters["rows"]),
-    )
+    asked |= {"source": question.data, "rows": question.parameters["rows"]}
+    if question.study == MistakeDrivers.id:
+        asked["drivers"] = question.parameters["method"]
+    return ShownBy(_entry("errors.py"), checked(ErrorsView, **asked))
 
 
 def _study_view(page: _StudyPage, question: StudyRequest) -> BaseModel:

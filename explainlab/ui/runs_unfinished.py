@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from explainlab.compute import looks
 from explainlab.compute.access import Unanswered
 from explainlab.compute.questions import kind_of
 from explainlab.compute.service import Service
@@ -61,7 +62,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
 def _row(left: Unanswered) -> dict[str, object]:
     request = left.request
-    about = request.text if request.text is not None else request.data
+    about = request.text if request.text is not None else looks.source_name(request.data, session.user())
     return {
         "Asked": pd.Timestamp(left.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(kind_of(request).asks(request)),

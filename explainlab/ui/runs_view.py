@@ -98,7 +98,8 @@ def _draw_files(found: OpenRun) -> None:
     else:
         record = result.to_json()
         label = runs_page.label(found.run.question)
-        files = (lambda: study_bundle(label, record, result.body), lambda: json.dumps(record, ensure_ascii=False))
+        data = found.run.subject if result.request.data is not None else None
+        files = (lambda: study_bundle(label, record, result.body, data), lambda: json.dumps(record, ensure_ascii=False))
     icon = ":material/folder_zip:"
     help_text = "One zip: an HTML report with all settings and versions, figures, tables and JSON."
     st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)
@@ -110,6 +111,8 @@ def _draw_settings(found: OpenRun) -> None:
     """Everything that decided the result."""
     st.subheader("What it was computed with", anchor=False)
     asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    if asked.get("data") not in (None, found.run.subject):  # an upload goes by its file's name
+        asked["data"] = f"{found.run.subject} ({asked['data']})"
     settings = {**asked, **found.request.parameters}
     versions = found.result.versions if found.result is not None else {}
     left, right = st.columns(2, gap="large")

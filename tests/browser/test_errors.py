@@ -136,6 +136,19 @@ def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, theme, sourc
     has_no_violation(page)
 
 
+def test_a_word_that_drives_mistakes_lists_its_rows(app, browser_page, theme, tmp_path):
+    data = written(tmp_path / "rows.csv", [*ROWS, (f"A {theme} film.", "positive")])
+    size = {"width": 1280, "height": 1000}
+    page = opened(browser_page(app.link(view(data), "errors"), color_scheme=theme, viewport=size), 3)
+    press(page, "Explain all mistakes")
+    table = page.locator(".st-key-errors_words_table canvas").first
+    table.wait_for()
+    has_no_violation(page)
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 20, "y": 35 + 17}, force=True)
+    expect(page.get_by_text("of the words that were picked")).to_be_visible()
+
+
 def test_a_job_can_be_cancelled(app, browser_page, tmp_path):
     large = written(tmp_path / "large.csv", [(f"Text {i}: " + "so long " * 100, "positive") for i in range(3000)])
     page = browser_page(app.link(view(large), "errors"))

@@ -75,6 +75,18 @@ def test_runs_are_ticked_compared_taken_away_and_deleted(app, browser_page):
     assert len(app.store.runs.page("local", Filters(words="lovely end")).runs) == 1
 
 
+def test_a_studys_bundle_has_its_figures(app, browser_page):
+    page = browser_page(f"{app.url}/errors")
+    expect(page.get_by_text("Calibration error")).to_be_visible()
+    (run,) = app.store.runs.page("local", Filters(words="embedded:sentiment", question="predictions")).runs
+    page = browser_page(f"{app.url}/runs?run={run.id}")
+    with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:
+        files = set(bundle.namelist())
+        assert b"embedded:sentiment" in bundle.read("report.html")
+    drawn = {f"figures/{name}.{ending}" for name in ("confusion", "reliability") for ending in ("json", "csv")}
+    assert files == {"report.html", "result.json", "per_class.csv", "rows.csv", *drawn}
+
+
 def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
     run = computed(app, browser_page, HOSTILE)[0]
     page = browser_page(f"{app.url}/runs?run={run.id}")

@@ -10,7 +10,7 @@ import pytest
 
 from explainlab.compute.users import LOCAL
 from explainlab.data import keep_upload, read_as, read_dataset, source_digest
-from explainlab.data.uploads import reader, upload_path
+from explainlab.data.uploads import MOST_NAMED, reader, upload_name, upload_path
 from explainlab.errors import DataError, ResourceError
 from explainlab.settings import settings
 
@@ -30,9 +30,38 @@ def test_an_upload_is_read_by_its_id(tmp_path) -> None:
     assert read_dataset(upload).rows[0].text == "fine"
     assert source_digest(upload) == hashlib.sha256(CONTENT).hexdigest()
     assert keep_upload(CONTENT, "again.csv", LOCAL.id) == upload
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
+    assert len([path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == CONTENT]) == 1
     packed = keep_upload(gzip.compress(CONTENT), "data.csv.gz", LOCAL.id)
     assert read_dataset(packed).rows == read_dataset(upload).rows
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("My data (2).CSV", "My data (2).CSV"),
+        ("../secret/<b>data</b>.csv", "b>.csv"),
+        ("C:\\Users\\ann\\täglich.csv", "täglich.csv"),
+        ("a\x00b\n\u202ec.csv", "abc.csv"),
+        ("x" * 300 + ".jsonl.gz", "x" * 107 + "…" + "xxx.jsonl.gz"),
+    ],
+    ids=["plain", "folders", "windows", "unseen", "long"],
+)
+def test_an_upload_goes_by_the_name_of_its_file(name: str, shown: str) -> None:
+    first = keep_upload(CONTENT, "first.csv", LOCAL.id)
+    upload = keep_upload(CONTENT, name, LOCAL.id)
+    assert upload_name(upload, LOCAL.id) == shown
+    assert len(shown) <= MOST_NAMED
+    assert (upload == first) == (not name.endswith("gz")) == (upload_name(first, LOCAL.id) == shown)
+    for other in ("ann", ""):
+        assert upload_name(upload, other) == upload, "names are their owner's alone"
+    for unknown in ("embedded:sentiment", "rows.csv", f"upload:{'0' * 64}.csv", f"upload:names/{upload[7:]}"):
+        assert upload_name(unknown, LOCAL.id) == unknown
+
+
+def test_errors_call_an_upload_by_its_name() -> None:
+    upload = keep_upload(b"text,label\nfine,\n", "My data.csv", LOCAL.id)
+    with pytest.raises(DataError, match=r"My data\.csv"):
+        read_dataset(upload, ["negative", "positive"])
 
 
 def test_an_upload_is_its_owners_alone() -> None:

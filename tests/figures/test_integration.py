@@ -142,7 +142,7 @@ def test_a_long_strip_averages_points_and_says_so():
 
 def test_the_box_plot_has_every_text_as_a_point_that_names_its_row(data):
     chart = error_boxes(data, "right")
-    points = lines(chart)["Texts (press one to open it above)"]
+    points = lines(chart)["Texts"]
     drawn = [text for text in data["texts"] if not text["cancels"]]
     assert len(points.x) == len(drawn) * len(STEPS)
     assert {row for row, _ in points.customdata} == {text["row"] for text in drawn}

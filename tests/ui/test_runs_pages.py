@@ -57,7 +57,8 @@ def test_the_page_asks_what_the_run_had_asked(case: str) -> None:
 
 
 def test_what_drives_the_mistakes_is_on_the_errors_page() -> None:
-    asked = study("mistake_drivers", {"rows": 7}, model=BERT, data="embedded:sentiment", output="logit")
+    parameters = {"rows": 7, "method": "occlusion:baseline=pad"}
+    asked = study("mistake_drivers", parameters, model=BERT, data="embedded:sentiment", output="logit")
     page = page_of(kind_of(asked).complete(asked))
     assert page.entry.title == "Errors"
     assert known(page.view.drivers_request()) == known(asked)

@@ -1,0 +1,78 @@
+"""A study's report, opened from disk: every figure is drawn, nothing is asked of anyone, text stays text."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from explainlab.figures.bundle import study_bundle
+from explainlab.studies.registry import studies
+from tests.figures import hostile_study
+from tests.figures.hostile_study import LABELS, TEXT
+
+SHOWN = (("activation", "text"), ("rpi_candidates", "text"), ("predictions", "data"), ("mistake_drivers", "data"))
+COLOURS = {
+    "light": ("rgb(16, 24, 20)", "rgb(255, 255, 255)"),
+    "dark": ("rgb(232, 238, 234)", "rgb(17, 22, 20)"),
+}
+_WAIT = 30_000  # milliseconds
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory) -> dict[str, Path]:
+    """By study the report of its bundle, unpacked."""
+    directory = tmp_path_factory.mktemp("reports")
+    model, data = hostile_study.models(directory)["bert"], hostile_study.write_data(directory / "rows.csv")
+    found = {}
+    for name, kind in SHOWN:
+        record, body = hostile_study.answer(model, data, name, kind)
+        with zipfile.ZipFile(io.BytesIO(study_bundle(studies()[name].label, record, body, LABELS[1]))) as bundle:
+            bundle.extract("report.html", directory / name)
+        found[name] = directory / name / "report.html"
+    return found
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request) -> str:
+    return request.param
+
+
+@pytest.mark.parametrize("name", [name for name, _ in SHOWN])
+def test_a_report_draws_its_figures_by_itself(browser_page, reports, theme, name):
+    page = browser_page(color_scheme=theme, viewport={"width": 420, "height": 900})
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(reports[name].as_uri())
+    charts = page.locator(".chart")
+    drawn = page.locator(".chart.js-plotly-plot .main-svg .xaxislayer-above")
+    drawn.first.wait_for(state="attached", timeout=_WAIT)
+    assert page.locator(".chart:not(.js-plotly-plot)").count() == 0
+    assert charts.count() > 0
+    assert asked == [reports[name].as_uri()]
+    assert not errors
+    assert page.locator("img, iframe, main script").count() == 0
+    assert TEXT in page.locator("main").inner_text() or name in ("predictions", "mistake_drivers")
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    ink, paper = COLOURS[theme]
+    assert page.locator(".chart .xtick text").first.evaluate("tick => getComputedStyle(tick).fill") == ink
+    assert page.locator(".chart .main-svg").first.evaluate("svg => getComputedStyle(svg).backgroundColor") == paper
+    told = Axe().run(page)
+    assert told.violations_count == 0, told.generate_report()
+
+
+def test_a_picture_of_a_chart_can_be_saved(browser_page, reports):
+    page = browser_page(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page.goto(reports["predictions"].as_uri())
+    chart = page.locator(".chart.js-plotly-plot").first
+    chart.hover()
+    with page.expect_download(timeout=_WAIT) as download:
+        chart.locator(".modebar-btn").first.click()
+    picture = Path(download.value.path()).read_text(encoding="utf-8")
+    assert download.value.suggested_filename == "confusion.svg"
+    assert picture.startswith("<svg")

@@ -1,0 +1,116 @@
+"""The part of the Errors page on what drives mistakes, run without a browser: methods, cost, answer, link."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab import load_model, study
+from explainlab.attribution.registry import methods
+from explainlab.compute.service import service
+from explainlab.models.loading import describe
+from explainlab.ui.errors_view import ErrorsView, first_view
+from tests.pages.scripted import answered, charts, following, opened, press, words
+
+MODEL = "embedded:bert-mini-sst2"
+ROWS = [
+    ("A dull, slow and lifeless film.", "negative"),
+    ("A lovely, warm and funny film.", "positive"),
+    ("Boring from start to end.", "positive"),
+    ("Awful.", "positive"),
+    ("A joy from the first scene to the last.", "negative"),
+]
+ASK = "Explain all mistakes"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    """Five rows, the last three with the other label than any reader would give."""
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *ROWS])
+    return str(path)
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return opened("errors")
+
+
+def on(app: AppTest, source: str, **fields) -> AppTest:
+    return following(app, first_view(), **{"source": source, "method": "input_x_gradient", **fields})
+
+
+def view(source: str, **fields) -> ErrorsView:
+    return first_view().model_copy(update={"source": source, **fields})
+
+
+def tables(app: AppTest) -> list:
+    return [frame.value for frame in app.dataframe if "Words" in frame.value]
+
+
+def explained(app: AppTest) -> AppTest:
+    """With the answer, which an earlier test may have asked."""
+    return press(app, ASK) if ASK in [button.label for button in app.button] else app
+
+
+def test_the_cost_is_told_before_and_is_what_it_costs(app: AppTest, source: str) -> None:
+    on(app, source)
+    assert not tables(app)
+    told = words(app.caption)
+    press(app, ASK)
+    found = service().find(view(source).drivers_request())
+    assert f"{found.cost.backward} maps: 3 of misclassified rows, 2 of correct ones toward each of 2 classes." in told
+    assert found.cost.backward == 3 + 2 * 2
+    assert "3 misclassified rows against 2 correct ones" in words(app.caption)
+
+
+@pytest.mark.parametrize("method", ["input_x_gradient", "occlusion"])
+def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTest, source: str, method: str) -> None:
+    on(app, source, drivers=method)
+    explained(app)
+    body = study(load_model(MODEL, device="cpu"), "mistake_drivers", data=source, method=method).body
+    for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
+        assert table["Words"].tolist() == [" ".join(one["words"]) for one in body[kind]]
+        assert table["Score"].tolist() == pytest.approx([one["mean"] for one in body[kind]], abs=1e-5)
+        assert table["Rows"].tolist() == [one["rows"] for one in body[kind]]
+    assert f"by {methods()[method].label}" in words(app.caption)
+    assert sum("push toward the wrong class" in alt for alt in charts(app)) == 2
+
+
+def test_another_method_is_asked_anew_and_kept_in_the_link(app: AppTest, source: str) -> None:
+    explained(on(app, source))
+    assert ASK not in [button.label for button in app.button]
+    answered(app.selectbox(key="errors_drivers").set_value("occlusion").run())
+    assert "by Input" not in words(app.caption)
+    explained(app)
+    assert "by Occlusion" in words(app.caption)
+    other = opened("errors", r=app.query_params["r"])
+    assert other.selectbox(key="errors_drivers").value == "occlusion"
+    assert "by Occlusion" in words(other.caption)
+    answered(app.selectbox(key="errors_drivers").set_value("input_x_gradient").run())
+    assert "by Input" in words(app.caption), "what is known is shown at once"
+
+
+@pytest.mark.parametrize("model", [MODEL, "embedded:gpt2-mini-ag-news"])
+def test_only_methods_with_signs_that_the_model_can_run(app: AppTest, model: str) -> None:
+    following(app, first_view(), model=model, source="embedded:news" if "news" in model else "embedded:sentiment")
+    architecture = describe(model).architecture
+    wanted = [
+        one.label for one in methods().values() if not one.obstacle(architecture) and one.is_signed(one.Parameters())
+    ]
+    assert app.selectbox(key="errors_drivers").options == wanted
+    assert len(wanted) < len(methods())
+
+
+@pytest.mark.parametrize(
+    ("method", "told"), [("sp_pi", "cannot run on a"), ("attention_average", "have no sign"), ("<b>no", "no method")]
+)
+def test_a_link_to_what_cannot_be_says_why(app: AppTest, source: str, method: str, told: str) -> None:
+    on(app, source, drivers=method)
+    assert told in words([*app.warning, *app.error])
+    assert not [button for button in app.button if button.label == ASK and not button.disabled]
+    assert app.subheader[0].value == "Row 5"
