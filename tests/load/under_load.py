@@ -86,7 +86,7 @@ def _wait(url: str) -> None:
 async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     met = Clicks()
     await _answered(url)  # what the first page opens with is there for all
-    methods = ("kernel_shap:samples=16n",)
+    methods = ("kernel_shap:samples=64n",)
     busy = ActivationView(
         model=MODEL, text="busy", methods=methods, data=DataChoice(source="embedded:sentiment", rows=240)
     )
