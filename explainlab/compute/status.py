@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,12 @@ from explainlab.compute.service import Service
 from explainlab.compute.users import User
 from explainlab.errors import ResourceError
 from explainlab.models.devices import free_memory
+from explainlab.settings import settings
 
 SILENT_SECONDS = 600.0
 """A worker that gave no sign of life for so long, neither idle nor before a batch, is taken for dead."""
+LEAST_FREE_MB = 50
+"""With less room than this on the disk of the home folder it is told."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Status:
-    """What a user may know. ``free_bytes`` are the device's; ``problem`` is the store's, empty if all is well."""
+    """What a user may know. ``free_bytes`` are the device's; ``problem`` is the store's or the disk's, if any."""
 
     places: tuple[Place, ...]
     loaded: tuple[Loaded, ...]
@@ -49,7 +53,7 @@ def status(service: Service, user: User) -> Status:
         device=str(service.device),
         free_bytes=free_memory(service.device),
         worker_alive=_is_alive(service),
-        problem=_store_problem(service),
+        problem=_store_problem(service) or _disk_problem(),
     )
 
 
@@ -73,3 +77,13 @@ def _store_problem(service: Service) -> str:
         return service.notice
     except ResourceError as error:
         return str(error)
+
+
+def _disk_problem() -> str:
+    try:
+        free = shutil.disk_usage(settings().home).free // 2**20
+    except OSError:  # no home folder: nothing is kept there
+        return ""
+    if free >= LEAST_FREE_MB:
+        return ""
+    return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."

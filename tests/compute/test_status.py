@@ -58,6 +58,13 @@ def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path
     assert (found["ready"], found["store"], found["worker"]) == (False, False, True)
 
 
+def test_a_disk_that_is_nearly_full_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status(service, ANN).problem == ""
+    monkeypatch.setattr(status_module, "LEAST_FREE_MB", 2**40)
+    assert "The disk is full" in status(service, ANN).problem
+    assert health(service)["ready"], "answers still come"
+
+
 def test_an_instance_that_keeps_nothing_is_not_ready() -> None:
     service = Service(Store("sqlite://"), "cpu", notice="Results are not kept.")
     assert not health(service)["ready"]
