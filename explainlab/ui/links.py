@@ -30,10 +30,14 @@ _REPLACED = "links.replaced"
 
 
 def follow(service: Service, page: str, record: type[V]) -> V | None:
-    """The view of the link in the address, the first time that the page sees it; what is wrong with it is told."""
+    """The view of the link in the address, the first time that the page sees it.
+
+    What is wrong with it is told until something else is asked.
+    """
     st.session_state.pop(_SHOWN, None)
     link = st.query_params.get("r", "")
     if not link or link == st.session_state.get(_opened(page)) or _is_late(link):
+        _tell_problem(page)
         return None
     st.session_state[_opened(page)] = link
     try:
@@ -44,9 +48,11 @@ def follow(service: Service, page: str, record: type[V]) -> V | None:
             )
         view = checked(record, **body)
         view.requests()
+        st.session_state.pop(_problem(page), None)
         return view
     except ExplainLabError as error:
-        st.warning(plain(str(error)), icon=":material/link_off:")
+        st.session_state[_problem(page)] = (str(error), session.asked(page))
+    _tell_problem(page)
     return None
 
 
@@ -116,10 +122,27 @@ def _draw_sharing(service: Service, view_id: str) -> None:
         st.error(plain(str(error)), icon=":material/error:")
 
 
+def _tell_problem(page: str) -> None:
+    """What is wrong with the link, as long as the page shows what it asked in its place."""
+    if _problem(page) not in st.session_state:
+        return
+    problem, asked = st.session_state[_problem(page)]
+    now = session.asked(page)
+    if asked not in (None, now):
+        del st.session_state[_problem(page)]
+        return
+    st.session_state[_problem(page)] = (problem, now)
+    st.warning(plain(problem), icon=":material/link_off:")
+
+
 def _is_late(link: str) -> bool:
     """Whether the browser sent this address before it knew of the one that replaced it; later it means "back"."""
     before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
     return link == before and time.monotonic() - replaced < LATE_SECONDS
+
+
+def _problem(page: str) -> str:
+    return f"{page}.link_problem"
 
 
 def _opened(page: str) -> str:

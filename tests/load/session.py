@@ -56,6 +56,12 @@ class Session:
         await asyncio.wait_for(self._until_finished(), TIMEOUT)
         return time.perf_counter() - start
 
+    async def answered(self) -> None:
+        """Run the page, as its fragment does, until no job of it is left."""
+        while any(button.label == "Cancel" for button in self.shown("button")):
+            await asyncio.sleep(0.5)
+            await self.run()
+
     async def press(self, label: str) -> float:
         """Press the button of this label; the seconds until the page has run."""
         return await self.run([WidgetState(id=self._button(label).id, trigger_value=True)])

@@ -87,6 +87,7 @@ async def go_on_without(server: Server, postgres: PostgresServer) -> None:
                 await other.visit(page)
                 assert page not in ("runs", "status") or "cannot be used" in other.told()
             await explain.run()
+        await explain.answered()
         assert "could not be stored" in explain.told()
         postgres.ensure_postgres_running()
         await other.visit("runs")

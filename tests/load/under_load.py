@@ -85,7 +85,8 @@ def _wait(url: str) -> None:
 
 async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     met = Clicks()
-    await _answered(url)  # what the first page opens with is there for all
+    async with Session(url) as first:  # what it opens with is there for all
+        await first.answered()
     methods = ("kernel_shap:samples=64n",)
     busy = ActivationView(
         model=MODEL, text="busy", methods=methods, data=DataChoice(source="embedded:sentiment", rows=240)
@@ -96,13 +97,6 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
         await keeper.run()
         met.busy = any(button.label == "Cancel" for button in keeper.shown("button"))
     return met
-
-
-async def _answered(url: str) -> None:
-    async with Session(url) as session:
-        while any(button.label == "Cancel" for button in session.shown("button")):
-            await asyncio.sleep(0.5)
-            await session.run()
 
 
 async def _user(url: str, store: Store, number: int, until: float, met: Clicks) -> None:

@@ -71,6 +71,32 @@ def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, 
     assert app.markdown[0].value == "two"
 
 
+def _asking() -> None:
+    import streamlit as st
+
+    from explainlab.compute.service import service
+    from explainlab.ui import links, session
+    from explainlab.ui.view import View
+
+    if "next" in st.session_state:
+        session.ask(service(), "explain", View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next")))
+    links.follow(service(), "explain", View)
+    if session.asked("explain") is None:
+        session.ask(service(), "explain", View(model="embedded:bert-mini-sst2", text="one"))
+    links.share(service(), "explain", session.asked("explain"))
+
+
+def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> None:
+    app = AppTest.from_function(_asking, default_timeout=60)
+    app.query_params["r"] = "0" * 32
+    for _ in range(3):  # as when jobs end meanwhile
+        (warning,) = app.run().warning
+        assert "no view under this link" in warning.value
+    app.session_state["next"] = "two"
+    assert not app.run().warning
+    assert not app.run().warning
+
+
 def _shown() -> None:
     from explainlab.compute.service import service
     from explainlab.ui import links
