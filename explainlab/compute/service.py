@@ -61,13 +61,12 @@ class Service(Access):
         request = _allowed(request)
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
+        job = self.worker.submit(key, request, owner, user, urgent)
         if not ahead:
             self.remember(key, request, user)
-        try:
-            return self.worker.submit(key, request, owner, user, urgent)
-        except ResourceError:
-            self.forget([key], user)
-            raise
+            if job.progress.finished:  # before it was written down
+                self._ended(job)
+        return job
 
     def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""

@@ -31,8 +31,8 @@ class Worker:
 
     ``answer`` computes one request; it is only ever called on the worker's thread. Equal requests share one job. Who is
     next is for :class:`Turns` to say; urgent jobs also run between two batches of one that is not. Whatever ends a job
-    leaves the worker alive; ``ended`` is told of it, and must not raise. Finished jobs are remembered (the last 512),
-    so that a page can read how its own ended.
+    leaves the worker alive; ``ended`` is told afterwards, and must not raise. Finished jobs are remembered (the last
+    512), so that a page can read how its own ended.
     """
 
     def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
@@ -155,11 +155,11 @@ class Worker:
         job.update(status="running", started=time.monotonic())
         changes = self._run(job, users)
         log_end(job, users, changes["status"])
-        self._ended(job)
         with self._changed:
             self._running.remove(job)
             job.update(**changes)
             self._changed.notify_all()
+        self._ended(job)
         return True
 
     def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
