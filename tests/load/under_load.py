@@ -22,7 +22,7 @@ from explainlab.ui.view import Choice, View
 from tests.load.session import Session
 
 PAUSE = 5.0
-PAGES = ("", "runs", "status")
+PAGES = ("", "integration", "candidates", "activation", "errors", "runs", "status")
 MODEL = "embedded:bert-mini-sst2"
 
 
