@@ -12,7 +12,7 @@ from explainlab.compute.service import Service
 from explainlab.request import Request
 from explainlab.studies.registry import get_study
 from explainlab.ui import links
-from explainlab.ui.session import owner, submit_again
+from explainlab.ui.session import owner, submit_again, submitted
 from explainlab.ui.text import plain
 
 _POLL_SECONDS = 0.4
@@ -27,7 +27,8 @@ def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
 
 def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[bool]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page looked for its result
-    if answered or [job.progress.finished for job in jobs] != ended_before:
+    changed = [job.progress.finished for job in jobs] != ended_before
+    if answered or changed or not all(submitted(page, job) for job in jobs):
         links.rerun()
     for job in jobs:
         if job.progress.finished or _given_up(job):
@@ -58,10 +59,7 @@ def _draw_ended(job: Job, page: str) -> None:
             st.info(f"**{name}** was cancelled.", icon=":material/cancel:")
         else:
             st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
-        again = st.button("Run again", key=f"again_{job.key}")
-    if again:
-        submit_again(page, job)
-        links.rerun()
+        st.button("Run again", key=f"again_{job.key}", on_click=submit_again, args=(page, job))
 
 
 def label(job: Job) -> str:

@@ -101,6 +101,11 @@ def submit_once(service: Service, page: str, request: Any, ahead: bool = False) 
         done.add(key)
 
 
+def submitted(page: str, job: Job) -> bool:
+    """Whether :func:`submit_once` has queued the question of ``job``, and nobody has pressed to run it again."""
+    return job.key in st.session_state[f"{page}.submitted"]
+
+
 def guarded(act: Callable[..., None]) -> Callable[..., None]:
     """``act`` as a callback: an error that a user can mend is told above the page."""
 
