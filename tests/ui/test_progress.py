@@ -17,14 +17,16 @@ def _script() -> None:
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
     job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", method="occlusion"), {owner()})
     job.update(status=st.session_state["status"], error="It broke.")
+    st.session_state["explain.submitted"] = {job.key} if st.session_state["queued"] else set()
     if runs == 1:
         draw_jobs(service(), [job], "explain")
     st.write(f"run {runs}")
 
 
-def shown(status: str) -> AppTest:
+def shown(status: str, queued: bool = True) -> AppTest:
     app = AppTest.from_function(_script, default_timeout=60)
     app.session_state["status"] = status
+    app.session_state["queued"] = queued
     return app.run()
 
 
@@ -38,3 +40,8 @@ def test_a_failed_job_stays_to_be_read() -> None:
     app = shown("failed")
     assert "It broke" in app.error[0].value
     assert app.session_state["runs"] == 1
+
+
+def test_a_job_to_be_run_again_makes_the_page_look_again() -> None:
+    assert shown("cancelled").session_state["runs"] == 1
+    assert shown("cancelled", queued=False).session_state["runs"] == 2
