@@ -40,5 +40,5 @@ if request is not None:
     study = PAGE.answer(service, request)
     PAGE.draw_state(service, [study])
     if study.result is not None:
-        activation_data_results.draw_data(study.result.body, partial(PAGE.open_text, service))
+        activation_data_results.draw_data(study.result, partial(PAGE.open_text, service))
 links.draw(link)

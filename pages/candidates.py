@@ -42,6 +42,6 @@ if request is not None:
     PAGE.draw_state(service, [study])
     if study.result is not None:
         candidates_data_results.draw_data(
-            service, view, study.result.body, architecture, partial(candidates_page.open_text, service)
+            service, view, study.result, architecture, partial(candidates_page.open_text, service)
         )
 links.draw(link)

@@ -27,10 +27,10 @@ link = PAGE.link(service, view)
 st.divider()
 PAGE.draw_state(service, [errors, path])
 if errors.result is not None:
-    integration_results.draw_errors(errors.result.body)
-    integration_results.draw_morph(view, errors.result.body)
+    integration_results.draw_errors(errors.result)
+    integration_results.draw_morph(view, errors.result)
 if path.result is not None:
-    integration_results.draw_path(view, path.result.body)
+    integration_results.draw_path(view, path.result)
 if errors.running or path.running:
     st.skeleton(height=160)
 
@@ -44,5 +44,5 @@ if request is not None:
     study = PAGE.answer(service, request)
     PAGE.draw_state(service, [study])
     if study.result is not None:
-        integration_data_results.draw_data(study.result.body, view.rule, partial(PAGE.open_text, service))
+        integration_data_results.draw_data(study.result, view.rule, partial(PAGE.open_text, service))
 links.draw(link)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -23,6 +25,8 @@ from explainlab.studies.study import StudyRequest, StudyResult
 
 Question = Request | StudyRequest
 Answer = Attribution | StudyResult
+_MOST_KEPT = 2**20
+"""Characters of a stored study that stays in memory once it was read; longer ones are read anew."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,18 @@ class Kind:
 
 
 def _get_study(store: Store, key: str) -> StudyResult | None:
-    record = store.note(key)
-    return None if record is None else StudyResult.from_json(record)
+    text = store.note_text(key)
+    if text is None:
+        return None
+    return _kept_study(text) if len(text) <= _MOST_KEPT else _study(text)
+
+
+def _study(text: str) -> StudyResult:
+    return StudyResult.from_json(json.loads(text))
+
+
+_kept_study = lru_cache(maxsize=64)(_study)
+"""Equal texts are one record, so that what is made of it need not be made again."""
 
 
 def _put_study(store: Store, key: str, result: StudyResult) -> None:

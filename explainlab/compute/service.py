@@ -145,7 +145,7 @@ class Service(Access):
             found = kind_of(request).get(self.store, key)
         except ResourceError:
             return None
-        return found and replace(found, request=request)
+        return found if found is None or found.request == request else replace(found, request=request)
 
 
 def _allowed(request: Question) -> Question:

@@ -81,11 +81,12 @@ def confusion_words(body: Body) -> str:
     return f"Confusion matrix of {body['n']:,} rows; most frequent mistake: {words}."
 
 
-def confusion_cells(body: Body, true: str, predicted: str, dark: bool = False) -> alt.LayerChart:
+def confusion_cells(body: Body, true: str, predicted: str, dark: bool = False) -> dict[str, Any]:
     """The matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
 
     A press selects ``{"true", "predicted"}`` under :data:`CELL`. What the classes ``true`` and ``predicted`` (empty:
-    any) let through has a frame. Numbers have the colour of text on a light page, or on a ``dark`` one.
+    any) let through has a frame. Numbers have the colour of text on a light page, or on a ``dark`` one. The figure is a
+    Vega-Lite specification with its data.
     """
     frame = pd.DataFrame(confusion_rows(body))
     frame["kind"] = (frame["true"] == frame["predicted"]).map({True: "right", False: "wrong"})
@@ -112,7 +113,9 @@ def confusion_cells(body: Body, true: str, predicted: str, dark: bool = False) -
         layers.append(
             base.mark_text(fontSize=14, color=INK_ON_DARK if dark else INK).encode(text=alt.Text("n:Q", format=","))
         )
-    return alt.layer(*layers).properties(height=_height(body))
+    figure = alt.layer(*layers).properties(height=_height(body)).to_dict()
+    del figure["config"]  # the page has its own
+    return figure
 
 
 def difference(first: Attribution, second: Attribution) -> Attribution:

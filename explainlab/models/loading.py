@@ -57,13 +57,8 @@ def describe(model_id: str) -> ModelCard | None:
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
-    template, _ = split_id(model_id)
     files = _files_of(model_id, fetch=False)
-    if files is None:
-        return None
-    config = _config(model_id, files, template)
-    labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, architecture_of(config), labels)
+    return files and _card(model_id, files, _digest_of(files, split_id(model_id)[0]))
 
 
 def model_digest(model_id: str) -> str:
@@ -230,6 +225,15 @@ def _config(model_id: str, files: Files, template: Template | None):
             asked or "Give a model that was fine-tuned for sequence classification.",
         )
     return config
+
+
+@lru_cache(maxsize=64)
+def _card(model_id: str, files: Files, digest: str) -> ModelCard:
+    """What the files with this digest tell."""
+    template, _ = split_id(model_id)
+    config = _config(model_id, files, template)
+    labels = tuple(template.labels) if template else _labels(model_id, config)
+    return ModelCard(model_id, (files.adapter or files).source, architecture_of(config), labels)
 
 
 def _labels(model_id: str, config) -> tuple[str, ...]:

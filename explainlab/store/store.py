@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -47,7 +48,7 @@ class Store:
     def get(self, key: str) -> Attribution | None:
         """The result stored under ``key``, or None."""
         body = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
-        return None if body is None else Attribution.from_json(json.loads(body))
+        return None if body is None else _attribution(body)
 
     def put(self, key: str, result: Attribution) -> None:
         """Keep ``result`` under ``key``; a result already there stays."""
@@ -86,9 +87,19 @@ class Store:
 
     def note(self, key: str) -> dict[str, Any] | None:
         """The note kept under ``key``, or None."""
-        body = self._database.value(select(NOTES.c.body).where(NOTES.c.key == key))
+        body = self.note_text(key)
         return None if body is None else json.loads(body)
+
+    def note_text(self, key: str) -> str | None:
+        """The same as it is kept: JSON."""
+        return self._database.value(select(NOTES.c.body).where(NOTES.c.key == key))
 
     def keep_note(self, key: str, body: dict[str, Any]) -> None:
         """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
+
+
+@lru_cache(maxsize=256)
+def _attribution(body: str) -> Attribution:
+    """Equal texts are one record, so that what is made of it need not be made again."""
+    return Attribution.from_json(json.loads(body))

@@ -9,10 +9,12 @@ import streamlit as st
 
 from explainlab.figures.activation import WORDS, mean_curves, quality_against_cost, similarity_boxes
 from explainlab.studies.activation import DIRECTIONS
+from explainlab.studies.study import StudyResult
 from explainlab.ui.activation_controls import question
 from explainlab.ui.activation_results import AREA_HELP, COLUMNS, draw_definitions, number_columns
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.ui.once import once
 
 Body = dict[str, Any]
 
@@ -23,16 +25,18 @@ SIMILARITY_HELP = (
 )
 
 
-def draw_data(body: Body, open_text: OpenText) -> None:
+def draw_data(result: StudyResult, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    body = result.body
     open_row = row_opener(body, open_text)
     _draw_areas(body)
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
-                draw_chart(draw(body, way), f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
+                chart = once(result, draw, body, way)
+                draw_chart(chart, f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
     if body["reference"]:
-        chart = similarity_boxes(body)
+        chart = once(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
     draw_opener(question, body, open_row)
     draw_texts("activation_texts_all", lambda: _text_rows(body), body["skipped"])

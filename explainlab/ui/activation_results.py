@@ -20,6 +20,7 @@ from explainlab.ui.activation_page import PAGE
 from explainlab.ui.activation_view import ActivationView
 from explainlab.ui.chart import draw_chart, draw_files
 from explainlab.ui.heatmap import activation_scrubber as draw_activation_scrubber
+from explainlab.ui.once import once
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -48,8 +49,8 @@ def draw_text(service: Service, view: ActivationView, result: StudyResult, archi
     _draw_facts(result)
     for warning in dict.fromkeys(f"{one['label']}: {text}" for one in body["methods"] for text in one["warnings"]):
         st.warning(plain(warning), icon=":material/warning:")
-    _draw_scrubber(view, body)
-    draw_chart(activation_curves(body), "activation_curves", help=" ".join(AREA_HELP.values()))
+    _draw_scrubber(view, result)
+    draw_chart(once(result, activation_curves, body), "activation_curves", help=" ".join(AREA_HELP.values()))
     _draw_table(body)
     st.header(
         "Read from left to right",
@@ -88,8 +89,9 @@ def _draw_facts(result: StudyResult) -> None:
     st.markdown(" · ".join(facts))
 
 
-def _draw_scrubber(view: ActivationView, body: Body) -> None:
-    scrubber = activation_scrubber(view.map_request(body["methods"][0]["id"]), body, view.palette)
+def _draw_scrubber(view: ActivationView, result: StudyResult) -> None:
+    request = view.map_request(result.body["methods"][0]["id"])
+    scrubber = once(result, activation_scrubber, request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             "The text as it is revealed",
@@ -151,7 +153,8 @@ def _draw_beliefs(service: Service, view: ActivationView, architecture: Architec
     changes = PAGE.answer(service, view.map_request(SINGLE_PASS))
     PAGE.draw_state(service, [beliefs, changes])
     if beliefs.result is not None:
-        draw_chart(intermediate.class_curves(beliefs.result.body), "activation_beliefs")
+        chart = once(beliefs.result, intermediate.class_curves, beliefs.result.body)
+        draw_chart(chart, "activation_beliefs")
     if changes.result is not None:
-        method = get_method(SINGLE_PASS)
-        draw_chart(intermediate.feature_changes(changes.result), "activation_changes", help=plain(method.definition))
+        chart = once(changes.result, intermediate.feature_changes, changes.result)
+        draw_chart(chart, "activation_changes", help=plain(get_method(SINGLE_PASS).definition))

@@ -10,13 +10,13 @@ from explainlab.compute.jobs import Job
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError
 from explainlab.figures.beliefs import beliefs
-from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
 from explainlab.studies.intermediate_predictions import IntermediatePredictions
 from explainlab.studies.registry import complete
 from explainlab.studies.study import StudyRequest, StudyResult
 from explainlab.ui import session
 from explainlab.ui.heatmap import token_heatmap
+from explainlab.ui.once import once
 from explainlab.ui.progress import draw_jobs
 from explainlab.ui.question import card_of
 from explainlab.ui.session import Pressed
@@ -95,5 +95,5 @@ def _draw_answer(found: StudyResult, request: Request, palette: str) -> None:
     )
     for warning in found.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    drawn = beliefs(request, found.body, palette)
-    token_heatmap(drawn, draw_svg(drawn), key="beliefs_map")
+    drawn = once(found, beliefs, request, found.body, palette)
+    token_heatmap(drawn, key="beliefs_map")

@@ -9,29 +9,31 @@ import streamlit as st
 from explainlab.compute.service import Service
 from explainlab.figures import candidates
 from explainlab.models.architectures import Architecture
+from explainlab.studies.study import StudyResult
 from explainlab.ui.candidates_controls import question
 from explainlab.ui.candidates_results import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.ui.candidates_view import CandidatesView
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.ui.once import once
 
 Body = dict[str, Any]
 
 
 def draw_data(
-    service: Service, view: CandidatesView, body: Body, architecture: Architecture | None, open_text: OpenText
+    service: Service, view: CandidatesView, result: StudyResult, architecture: Architecture | None, open_text: OpenText
 ) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
-    summary = body["summary"]
+    body, summary = result.body, result.body["summary"]
     sort = sorted_by(body, list(summary["selection"]), view.sort)
     words, definitions = st.columns([8, 2], vertical_alignment="center")
     words.caption(f"Means of {summary['n']} texts with 95% bootstrap intervals; the metric reported is chosen above.")
     with definitions:
         draw_definitions(body)
-    draw_choice(body, sort, "candidates_data")
+    draw_choice(result, sort, "candidates_data")
     draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
     if len(summary["selection"]) > 1:
-        draw_chart(candidates.same_winners(body), "candidates_same")
+        draw_chart(once(result, candidates.same_winners, body), "candidates_same")
     draw_opener(question, body, row_opener(body, open_text))
     draw_texts("candidates_texts_all", lambda: _text_rows(body), body["skipped"])
 

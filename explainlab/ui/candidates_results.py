@@ -22,7 +22,6 @@ from explainlab.figures.candidate_maps import (
 )
 from explainlab.figures.export import to_html
 from explainlab.figures.heatmap import number, spelled
-from explainlab.figures.svg import draw_svg
 from explainlab.models.architectures import Architecture
 from explainlab.request import Request
 from explainlab.studies.study import StudyRequest, StudyResult
@@ -31,6 +30,7 @@ from explainlab.ui.candidates_page import PAGE, pick
 from explainlab.ui.candidates_view import CandidatesView
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.heatmap import candidate_maps, token_heatmap
+from explainlab.ui.once import once
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -46,36 +46,36 @@ ORACLE = (
 def draw_text(service: Service, view: CandidatesView, result: StudyResult, architecture: Architecture | None) -> None:
     """Everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
-    request = _map_request(view)
     _draw_facts(result)
     sort = _draw_order(body)
     picked = body["winners"][sort] if view.picked is None or view.picked >= len(body["candidates"]) else view.picked
     _draw_table(body, sort)
-    _draw_open(service, view, body, picked)
-    _draw_small(view, body, sort, picked)
-    _draw_winners(view, body)
-    _draw_scatter(body, picked)
+    _draw_open(service, view, result, picked)
+    _draw_small(view, result, sort, picked)
+    _draw_winners(view, result)
+    _draw_scatter(result, picked)
     _draw_agreement(body)
     st.header("What the choice is worth", anchor=False)
-    draw_choice(body, sort, "candidates_one")
+    draw_choice(result, sort, "candidates_one")
     draw_ablation(service, view.ablation(architecture, of_data=False), sort, "candidates_one")
-    _draw_exports(view, request, result, picked)
+    _draw_exports(view, result, picked)
 
 
-def draw_choice(body: Body, sort: str, prefix: str) -> None:
+def draw_choice(result: StudyResult, sort: str, prefix: str) -> None:
     """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
+    body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
     definition = plain(candidates.told(body)[sort]["definition"])
-    draw_chart(candidates.selection(body, sort), f"{prefix}_selection", help=definition)
+    draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
     every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
     if every.open:
         every.dataframe(_selection_table(body), hide_index=True)
     left, right = st.columns(2, gap="large")
     with left:
-        draw_chart(candidates.by_draws(body, sort), f"{prefix}_draws", help=definition)
+        draw_chart(once(result, candidates.by_draws, body, sort), f"{prefix}_draws", help=definition)
     with right:
         if body["by_layer"]:
-            draw_chart(candidates.by_layer(body, sort), f"{prefix}_layers", help=definition)
+            draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
         else:
             st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
 
@@ -90,7 +90,8 @@ def draw_ablation(service: Service, request: StudyRequest, sort: str, prefix: st
             found = PAGE.answer(service, request)
             PAGE.draw_state(service, [found])
             if found.result is not None:
-                draw_chart(ablation(found.result.body, sort), f"{prefix}_ablation_chart")
+                chart = once(found.result, ablation, found.result.body, sort)
+                draw_chart(chart, f"{prefix}_ablation_chart")
 
 
 def draw_definitions(body: Body) -> None:
@@ -181,12 +182,13 @@ def _draw_table(body: Body, sort: str) -> None:
     )
 
 
-def _draw_open(service: Service, view: CandidatesView, body: Body, candidate: int) -> None:
+def _draw_open(service: Service, view: CandidatesView, result: StudyResult, candidate: int) -> None:
     """The map that is open, its values, and the texts behind them."""
-    drawn = open_map(_map_request(view), body, candidate, view.palette)
+    body = result.body
+    drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
     st.markdown(f"**Map {candidate}: {plain(candidates.candidate_name(body, candidate))}**")
     with st.container(border=True):
-        token_heatmap(drawn, draw_svg(drawn), "candidates_open")
+        token_heatmap(drawn, "candidates_open")
     values = body["candidates"][candidate]["metrics"]
     st.caption(" · ".join(f"{plain(candidates.named(body, key))} {number(value)}" for key, value in values.items()))
     behind = st.expander(
@@ -223,7 +225,8 @@ def _draw_behind(body: Body) -> None:
     )
 
 
-def _draw_small(view: CandidatesView, body: Body, sort: str, picked: int) -> None:
+def _draw_small(view: CandidatesView, result: StudyResult, sort: str, picked: int) -> None:
+    body = result.body
     order = _parts(candidates.ordered(body, sort), DOZEN)
     st.header("Side by side", anchor=False, help="The best by the chosen metric first. Press a map to open it above.")
     shown = 0
@@ -235,12 +238,14 @@ def _draw_small(view: CandidatesView, body: Body, sort: str, picked: int) -> Non
         shown = st.selectbox(
             "Maps shown", range(len(order)), key=key, format_func=lambda i: f"{ends[i][0]} to {ends[i][1]}", width=240
         )
-    maps = small_maps(_map_request(view), body, order[shown], sort, view.palette, view.scale == "shared")
+    shared = view.scale == "shared"
+    maps = once(result, small_maps, _map_request(view), body, tuple(order[shown]), sort, view.palette, shared)
     candidate_maps(maps, picked, "candidates_small", pick)
 
 
-def _draw_winners(view: CandidatesView, body: Body) -> None:
-    winners = winner_maps(_map_request(view), body, view.palette)
+def _draw_winners(view: CandidatesView, result: StudyResult) -> None:
+    body = result.body
+    winners = once(result, winner_maps, _map_request(view), body, view.palette)
     st.header("The winner by each metric", anchor=False)
     if len(winners) == 1:
         st.caption("All metrics choose the same map.")
@@ -252,11 +257,12 @@ def _draw_winners(view: CandidatesView, body: Body) -> None:
                 labels = ", ".join(candidates.told(body)[key]["label"] for key in winner.keys)
                 name = candidates.candidate_name(body, winner.candidate)
                 st.markdown(f"**{plain(labels)}**: {plain(name)}")
-                token_heatmap(winner.drawn, draw_svg(winner.drawn), f"candidates_winner_{winner.keys[0]}")
+                token_heatmap(winner.drawn, f"candidates_winner_{winner.keys[0]}")
                 st.button("Open", key=f"candidates_open_{winner.keys[0]}", on_click=pick, args=(winner.candidate,))
 
 
-def _draw_scatter(body: Body, picked: int) -> None:
+def _draw_scatter(result: StudyResult, picked: int) -> None:
+    body = result.body
     keys = list(body["winners"])
     st.header("One metric against another", anchor=False)
     across, up = st.columns(2)
@@ -264,7 +270,7 @@ def _draw_scatter(body: Body, picked: int) -> None:
         x = _draw_metric("Across", "across", keys, body)
     with up:
         y = _draw_metric("Up", "up", keys, body)
-    chart = candidates.scatter(body, x, y, picked)
+    chart = once(result, candidates.scatter, body, x, y, picked)
     draw_chart(chart, "candidates_scatter", lambda data: pick(int(data[0])), "Press a point to open its map.")
 
 
@@ -299,8 +305,8 @@ def _selection_table(body: Body) -> pd.DataFrame:
     return frame.rename_axis("Choice").reset_index()
 
 
-def _draw_exports(view: CandidatesView, request: Request, result: StudyResult, picked: int) -> None:
-    body = result.body
+def _draw_exports(view: CandidatesView, result: StudyResult, picked: int) -> None:
+    request, body = _map_request(view), result.body
     shown = list(dict.fromkeys([*body["winners"].values(), picked]))
     files = (
         (

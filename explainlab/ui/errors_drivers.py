@@ -13,12 +13,14 @@ from explainlab.errors import ExplainLabError
 from explainlab.figures.mistakes import drivers
 from explainlab.models.loading import ModelCard
 from explainlab.studies.mistake_drivers import MistakeDrivers
+from explainlab.studies.study import StudyResult
 from explainlab.ui import session
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.errors_controls import draw_drivers_method, let_through
 from explainlab.ui.errors_page import DRIVERS
 from explainlab.ui.errors_table import PredictionTable
 from explainlab.ui.errors_view import ErrorsView
+from explainlab.ui.once import once
 from explainlab.ui.question import card_of
 from explainlab.ui.session import Pressed
 from explainlab.ui.study_page import Answer
@@ -58,7 +60,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     if answer is not None:
         DRIVERS.draw_state(service, [answer])
         if answer.result is not None:
-            _draw_answer(answer.result.body)
+            _draw_answer(answer.result)
         return
     obstacle = _obstacle(view.drivers, card)
     button.button(
@@ -100,18 +102,19 @@ def _answer(service: Service, asked: Pressed) -> Answer | None:
     return result and Answer(result=result)
 
 
-def _draw_answer(body: Body) -> None:
+def _draw_answer(result: StudyResult) -> None:
+    body = result.body
     told = f"{body['n_wrong']:,} misclassified rows against {body['n_right']:,} correct ones"
     method = plain(parse_method(body["method"]).label)
     st.caption(f"{told}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
     for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
         with column:
-            _draw_found(body, kind)
+            _draw_found(result, kind)
 
 
-def _draw_found(body: Body, kind: str) -> None:
+def _draw_found(result: StudyResult, kind: str) -> None:
     """The chart of words or of pairs, and their table, which serves the keyboard as well."""
-    found, table = body[kind], f"errors_{kind}_table"
+    found, table = result.body[kind], f"errors_{kind}_table"
 
     def picked() -> None:
         rows = st.session_state[table].selection.rows
@@ -125,7 +128,7 @@ def _draw_found(body: Body, kind: str) -> None:
     if not found:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
         return
-    draw_chart(drivers(body, kind), f"errors_{kind}", pressed, _HELP)
+    draw_chart(once(result, drivers, result.body, kind), f"errors_{kind}", pressed, _HELP)
     frame, shared = pd.DataFrame([_row(one) for one in found]), {"hide_index": True, "column_config": _COLUMNS}
     st.dataframe(frame, height=280, key=table, on_select=picked, selection_mode="single-row", **shared)
 

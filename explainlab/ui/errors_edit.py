@@ -12,7 +12,6 @@ from explainlab.attribution.records import Attribution
 from explainlab.compute.service import Service
 from explainlab.errors import ExplainLabError
 from explainlab.figures.heatmap import heatmap, limit
-from explainlab.figures.svg import draw_svg
 from explainlab.settings import settings
 from explainlab.store.remarks import Remark, Remarks
 from explainlab.ui import errors_controls as controls
@@ -111,7 +110,7 @@ def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
         drawn = heatmap(result, view.palette, top)
         with column, st.container(border=True):
             st.markdown(f"**{title}**: why {plain(result.target.label)}")
-            token_heatmap(drawn, draw_svg(drawn), key=f"errors_edit_map_{title.lower()}")
+            token_heatmap(drawn, key=f"errors_edit_map_{title.lower()}")
 
 
 def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:

@@ -16,10 +16,12 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
 from explainlab.store.remarks import Remark, Remarks
+from explainlab.studies.study import StudyResult
 from explainlab.ui import errors_controls as controls
 from explainlab.ui import session
 from explainlab.ui.errors_table import PredictionTable
 from explainlab.ui.errors_view import ErrorsView, first_view
+from explainlab.ui.once import once
 from explainlab.ui.question import Question
 from explainlab.ui.session import Pressed
 from explainlab.ui.study_page import STALE, Answer, StudyPage
@@ -48,10 +50,9 @@ _HELD, _TOLD = "errors.held", "errors.told"
 
 @dataclass(frozen=True)
 class Found:
-    """The answer about a data set, ``body`` without its rows, and these as a ``table``; None until they are there."""
+    """The answer about a data set without its rows, and these as a ``table``; None until they are there."""
 
     answer: Answer
-    body: dict[str, Any] | None = None
     table: PredictionTable | None = None
 
 
@@ -98,7 +99,7 @@ def now(view: ErrorsView) -> ErrorsView:
 
 
 def find(service: Service, view: ErrorsView) -> Found:
-    """The predictions that ``view`` shows. Their arrays stay in the session: a stored result is read once."""
+    """The predictions that ``view`` shows. They stay in the session: a stored result is read once."""
     request = view.request()
     try:
         if not view.source:
@@ -112,11 +113,14 @@ def find(service: Service, view: ErrorsView) -> Found:
     answer = PAGE.answer(service, request)
     if answer.result is None:
         return Found(answer)
-    body = {name: value for name, value in answer.result.body.items() if name != "rows"}
-    light = Answer(result=replace(answer.result, body=body))
-    found = Found(light, body, PredictionTable.of(answer.result.body["rows"]))
+    found = once(answer.result, _split, answer.result)
     st.session_state[_HELD] = (key, found)
     return found
+
+
+def _split(result: StudyResult) -> Found:
+    body = {name: value for name, value in result.body.items() if name != "rows"}
+    return Found(Answer(result=replace(result, body=body)), PredictionTable.of(result.body["rows"]))
 
 
 def tell(error: ExplainLabError) -> None:

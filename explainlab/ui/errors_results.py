@@ -9,9 +9,11 @@ import streamlit as st
 
 from explainlab.figures.errors import CELL, confusion, confusion_cells
 from explainlab.figures.mistakes import reliability_diagram
+from explainlab.studies.study import StudyResult
 from explainlab.ui.chart import draw_chart, draw_files
 from explainlab.ui.errors_controls import let_through
 from explainlab.ui.errors_view import ErrorsView
+from explainlab.ui.once import once
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -27,14 +29,15 @@ _HELP = {
 }
 
 
-def draw_summary(view: ErrorsView, body: Body) -> None:
+def draw_summary(view: ErrorsView, result: StudyResult) -> None:
     """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
+    body = result.body
     _draw_numbers(body)
     matrix, calibration = st.columns(2, gap="large")
     with matrix:
-        _draw_matrix(view, body)
+        _draw_matrix(view, result)
     with calibration:
-        draw_chart(reliability_diagram(body), "errors_reliability", help=_HELP["reliability"])
+        draw_chart(once(result, reliability_diagram, body), "errors_reliability", help=_HELP["reliability"])
     classes = st.expander("Classes", icon=":material/category:", key="errors_classes", on_change="rerun")
     if classes.open:
         classes.dataframe(
@@ -64,16 +67,17 @@ def _draw_numbers(body: Body) -> None:
         column.metric(label, value, beside, delta_color="off", delta_arrow="off", help=help_text)
 
 
-def _draw_matrix(view: ErrorsView, body: Body) -> None:
+def _draw_matrix(view: ErrorsView, result: StudyResult) -> None:
     def pressed() -> None:
         cells = st.session_state[_MATRIX].selection[CELL]
         chosen = cells[0] if cells else {}
         let_through(chosen.get("true", ""), chosen.get("predicted", ""))
 
-    chart = confusion(body)
+    chart = once(result, confusion, result.body)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=_HELP["confusion"], width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{_MATRIX}_export"):
             draw_files(chart, _MATRIX)
-    cells = confusion_cells(body, view.true, view.predicted, st.context.theme.type == "dark")
-    st.altair_chart(cells, key=_MATRIX, on_select=pressed, alt=chart.alt)
+    dark = st.context.theme.type == "dark"
+    cells = once(result, confusion_cells, result.body, view.true, view.predicted, dark)
+    st.vega_lite_chart(cells, key=_MATRIX, on_select=pressed, alt=chart.alt)

@@ -16,7 +16,6 @@ from explainlab.errors import ExplainLabError
 from explainlab.figures.errors import difference
 from explainlab.figures.export import to_csv, to_html, to_json
 from explainlab.figures.heatmap import heatmap, limit
-from explainlab.figures.svg import draw_svg
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 from explainlab.store.remarks import MOST_CHARACTERS, Remark, Remarks
@@ -101,7 +100,7 @@ def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -
     for place, title, drawn, kind in zip(places, titles, maps, ("predicted", "true"), strict=False):
         with place, st.container(border=True):
             st.markdown(title if len(maps) > 1 else f"{titles[0]} and true")
-            token_heatmap(drawn, draw_svg(drawn), key=f"errors_map_{kind}")
+            token_heatmap(drawn, key=f"errors_map_{kind}")
     shown = list(results)
     if len(results) == 2:
         shown.append(difference(*results))
@@ -109,7 +108,7 @@ def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -
         with st.container(border=True):
             words = f"Why **{plain(row['predicted'])}** rather than **{plain(row['label'])}**"
             st.markdown(words, help=_DIFFERENCE_HELP)
-            token_heatmap(drawn, draw_svg(drawn), key="errors_map_difference")
+            token_heatmap(drawn, key="errors_map_difference")
     with st.popover("Export maps", icon=":material/download:", key="errors_maps_export"):
         _draw_files(view, row, shown)
 

@@ -10,9 +10,11 @@ import streamlit as st
 
 from explainlab.figures.activation_scrubber import ActivationScrubber
 from explainlab.figures.candidate_maps import SmallMaps
-from explainlab.figures.heatmap import Heatmap
+from explainlab.figures.heatmap import Heatmap, Record
 from explainlab.figures.step_morph import StepMorph
+from explainlab.figures.svg import draw_svg
 from explainlab.ui.components import component
+from explainlab.ui.once import once
 
 _token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])
 _step_morph = component("step_morph", scripts=["tokens", "step_morph"], styles=["token_heatmap", "step_morph"])
@@ -28,19 +30,19 @@ _activation_scrubber = component(
 OnPick = Callable[[int | None], None]
 
 
-def token_heatmap(heatmap: Heatmap, svg: str, key: str, on_pick: OnPick | None = None) -> int | None:
-    """Draw ``heatmap``; ``svg`` is what its download buttons save. Returns the index of the picked feature, if any.
+def token_heatmap(heatmap: Heatmap, key: str, on_pick: OnPick | None = None) -> int | None:
+    """Draw ``heatmap``, with a picture of it to save. Returns the index of the picked feature, if any.
 
     A pick stays when the same features are drawn again (other method, palette or scale) and ends with another text.
     ``on_pick`` is called with it before the page runs again.
     """
-    data = {**heatmap.model_dump(mode="json"), "svg": svg}
+    data = {**_payload(heatmap), "svg": once(heatmap, draw_svg, heatmap)}
     return _draw(_token_heatmap, data, heatmap, key, on_pick)
 
 
 def step_morph(morph: StepMorph, key: str, on_pick: OnPick | None = None) -> int | None:
     """Draw all frames of ``morph`` behind a slider that asks nobody; picks are as in :func:`token_heatmap`."""
-    return _draw(_step_morph, morph.model_dump(mode="json"), morph.heatmap, key, on_pick)
+    return _draw(_step_morph, {**_payload(morph)}, morph.heatmap, key, on_pick)
 
 
 def candidate_maps(maps: SmallMaps, picked: int, key: str, on_pick: Callable[[int], None]) -> None:
@@ -51,12 +53,20 @@ def candidate_maps(maps: SmallMaps, picked: int, key: str, on_pick: Callable[[in
         if chosen is not None:
             on_pick(int(chosen))
 
-    _candidate_maps(data={**maps.model_dump(mode="json"), "picked": picked}, key=key, on_picked_change=pressed)
+    _candidate_maps(data={**_payload(maps), "picked": picked}, key=key, on_picked_change=pressed)
 
 
 def activation_scrubber(scrubber: ActivationScrubber, key: str) -> None:
     """Draw ``scrubber``: moving, playing and switching between its methods ask nobody and tell nobody."""
-    _activation_scrubber(data=scrubber.model_dump(mode="json"), key=key)
+    _activation_scrubber(data=_payload(scrubber), key=key)
+
+
+def _payload(figure: Record) -> dict:
+    return once(figure, _dumped, figure)
+
+
+def _dumped(figure: Record) -> dict:
+    return figure.model_dump(mode="json")
 
 
 def _draw(drawing: Callable, data: dict, heatmap: Heatmap, key: str, on_pick: OnPick | None) -> int | None:

@@ -8,16 +8,19 @@ import streamlit as st
 
 from explainlab.figures import integration_data
 from explainlab.figures.chart import STYLES
+from explainlab.studies.study import StudyResult
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.data_texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.ui.integration_controls import question
 from explainlab.ui.integration_results import ERROR_HELP, IDEAL_HELP
+from explainlab.ui.once import once
 
 Body = dict[str, Any]
 
 
-def draw_data(body: Body, rule: str, open_text: OpenText) -> None:
+def draw_data(result: StudyResult, rule: str, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    body = result.body
     if not body["texts"]:
         st.info("No row of this data set could be studied.", icon=":material/info:")
         return
@@ -26,15 +29,16 @@ def draw_data(body: Body, rule: str, open_text: OpenText) -> None:
     open_row = row_opener(body, open_text)
     boxes, histogram = st.columns([3, 2], gap="large")
     with boxes:
-        chart = integration_data.error_boxes(body, rule)
+        chart = once(result, integration_data.error_boxes, body, rule)
         draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
     with histogram:
-        draw_chart(integration_data.ideal_histogram(body, rule), "integration_ideal", help=IDEAL_HELP)
+        chart = once(result, integration_data.ideal_histogram, body, rule)
+        draw_chart(chart, "integration_ideal", help=IDEAL_HELP)
     means, within = st.columns([3, 2], gap="large")
     with means:
-        draw_chart(integration_data.mean_by_rule(body), "integration_means")
+        draw_chart(once(result, integration_data.mean_by_rule, body), "integration_means")
     with within:
-        draw_chart(integration_data.within_limit(body), "integration_within")
+        draw_chart(once(result, integration_data.within_limit, body), "integration_within")
     draw_opener(question, body, open_row, "Choose a row, or press a point in the box plot")
     draw_texts("integration_table", lambda: _text_rows(body, rule), body["skipped"])
 

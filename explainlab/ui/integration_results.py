@@ -10,13 +10,14 @@ import streamlit as st
 from explainlab.figures import integration, step_morph
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
-from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
+from explainlab.studies.study import StudyResult
 from explainlab.ui.chart import draw_chart, draw_files
 from explainlab.ui.heatmap import step_morph as draw_step_morph
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.integration_controls import question
 from explainlab.ui.integration_view import IntegrationView
+from explainlab.ui.once import once
 from explainlab.ui.text import plain
 
 Body = dict[str, Any]
@@ -49,8 +50,9 @@ k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weig
 """
 
 
-def draw_errors(body: Body) -> None:
+def draw_errors(result: StudyResult) -> None:
     """The prediction, the change to be explained, and the error of every rule at every step count."""
+    body = result.body
     prediction, target = body["prediction"], body["target"]
     columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
     likely = prediction["probabilities"][prediction["label"]]
@@ -82,17 +84,16 @@ def draw_errors(body: Body) -> None:
     else:
         chart, table = st.columns([3, 1], gap="large")
         with chart:
-            draw_chart(integration.error_curve(body), "integration_error_curve", help=ERROR_HELP)
+            draw_chart(once(result, integration.error_curve, body), "integration_error_curve", help=ERROR_HELP)
         with table:
             _draw_ideal(body)
     with st.expander("What is computed", icon=":material/functions:"):
         st.markdown(NOTES)
 
 
-def draw_morph(view: IntegrationView, body: Body) -> None:
+def draw_morph(view: IntegrationView, result: StudyResult) -> None:
     """The map of the rule shown at every step count."""
-    request = _map_request(view, body, "integrated_gradients")
-    morph = step_morph.step_morph(request, body, view.rule, view.palette)
+    morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             f"The map at every step count, {morph.rule}",
@@ -106,31 +107,31 @@ def draw_morph(view: IntegrationView, body: Body) -> None:
         draw_step_morph(morph, "integration_morph", _pick)
 
 
-def draw_path(view: IntegrationView, body: Body) -> None:
+def draw_path(view: IntegrationView, result: StudyResult) -> None:
     """Two maps side by side, the gradient along the path, and where each score comes from."""
-    request = _map_request(view, body, "integrated_gradients")
-    results, maps = step_morph.path_maps(request, body, view.palette)
+    body = result.body
+    shown = once(result, step_morph.path_maps, _map_request(view), body, view.palette)
     st.header("Two step counts side by side", anchor=False)
     apart = f"more than {100 * step_morph.DIFFERS:g}% of the scale"
     st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
-    columns = st.columns(len(maps), gap="medium")
-    for i, (column, drawn, result, path) in enumerate(zip(columns, maps, results, body["paths"], strict=True)):
+    columns = st.columns(len(body["paths"]), gap="medium")
+    for i, (column, found, drawn, path) in enumerate(zip(columns, *shown, body["paths"], strict=True)):
         with column, st.container(border=True):
-            error = result.completeness.approximation_error
+            error = found.completeness.approximation_error
             told = "" if error is None else f": error {percent(error)}"
             st.markdown(f"**{path['steps']:,} steps{plain(told)}**")
-            token_heatmap(drawn, draw_svg(drawn), f"integration_map_{i}", _pick)
+            token_heatmap(drawn, f"integration_map_{i}", _pick)
     st.header("The gradient along the path", anchor=False)
     feature = _draw_feature(body)
-    draw_chart(integration.gradient_curves(body, view.output, feature), "integration_gradient")
+    draw_chart(once(result, integration.gradient_curves, body, view.output, feature), "integration_gradient")
     steps = max(path["steps"] for path in body["paths"])
     theme = "dark" if st.context.theme.type == "dark" else "light"
-    draw_chart(integration.token_strip(body, steps, view.palette, theme), "integration_strip")
+    draw_chart(once(result, integration.token_strip, body, steps, view.palette, theme), "integration_strip")
 
 
-def _map_request(view: IntegrationView, body: Body, method: str) -> Request:
+def _map_request(view: IntegrationView) -> Request:
     shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
-    return Request(**shared, method=method)
+    return Request(**shared, method="integrated_gradients")
 
 
 def _draw_cancelling(body: Body) -> None:

@@ -13,7 +13,6 @@ from explainlab.compute.service import Service
 from explainlab.figures.export import to_csv, to_html, to_json
 from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number, settings
 from explainlab.figures.reproduce import command_line, python_code
-from explainlab.figures.svg import draw_svg
 from explainlab.ui import links
 from explainlab.ui.components import class_bars
 from explainlab.ui.heatmap import token_heatmap
@@ -132,7 +131,7 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
 def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
     method = get_method(result.request.method)
     st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
-    token_heatmap(drawn, draw_svg(drawn), key=f"map_{method.id}")
+    token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(facts(result)))

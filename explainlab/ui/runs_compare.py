@@ -9,7 +9,6 @@ from explainlab.attribution.records import Attribution
 from explainlab.compute.access import OpenRun
 from explainlab.compute.service import Service
 from explainlab.figures.compare import Comparison, compare, table_difference
-from explainlab.figures.svg import draw_svg
 from explainlab.ui import results, runs_page, session
 from explainlab.ui.heatmap import token_heatmap
 from explainlab.ui.text import plain
@@ -41,7 +40,7 @@ def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
         st.warning(plain(found.missing), icon=":material/warning:")
     elif compared is not None:
         drawn = compared.maps[place]
-        token_heatmap(drawn, draw_svg(drawn), key=f"compared_{place}")
+        token_heatmap(drawn, key=f"compared_{place}")
         prediction = found.result.prediction
         share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
         st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *results.facts(found.result)]))

@@ -15,7 +15,6 @@ from explainlab.figures.bundle import map_bundle, study_bundle
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
-from explainlab.figures.svg import draw_svg
 from explainlab.settings import ROOT
 from explainlab.store.runs import SUBJECT, Filters
 from explainlab.ui import links, results, runs_page, session
@@ -62,7 +61,7 @@ def draw_run(service: Service, run_id: str) -> None:
 def draw_map(result: Attribution, key: str) -> None:
     """The map of an attribution, with what it warns of and what it cost."""
     drawn = heatmap(result)
-    token_heatmap(drawn, draw_svg(drawn), key=key)
+    token_heatmap(drawn, key=key)
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(results.facts(result)))

@@ -4,7 +4,6 @@ import streamlit as st
 
 from explainlab.figures import integration, integration_data
 from explainlab.figures.step_morph import path_maps, step_morph
-from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
 from explainlab.ui.chart import draw_chart
 from explainlab.ui.heatmap import step_morph as draw_morph
@@ -23,7 +22,7 @@ st.text(f"picked: {feature}")
 _, maps = path_maps(request, paths)
 for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
     with column:
-        token_heatmap(drawn, draw_svg(drawn), f"map_{i}")
+        token_heatmap(drawn, f"map_{i}")
 draw_chart(integration.gradient_curves(paths, "probability", feature), "gradient")
 theme = st.context.theme.type or "light"
 draw_chart(integration.token_strip(paths, 270, theme=theme), "strip")

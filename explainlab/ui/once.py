@@ -1,0 +1,50 @@
+"""What pages draw is made once, whoever looks and however often a page runs: see :func:`once`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import finalize
+
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+_MOST = 64
+"""Things kept of one owner; the oldest goes first."""
+_made: dict[int, dict[tuple, Any]] = {}
+_lock = Lock()
+
+
+def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
+    """``make(*arguments)``, made once and kept for as long as ``owner`` is in memory: not to be changed.
+
+    ``make`` gives the same for the same arguments: ``owner`` itself (a result, a figure), its body, and beside them
+    requests and plain values.
+    """
+    given = (make, *(_named(owner, argument) for argument in arguments))
+    kept = _kept(owner)
+    if given not in kept:
+        made = make(*arguments)
+        with _lock:
+            if len(kept) >= _MOST:
+                del kept[next(iter(kept))]
+            kept[given] = made
+        return made
+    return kept[given]
+
+
+def _kept(owner: Any) -> dict[tuple, Any]:
+    with _lock:
+        if id(owner) not in _made:
+            _made[id(owner)] = {}
+            finalize(owner, _made.pop, id(owner)).atexit = False
+        return _made[id(owner)]
+
+
+def _named(owner: Any, argument: Any) -> Any:
+    """What tells an argument from others; the owner and its body are always the same."""
+    if argument is owner or argument is getattr(owner, "body", None):
+        return None
+    return argument.model_dump_json() if isinstance(argument, BaseModel) else (type(argument), argument)
