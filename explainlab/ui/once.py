@@ -20,19 +20,19 @@ _lock = Lock()
 def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
     """``make(*arguments)``, made once and kept for as long as ``owner`` is in memory: not to be changed.
 
-    ``make`` gives the same for the same arguments: ``owner`` itself (a result, a figure), its body, and beside them
-    requests and plain values.
+    ``make`` gives the same, and not None, for the same arguments: ``owner`` itself (a result, a figure), its body, and
+    beside them requests and plain values.
     """
     given = (make, *(_named(owner, argument) for argument in arguments))
     kept = _kept(owner)
-    if given not in kept:
+    made = kept.get(given)
+    if made is None:
         made = make(*arguments)
         with _lock:
             if len(kept) >= _MOST:
                 del kept[next(iter(kept))]
             kept[given] = made
-        return made
-    return kept[given]
+    return made
 
 
 def _kept(owner: Any) -> dict[tuple, Any]:

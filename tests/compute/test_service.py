@@ -79,6 +79,7 @@ def test_an_answer_is_found_after_its_job_and_after_a_restart(url: str, ask: Ask
     restarted = serve(url)
     found = restarted.find(ask())
     assert found.to_json() == job.result.to_json()
+    assert restarted.find(ask()) is found, "what is drawn of it need not be drawn again"
     assert finished(restarted, ask()).result.to_json() == job.result.to_json(), "not computed again: same seconds"
     assert restarted.run(ask()).to_json() == job.result.to_json()
 

@@ -51,6 +51,15 @@ def test_a_directory(classifier: Classifier) -> None:
     assert (card.architecture, card.labels, card.source) == (classifier.architecture, LABELS, "directory")
 
 
+def test_a_card_follows_the_files(zoo_path, tmp_path: Path) -> None:
+    folder = shutil.copytree(zoo_path("bert"), tmp_path / "model")
+    assert describe(str(folder)).labels == LABELS
+    config = json.loads((folder / "config.json").read_text())
+    config["id2label"]["0"] = "other"
+    (folder / "config.json").write_text(json.dumps(config))
+    assert describe(str(folder)).labels == ("other", *LABELS[1:])
+
+
 def test_embedded_models_load() -> None:
     for model_id in embedded_models():
         classifier = load_model(model_id, device="cpu")

@@ -39,7 +39,9 @@ def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:
     job = service.submit(asked, "me")
     assert service.worker.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
-    again = Service(Store(url)).find(request(model, text=TEXT, parameters={"steps": [2, 5]}))
+    restarted = Service(Store(url))
+    again = restarted.find(request(model, text=TEXT, parameters={"steps": [2, 5]}))
+    assert restarted.find(asked) is again, "what is drawn of it need not be drawn again"
     assert again.body == job.result.body
     assert again.cost == job.result.cost
     assert service.find(request(model, text=TEXT, parameters={"steps": [2]})) is None
