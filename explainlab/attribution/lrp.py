@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import torch
+import transformers
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
-from transformers.activations import ACT2CLS
 
 from explainlab.attribution import method
 from explainlab.attribution.method import Method, Outcome
@@ -27,8 +27,6 @@ from explainlab.request import Output
 Rule = Literal["conservative", "attn"]
 Activation = Literal["identity", "gradient"]
 Function = Callable[..., Tensor]
-
-_ACTIVATIONS = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in ACT2CLS.values()})
 
 
 class LRP(Method):
@@ -77,7 +75,9 @@ def relevance_rules(model: nn.Module, rule: Rule, activation: Activation) -> Ite
     Outside, and in other threads, everything is as before. The backward pass may follow later.
     """
     rules = _Rules(rule, activation)
-    modules = [module for module in model.modules() if isinstance(module, _ACTIVATIONS)]
+    known = transformers.activations.ACT2CLS.values()
+    kinds = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in known})
+    modules = [module for module in model.modules() if isinstance(module, kinds)]
     hooks = [module.register_forward_hook(rules.activated) for module in modules]
     try:
         with rules:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from explainlab.compute.imports import read_results
 from explainlab.compute.looks import source_name
-from explainlab.compute.questions import Answer, Kind, Question, kind_named, kind_of
+from explainlab.compute.questions import Answer, Kind, Question, asked_as, kind_named, kind_of
 from explainlab.compute.users import User
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.loading import known_digest
@@ -98,7 +98,7 @@ class Access:
             missing = "" if found else "Its result has been deleted."
         except (KeyError, TypeError, ValueError):
             found, missing = None, "Its result was stored by another version of ExplainLab, which this one cannot read."
-        result = found and replace(found, request=request)
+        result = found and asked_as(request, found)
         return OpenRun(run, request, result, missing, _gone(run.model), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:

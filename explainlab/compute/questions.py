@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -76,6 +76,11 @@ _KINDS = {
 def kind_of(question: Question) -> Kind:
     """The kind that ``question`` is of."""
     return _KINDS[type(question)]
+
+
+def asked_as(question: Question, found: Answer) -> Answer:
+    """``found`` as the answer to ``question``, which may name the model by another name."""
+    return found if found.request == question else replace(found, request=question)
 
 
 def is_batch(question: Question) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 
 from explainlab.compute.access import Access, Unanswered
@@ -12,7 +11,7 @@ from explainlab.compute.jobs import Job, JobContext
 from explainlab.compute.limits import require_allowed, require_bounded
 from explainlab.compute.memory import StoredContext
 from explainlab.compute.pool import ModelPool
-from explainlab.compute.questions import Answer, Question, again_key, is_batch, job_key, kind_of
+from explainlab.compute.questions import Answer, Question, again_key, asked_as, is_batch, job_key, kind_of
 from explainlab.compute.users import LOCAL, User
 from explainlab.compute.worker import Worker
 from explainlab.errors import ModelError, RequestError, ResourceError
@@ -67,6 +66,17 @@ class Service(Access):
             if job.progress.finished:  # before it was written down
                 self._ended(job)
         return job
+
+    def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
+        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.compute.worker.Worker.cancel`.
+
+        With the last session of theirs it is nothing that ``user`` has asked.
+        """
+        self.worker.cancel(key, owner)
+        job = self.worker.job(key)
+        if job is not None and user not in job.users:
+            with suppress(ResourceError):
+                self.forget([key], user)
 
     def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
@@ -145,7 +155,7 @@ class Service(Access):
             found = kind_of(request).get(self.store, key)
         except ResourceError:
             return None
-        return found if found is None or found.request == request else replace(found, request=request)
+        return found and asked_as(request, found)
 
 
 def _allowed(request: Question) -> Question:

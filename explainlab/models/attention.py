@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 import torch
+import transformers
 from torch import Tensor, nn
-from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from explainlab.errors import UnsupportedError
 
@@ -43,6 +43,7 @@ def tapped(model: nn.Module, tap: Tap) -> Iterator[None]:
 
     Raises :class:`UnsupportedError` at the end if the model never called it (its attention ignores the interface).
     """
+    _register()
     configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values()
     before = [(config, config._attn_implementation) for config in configs]
     listener = _Listener(tap)
@@ -86,5 +87,8 @@ def _attend(
     return read.contiguous(), probabilities
 
 
-AttentionInterface.register(NAME, _attend)
-AttentionMaskInterface.register(NAME, eager_mask)
+@cache
+def _register() -> None:
+    """Make the name known once a model is here: transformers' half that runs models takes seconds to import."""
+    transformers.AttentionInterface.register(NAME, _attend)
+    transformers.AttentionMaskInterface.register(NAME, transformers.masking_utils.eager_mask)

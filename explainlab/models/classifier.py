@@ -14,8 +14,8 @@ from typing import Protocol
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor, nn
-from transformers import DynamicCache
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.architectures import Architecture
@@ -140,7 +140,7 @@ class Classifier:
     def prefix(self, ids: Tensor) -> Prefix:
         """What a causal decoder remembers of the token ids [N] with which texts begin."""
         with torch.no_grad():
-            read = DynamicCache()
+            read = transformers.DynamicCache()
             self.model.base_model(input_ids=ids[None], past_key_values=read, use_cache=True)
         return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in read.layers))
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+import transformers
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.templates import Template, read_template
@@ -37,7 +37,9 @@ def split_id(model_id: str) -> tuple[Template | None, str]:
         raise ModelError(error.problem, error.remedy) from error
 
 
-def answer_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, int]:
+def answer_tokens(
+    template: Template, tokenizer: transformers.PreTrainedTokenizerBase, max_tokens: int
+) -> dict[str, int]:
     """The token id of every label's word, as it follows the prompt.
 
     Raises :class:`ModelError` for a prompt that leaves none of ``max_tokens`` to the text, a word that is not in the
@@ -66,7 +68,7 @@ def answer_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_to
     return {label: int(ids[0]) for label, ids in answers.items()}
 
 
-def take_head(model: PreTrainedModel, ids: list[int], device: torch.device) -> None:
+def take_head(model: transformers.PreTrainedModel, ids: list[int], device: torch.device) -> None:
     """Give ``model`` a classification head ``score`` on ``device``: the rows ``ids`` of its language-model head.
 
     Raises :class:`ModelError` where that head is no plain matrix.
@@ -87,7 +89,7 @@ def take_head(model: PreTrainedModel, ids: list[int], device: torch.device) -> N
 
 
 def _answer(
-    label: str, word: str, before: np.ndarray, after: np.ndarray, tokenizer: PreTrainedTokenizerBase
+    label: str, word: str, before: np.ndarray, after: np.ndarray, tokenizer: transformers.PreTrainedTokenizerBase
 ) -> np.ndarray:
     """The ids by which a word makes the prompt ``before`` longer."""
     if len(after) <= len(before) or not np.array_equal(after[: len(before)], before):
@@ -101,7 +103,7 @@ def _answer(
     return ids
 
 
-def _require_distinct(answers: Mapping[str, np.ndarray], tokenizer: PreTrainedTokenizerBase) -> None:
+def _require_distinct(answers: Mapping[str, np.ndarray], tokenizer: transformers.PreTrainedTokenizerBase) -> None:
     """Raise :class:`ModelError` for two labels that the next token cannot tell apart."""
     begun: dict[int, str] = {}
     for label, ids in answers.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import transformers
 from torch import Tensor
-from transformers import DynamicCache
 
 LEAST = 16
 """Tokens in common from which reading them apart pays."""
@@ -20,9 +20,9 @@ class Prefix:
     length: int
     layers: tuple[tuple[Tensor, Tensor], ...]
 
-    def cache(self, size: int) -> DynamicCache:
+    def cache(self, size: int) -> transformers.DynamicCache:
         """What ``size`` texts that begin so start from; nothing is copied."""
-        cache = DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
+        cache = transformers.DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
         for number, layer in enumerate(self.layers):
             cache.update(*(states.expand(size, -1, -1, -1) for states in layer), number)
         return cache

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedModel
+import transformers
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.models.devices import free_memory
@@ -57,7 +57,7 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
 
 def load_weights(
     model_id: str, files: Files, config, *, language_model: bool, dtype: torch.dtype, device: torch.device
-) -> tuple[PreTrainedModel, torch.device]:
+) -> tuple[transformers.PreTrainedModel, torch.device]:
     """The model in evaluation mode, without gradients, and the device that its inputs belong on.
 
     That is ``device``, unless the model is larger than the free memory of a GPU that no number names: it is then spread
@@ -69,7 +69,9 @@ def load_weights(
     if quantised:
         _require_quantiser(model_id, config)
     placed = _placement(files.directory, config, quantised, dtype, device)
-    factory = AutoModelForCausalLM if language_model else AutoModelForSequenceClassification
+    factory = transformers.AutoModelForSequenceClassification
+    if language_model:
+        factory = transformers.AutoModelForCausalLM
     try:
         model, info = factory.from_pretrained(
             files.directory,
@@ -143,7 +145,9 @@ def _require_trained(model_id: str, info: dict, language_model: bool) -> None:
         )
 
 
-def _adapted(model_id: str, model: PreTrainedModel, adapter: Path, quantised: bool) -> PreTrainedModel:
+def _adapted(
+    model_id: str, model: transformers.PreTrainedModel, adapter: Path, quantised: bool
+) -> transformers.PreTrainedModel:
     """The model with the adapter's changes in its own weights; beside them where these are quantised."""
     peft = _require_library("peft", f"{model_id} is an adapter")
     try:

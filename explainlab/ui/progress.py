@@ -12,7 +12,7 @@ from explainlab.compute.service import Service
 from explainlab.request import Request
 from explainlab.studies.registry import get_study
 from explainlab.ui import links
-from explainlab.ui.session import owner, submit_again, submitted
+from explainlab.ui.session import owner, submit_again, submitted, user
 from explainlab.ui.text import plain
 
 _POLL_SECONDS = 0.4
@@ -46,8 +46,8 @@ def _draw_running(service: Service, job: Job) -> None:
             "Cancel",
             key=f"cancel_{job.key}",
             icon=":material/stop:",
-            on_click=service.worker.cancel,
-            args=(job.key, owner()),
+            on_click=service.cancel,
+            args=(job.key, owner(), user()),
             disabled=job.stop.is_set(),
         )
 

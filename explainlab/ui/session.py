@@ -70,7 +70,7 @@ def ask(service: Service, page: str, view: Asking) -> None:
             with suppress(ExplainLabError):  # what may not be asked has no job
                 job = service.job(request) if request not in still else None
                 if job is not None:
-                    service.worker.cancel(job.key, owner())
+                    service.cancel(job.key, owner(), user())
     st.session_state[f"{page}.asked"] = view
     st.session_state[f"{page}.submitted"] = set()
     st.session_state[f"{page}.found"] = set()

@@ -102,6 +102,17 @@ def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool)
     assert left(url) == []
 
 
+def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -> None:
+    for session, user in (("1", ANN), ("2", ANN), ("3", BOB)):
+        job = stuck.submit(request(), session, user)
+    stuck.cancel(job.key, "1", ANN)
+    assert texts(started(url), ANN) == ["a film"], "another session of hers waits for it"
+    stuck.cancel(job.key, "2", ANN)
+    again = started(url)
+    assert texts(again, ANN) == []
+    assert texts(again, BOB) == ["a film"]
+
+
 @pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
 def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
     service = started(url)
