@@ -29,6 +29,7 @@ _SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",
 )
 
 Serve = Callable[..., AbstractContextManager[str]]
@@ -79,7 +80,10 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """``context_of(**options)``: one for all tests with the same options, so that Streamlit's scripts are read once."""
+    """``context_of(**options)``: one for all tests with the same options.
+
+    A page that stays keeps its process, and with it Streamlit's scripts, read and compiled, for all that follow.
+    """
     contexts: dict[str, BrowserContext] = {}
 
     def having(**options) -> BrowserContext:
@@ -87,6 +91,9 @@ def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
         if key not in contexts:
             contexts[key] = chromium.new_context(**options)
             contexts[key].set_default_timeout(120_000)
+            stays = contexts[key].new_page()
+            stays.route("**", lambda route: route.fulfill(body=""))
+            stays.goto("http://127.0.0.1/")
         return contexts[key]
 
     yield having

@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from explainlab.attribution.records import Attribution, Cost, Target
-from explainlab.figures.export import to_svg
 from explainlab.figures.heatmap import heatmaps
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
@@ -71,6 +70,6 @@ text, pair, cut, signed = CASES[case]
 palette = st.selectbox("Colours", ["green_red", "blue_orange", "teal_magenta", "greyscale"])
 results = [attribution(text, pair, cut, signed, seed) for seed in (1, 2)]
 results = [prompted(result) for result in results] if case == "prompt" else results
-for name, result, drawn in zip(("first", "second"), results, heatmaps(results, palette), strict=True):
-    picked = token_heatmap(drawn, to_svg(result, palette, drawn.limit), key=name)
+for name, drawn in zip(("first", "second"), heatmaps(results, palette), strict=True):
+    picked = token_heatmap(drawn, key=name)
     st.text(f"{name} picked: {picked}")

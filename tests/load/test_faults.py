@@ -23,9 +23,9 @@ PAGES = ("runs", "status", "integration", "errors", "")
 
 
 def link(store: Store, number: int) -> str:
-    """A question that takes about a second."""
+    """A question that takes about half a second."""
     text = f"Film number {number} is a slow, warm and very funny one about two sisters and a kitchen. " * 2
-    asked = View(model=MODEL, text=text, methods=(Choice(method="kernel_shap", parameters={"samples": "16n"}),))
+    asked = View(model=MODEL, text=text, methods=(Choice(method="kernel_shap", parameters={"samples": "8n"}),))
     return f"r={store.save_view(asked.model_dump(mode='json'))}"
 
 
