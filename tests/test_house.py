@@ -32,7 +32,7 @@ MAY_USE: dict[str, set[str]] = {
     "studies": {"attribution", "metrics", "data", "models", "text"},
     "compute": {"store", "studies", "attribution", "metrics", "data", "models", "text"},
     "figures": {"attribution", "metrics", "data", "models", "text"},
-    "bench": {"store", "studies", "attribution", "metrics", "data", "models", "text"},
+    "bench": {"figures", "compute", "store", "studies", "attribution", "metrics", "data", "models", "text"},
     "ui": {"figures", "compute", "store", "studies", "training", "data", "attribution", "metrics", "models", "text"},
     "cli": {
         "bench",

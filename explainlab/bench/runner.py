@@ -61,7 +61,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import faithfulness, integration, methods, predictions, progressive, runs, shapley
+    from explainlab.bench import faithfulness, integration, methods, opening, predictions, progressive, runs, shapley
 
     parts = {
         "methods": methods.rows,
@@ -70,6 +70,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "faithfulness": faithfulness.rows,
         "progressive": progressive.rows,
         "predictions": predictions.rows,
+        "opening": opening.rows,
         "runs": runs.rows,
     }
     unknown = [name for name in names if name not in parts]
