@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import wait_for_run
 
 
-def has_no_violation(page: Page) -> None:
-    """Fails with axe's report."""
-    wait_for_run(page)
-    told = Axe().run(page)
-    assert told.violations_count == 0, told.generate_report()
+def has_no_violation(page: Page, context: dict[str, Any] | None = None) -> None:
+    """Neither in the dark theme nor in the light one, in which it is left; ``context`` is for axe, which tells why."""
+    for theme in ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", theme)
+        wait_for_run(page)
+        told = Axe().run(page, context=context)
+        assert told.violations_count == 0, f"{theme}: {told.generate_report()}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.access import has_no_violation
@@ -44,19 +43,8 @@ def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
         assert box["x"] + box["width"] <= 420
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request) -> str:
-    return request.param
-
-
-@pytest.fixture
-def themed(theme, browser_page):
-    """``themed(url)`` opens a page in the light, then in the dark theme."""
-    return lambda url: browser_page(url, color_scheme=theme)
-
-
-def test_axe_finds_nothing_on_an_answer(app, themed):
-    page = themed(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
+def test_axe_finds_nothing_on_an_answer(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
     expect(heatmaps(page)).to_have_count(2)
     for closed in ("Scores", "Reproduce this"):
         page.get_by_text(closed).first.click()
@@ -66,9 +54,9 @@ def test_axe_finds_nothing_on_an_answer(app, themed):
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, themed, theme):
-    text = " ".join([f"Not stored yet in the {theme} theme.", *[TEXT] * 12])
-    page = themed(app.link(view(text, integrated_gradients(10_000), "occlusion")))
+def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, browser_page):
+    text = " ".join(["Not stored yet.", *[TEXT] * 12])
+    page = browser_page(app.link(view(text, integrated_gradients(10_000), "occlusion")))
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
     has_no_violation(page)
     page.get_by_role("button", name="Cancel").first.click()
@@ -76,16 +64,16 @@ def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, themed
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_on_errors(app, themed):
-    page = themed(app.link(view("[CLS]", "occlusion", "attention_rollout")))
+def test_axe_finds_nothing_on_errors(app, browser_page):
+    page = browser_page(app.link(view("[CLS]", "occlusion", "attention_rollout")))
     expect(page.get_by_role("button", name="Run again")).to_have_count(2)
     has_no_violation(page)
-    page = themed(app.link(view(TEXT, "occlusion", model="embedded:nothing")))
+    page = browser_page(app.link(view(TEXT, "occlusion", model="embedded:nothing")))
     expect(page.get_by_text("There is no embedded model")).to_be_visible()
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_on_an_empty_page(app, themed):
-    page = themed(app.link(view(TEXT)))
+def test_axe_finds_nothing_on_an_empty_page(app, browser_page):
+    page = browser_page(app.link(view(TEXT)))
     expect(page.get_by_text("Choose a method above")).to_be_visible()
     has_no_violation(page)

@@ -118,21 +118,16 @@ def test_hostile_text_is_text(app, browser_page):
     assert page.locator(".scrubber script, .scrubber img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request) -> str:
-    return request.param
-
-
-def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, theme, tmp_path):
+def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\nA goal at last.,Sports\nA new chip.,Sci/Tech\n")
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
-    page = answered(browser_page(app.link(view(data=data), "activation"), color_scheme=theme), drawn=8)
+    page = answered(browser_page(app.link(view(data=data), "activation")), drawn=8)
     page.get_by_text("All texts").click()
     page.get_by_text("Definitions").first.click()
     expect(page.get_by_text("by the trapezoid rule").first).to_be_visible()
     has_no_violation(page)
-    page = browser_page(app.link(view(methods=("nothing",)), "activation"), color_scheme=theme)
+    page = browser_page(app.link(view(methods=("nothing",)), "activation"))
     expect(page.get_by_text("There is no method")).to_be_visible()
     has_no_violation(page)
 

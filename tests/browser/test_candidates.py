@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.ui.candidates_view import CandidatesView
@@ -56,13 +55,8 @@ def test_hostile_text_is_text(app, browser_page):
     assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request) -> str:
-    return request.param
-
-
-def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, theme):
-    page = answered(browser_page(app.link(view(), "candidates"), color_scheme=theme))
+def test_axe_finds_nothing_on_answers_and_errors(app, browser_page):
+    page = answered(browser_page(app.link(view(), "candidates")))
     has_no_violation(page)
     page.get_by_role("textbox", name="Layers").fill("ten")
     page.keyboard.press("Enter")

@@ -92,14 +92,9 @@ def test_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
     answered(page, drawn=7)
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request) -> str:
-    return request.param
-
-
-def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
+def test_axe_finds_nothing_on_answers(app, browser_page, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
-    page = answered(browser_page(app.link(view(data=data), "integration"), color_scheme=theme), drawn=7)
+    page = answered(browser_page(app.link(view(data=data), "integration")), drawn=7)
     for closed in ("All texts", "What is computed"):
         page.get_by_text(closed).click()
     expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
@@ -110,14 +105,13 @@ def test_axe_finds_nothing_on_answers(app, browser_page, theme, data_file):
 
 
 def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page):
-    theme = "dark"
-    page = answered(browser_page(app.link(view(), "integration"), color_scheme=theme))
+    page = answered(browser_page(app.link(view(), "integration")))
     page.get_by_role("textbox", name="Step counts").fill("ten")
     page.keyboard.press("Enter")
     expect(page.get_by_text("is not accepted").first).to_be_visible()
     has_no_violation(page)
-    slow = view("Not stored yet in this theme. " * 12 + theme, steps="10:1000:10")
-    page = browser_page(app.link(slow, "integration"), color_scheme=theme)
+    slow = view("Not stored yet at all. " * 12, steps="10:1000:10")
+    page = browser_page(app.link(slow, "integration"))
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
     has_no_violation(page)
     for study in ("Path gradients", "Integration error"):

@@ -113,10 +113,8 @@ def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
     assert Axe().run(page).violations_count == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_accessible(browser_page, url, scheme):
-    page = ready(browser_page(url, color_scheme=scheme))
-    has_no_violation(page)
+def test_accessible(browser_page, url):
+    has_no_violation(ready(browser_page(url)))
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser_page, url):

@@ -110,14 +110,10 @@ def test_where_hosted_no_file_and_no_model_of_the_server_is_looked_at(
     expect(stranger.get_by_text("is not served here").first).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_at_the_door(signing: App, chromium, theme: str) -> None:
-    context = chromium.new_context(color_scheme=theme)
-    page = context.new_page()
-    go(page, signing.url)
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    has_no_violation(page)
-    context.close()
+def test_axe_finds_nothing_at_the_door(signing: App, stranger: Page) -> None:
+    go(stranger, signing.url)
+    expect(stranger.get_by_role("button", name="Sign in")).to_be_visible()
+    has_no_violation(stranger)
 
 
 def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, stranger: Page) -> None:

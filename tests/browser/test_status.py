@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.access import has_no_violation
@@ -16,11 +15,10 @@ def figure(page: Page, label: str) -> Locator:
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_tells_what_runs_and_renews_itself(app, browser_page, theme):
-    asking = browser_page(app.link(view(f"{HOSTILE} {theme}", integrated_gradients(9_999))))
+def test_it_tells_what_runs_and_renews_itself(app, browser_page):
+    asking = browser_page(app.link(view(HOSTILE, integrated_gradients(9_999))))
     expect(job(asking, "Integrated gradients")).to_be_visible()
-    page = browser_page(f"{app.url}/status", color_scheme=theme)
+    page = browser_page(f"{app.url}/status")
     expect(figure(page, "Running")).to_have_text("1")
     expect(page.get_by_test_id("stDataFrame")).not_to_have_count(0)
     has_no_violation(page)
