@@ -54,11 +54,11 @@ def test_the_chart_says_its_worst_mistake_and_its_files_hold_the_cells(body: dic
 def test_cells_can_be_pressed_and_those_let_through_have_a_frame(
     body: dict, true: str, predicted: str, framed: int
 ) -> None:
-    spec = confusion_cells(body, true, predicted).to_dict()
+    spec = confusion_cells(body, true, predicted)
     (selection,) = spec["params"]
     assert (selection["name"], selection["select"]["fields"]) == (CELL, ["true", "predicted"])
     assert spec["layer"][1]["mark"]["color"] == "#101814"
-    assert confusion_cells(body, true, predicted, dark=True).to_dict()["layer"][1]["mark"]["color"] == "#e8eeea"
+    assert confusion_cells(body, true, predicted, dark=True)["layer"][1]["mark"]["color"] == "#e8eeea"
     (cells,) = spec["datasets"].values()
     assert sum(cell["framed"] for cell in cells) == framed
     for cell in cells:
