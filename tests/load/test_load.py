@@ -8,10 +8,10 @@ from statistics import median
 from tests.load.under_load import under_load
 
 
-def test_many_sessions_click_while_the_worker_is_busy(tmp_path: Path) -> None:
-    met = under_load(tmp_path, sessions=20, seconds=12)
+def test_fifty_sessions_click_while_the_worker_is_busy(tmp_path: Path) -> None:
+    met = under_load(tmp_path, sessions=50, seconds=120)
     assert met.busy
-    assert len(met.seconds) >= 15
+    assert len(met.seconds) >= 900
     assert met.errors == []
     assert met.lost == 0
-    assert median(met.seconds) < 2
+    assert median(met.seconds) < 0.3
