@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar
@@ -11,14 +12,14 @@ from pydantic import BaseModel
 
 T = TypeVar("T")
 
-_MOST = 64
-"""Things kept of one owner; the oldest goes first."""
-_made: dict[int, dict[tuple, Any]] = {}
+_OWNERS, _MOST = 128, 64
+"""Owners of whom things are kept, the last asked for, and things kept of each, the last made."""
+_made: OrderedDict[int, dict[tuple, Any]] = OrderedDict()
 _lock = Lock()
 
 
 def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(*arguments)``, made once and kept for as long as ``owner`` is in memory: not to be changed.
+    """``make(*arguments)``, made once and kept while ``owner`` is in memory and looked at: not to be changed.
 
     ``make`` gives the same, and not None, for the same arguments: ``owner`` itself (a result, a figure), its body, and
     beside them requests and plain values.
@@ -39,8 +40,12 @@ def _kept(owner: Any) -> dict[tuple, Any]:
     with _lock:
         if id(owner) not in _made:
             _made[id(owner)] = {}
-            finalize(owner, _made.pop, id(owner)).atexit = False
-        return _made[id(owner)]
+            finalize(owner, _made.pop, id(owner), None).atexit = False
+        _made.move_to_end(id(owner))
+        kept = _made[id(owner)]
+        while len(_made) > _OWNERS:
+            _made.popitem(last=False)
+        return kept
 
 
 def _named(owner: Any, argument: Any) -> Any:

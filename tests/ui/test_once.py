@@ -69,3 +69,13 @@ def test_the_oldest_figures_of_one_owner_make_room() -> None:
     assert len(kept._made[id(result)]) == kept._MOST
     assert once(result, make, kept._MOST) is last
     assert once(result, make, 0) is not first
+
+
+def test_the_owners_that_nobody_looks_at_make_room() -> None:
+    results = [Result() for _ in range(kept._OWNERS + 1)]
+    looked_at, forgotten = once(results[0], make, 1), once(results[1], make, 1)
+    for result in results[2:]:
+        once(result, make, 1)
+        assert once(results[0], make, 1) is looked_at
+    assert len(kept._made) == kept._OWNERS
+    assert once(results[1], make, 1) is not forgotten
