@@ -85,6 +85,12 @@ def test_a_studys_bundle_has_its_figures(app, browser_page):
     assert files == {"report.html", "result.json", "per_class.csv", "rows.csv", *drawn}
 
 
+def import_file(page: Page, file: Path) -> None:
+    page.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_test_id("stFileUploader")).to_contain_text(file.name)
+    press(page, "Import")
+
+
 def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
     run = computed(app, browser_page, HOSTILE)[0]
     page = browser_page(f"{app.url}/runs?run={run.id}")
@@ -97,11 +103,9 @@ def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
     broken.write_text('{"attributions": [{"method": "<b>"}]}')
     press(page, "All runs")
     page.get_by_text("Import results").click()
-    page.locator("input[type=file]").set_input_files(broken)
-    press(page, "Import")
+    import_file(page, broken)
     expect(page.get_by_text("is missing. Field required.")).to_be_visible()
-    page.locator("input[type=file]").set_input_files(file)
-    press(page, "Import")
+    import_file(page, file)
     press(page, "Show")
     expect(page.get_by_text("imported from a file")).to_be_visible()
     map_shows(page, HOSTILE)
