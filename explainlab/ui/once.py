@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 T = TypeVar("T")
 
-_OWNERS, _MOST = 128, 64
-"""Owners of whom things are kept, the last asked for, and things kept of each, the last made."""
+_OWNERS, _MOST = 512, 64
+"""Owners of whom things are kept, the last asked for, and things kept of each, the last made. A study's figures take
+about 2 MB, a map 0.1; maps that a page makes anew count as well while a session shows them."""
 _made: OrderedDict[int, dict[tuple, Any]] = OrderedDict()
 _lock = Lock()
 
