@@ -1,7 +1,7 @@
 """ExplainLab's frame: page settings, sign-in and navigation. Run with `streamlit run app.py`."""
 
-from explainlab.ui.navigation import framed, navigation
-from explainlab.ui.sign_in import draw_account, gate
+from explainlab.app.frame import framed, navigation
+from explainlab.app.sign_in import draw_account, gate
 
 page = navigation()
 gate()

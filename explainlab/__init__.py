@@ -6,12 +6,12 @@ result = explainlab.explain(classifier, "a stirring, funny film", method="integr
 result.to_frame()
 """
 
+from explainlab.analyses.run import evaluate, study
 from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import metrics
 from explainlab.models.loading import load_model
-from explainlab.studies.run import evaluate, study
 
 __all__ = ["Attribution", "ExplainLabError", "evaluate", "explain", "load_model", "methods", "metrics", "study"]

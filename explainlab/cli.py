@@ -155,8 +155,8 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
-    from explainlab.studies.registry import get_study
-    from explainlab.studies.study import StudyRequest
+    from explainlab.analyses.base import StudyRequest
+    from explainlab.analyses.registry import get_study
 
     parameters = assignments(assigned)
     result = _ask(
@@ -204,11 +204,11 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge methods by metrics on a data set, random maps beside them."""
+    from explainlab.analyses.base import StudyRequest
+    from explainlab.analyses.registry import get_study
+    from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
-    from explainlab.studies.registry import get_study
-    from explainlab.studies.run import evaluation_parameters
-    from explainlab.studies.study import StudyRequest
 
     if not skip_bad:
         read_dataset(data, describe(model).labels, limit)
@@ -324,8 +324,8 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
 
 def _ask(record: type, device: str | None, **fields: Any) -> Any:
     """The answer to a request of kind ``record``, from the store or computed here."""
-    from explainlab.compute.service import open_service
     from explainlab.request import checked
+    from explainlab.service.service import open_service
 
     request = checked(record, **fields)
     service = open_service(device)

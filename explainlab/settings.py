@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSETS = ROOT / "assets"
@@ -65,6 +66,18 @@ class Settings(BaseSettings):
     def hosted(self) -> bool:
         """Whether others than the owner of this machine use the instance."""
         return self.auth != "none" or self.allow_anyone
+
+    @property
+    def limits(self) -> Limits:
+        """What the engine is told of these settings."""
+        return Limits(
+            max_characters=self.max_characters,
+            max_evaluations=self.max_evaluations,
+            max_candidates=self.max_candidates,
+            max_rows=self.max_rows,
+            batch_tokens=self.batch_tokens,
+            changed_by="whoever runs this instance" if self.hosted else "you",
+        )
 
     @property
     def model_patterns(self) -> list[str]:

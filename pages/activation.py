@@ -4,11 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
-from explainlab.ui import activation_controls, activation_data_results, activation_page, activation_results, links
-from explainlab.ui.activation_page import PAGE
-from explainlab.ui.navigation import guard
-from explainlab.ui.text import plain
+from explainlab.analyses.activation.page import controls as activation_controls
+from explainlab.analyses.activation.page import data_results as activation_data_results
+from explainlab.analyses.activation.page import main as activation_page
+from explainlab.analyses.activation.page import results as activation_results
+from explainlab.analyses.activation.page.main import PAGE
+from explainlab.app import links
+from explainlab.app.frame import guard
+from explainlab.app.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 

@@ -4,11 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
-from explainlab.ui import candidates_controls, candidates_data_results, candidates_page, candidates_results, links
-from explainlab.ui.candidates_page import PAGE
-from explainlab.ui.navigation import guard
-from explainlab.ui.text import plain
+from explainlab.analyses.candidates.page import controls as candidates_controls
+from explainlab.analyses.candidates.page import data_results as candidates_data_results
+from explainlab.analyses.candidates.page import main as candidates_page
+from explainlab.analyses.candidates.page import results as candidates_results
+from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.app import links
+from explainlab.app.frame import guard
+from explainlab.app.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 

@@ -4,23 +4,20 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
+from explainlab.analyses.errors.page import controls as errors_controls
+from explainlab.analyses.errors.page import data as errors_data
+from explainlab.analyses.errors.page import drivers as errors_drivers
+from explainlab.analyses.errors.page import main as errors_page
+from explainlab.analyses.errors.page import results as errors_results
+from explainlab.analyses.errors.page import row as errors_row
+from explainlab.analyses.errors.page import rows as errors_list
+from explainlab.analyses.errors.page.main import PAGE
+from explainlab.app import links, session
+from explainlab.app.frame import guard
+from explainlab.app.question import card_of
+from explainlab.app.text import plain
 from explainlab.data import read_as
-from explainlab.ui import (
-    errors_controls,
-    errors_data,
-    errors_drivers,
-    errors_list,
-    errors_page,
-    errors_results,
-    errors_row,
-    links,
-    session,
-)
-from explainlab.ui.errors_page import PAGE
-from explainlab.ui.navigation import guard
-from explainlab.ui.question import card_of
-from explainlab.ui.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 

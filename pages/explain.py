@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
+from explainlab.analyses.explain.page import controls, results
+from explainlab.analyses.explain.page import main as explain_page
+from explainlab.analyses.explain.page.beliefs import draw_beliefs
+from explainlab.app.frame import guard
+from explainlab.app.progress import draw_jobs
+from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
-from explainlab.ui import controls, explain_page, results
-from explainlab.ui.beliefs import draw_beliefs
-from explainlab.ui.navigation import guard
-from explainlab.ui.progress import draw_jobs
-from explainlab.ui.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 
@@ -42,7 +43,7 @@ except ExplainLabError as error:
 
 link = explain_page.link(service, view)
 st.divider()
-for reason in answers.obstacles:
+for reason in answers.unsupported:
     st.warning(plain(reason), icon=":material/block:")
 if answers.jobs:
     draw_jobs(service, answers.jobs, controls.PAGE)

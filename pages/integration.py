@@ -4,11 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
-from explainlab.ui import integration_controls, integration_data_results, integration_page, integration_results, links
-from explainlab.ui.integration_page import PAGE
-from explainlab.ui.navigation import guard
-from explainlab.ui.text import plain
+from explainlab.analyses.integration.page import controls as integration_controls
+from explainlab.analyses.integration.page import data_results as integration_data_results
+from explainlab.analyses.integration.page import main as integration_page
+from explainlab.analyses.integration.page import results as integration_results
+from explainlab.analyses.integration.page.main import PAGE
+from explainlab.app import links
+from explainlab.app.frame import guard
+from explainlab.app.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 

@@ -2,11 +2,16 @@
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
+from explainlab.app import links
+from explainlab.app.frame import guard
+from explainlab.app.runs import compare as runs_compare
+from explainlab.app.runs import list as runs_list
+from explainlab.app.runs import page as runs_page
+from explainlab.app.runs import unfinished as runs_unfinished
+from explainlab.app.runs import view as runs_view
+from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
-from explainlab.ui import links, runs_compare, runs_list, runs_page, runs_unfinished, runs_view
-from explainlab.ui.navigation import guard
-from explainlab.ui.text import plain
+from explainlab.service.service import service as get_service
 
 guard()
 

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from explainlab.compute.service import service as get_service
-from explainlab.ui import status_page
-from explainlab.ui.navigation import guard
+from explainlab.app import status as status_page
+from explainlab.app.frame import guard
+from explainlab.service.service import service as get_service
 
 guard()
 

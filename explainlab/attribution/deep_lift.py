@@ -41,9 +41,13 @@ class DeepLift(Method):
             warnings.simplefilter("ignore")  # Captum tells that it sets hooks; it removes them again
             found = subject.once(lambda: explainer.attribute(text, baselines=baseline))
         subject.backward += 2
-        tokens = found[0].sum(dim=-1).detach().cpu().double().numpy()
+        products = found[0].detach().cpu().double()
         expected = subject.scalar(subject.original) - start
-        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+        return Outcome(
+            subject.units.sum_tokens(products.sum(dim=-1).numpy()),
+            expected=float(expected),
+            terms=float(products.abs().sum(dim=-1).max()),
+        )
 
 
 class _Scalar(nn.Module):

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import torch
 
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution, Completeness, Cost
@@ -19,6 +20,11 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request, checked
 from explainlab.text.encoding import Encoding
+
+VISIBLE = 1e-5
+"""A reader is told where rounding moves a score by more than this share of the largest."""
+ROUNDINGS = 4
+"""How often a term of a score is rounded, as seen: differences in the scores of several models stay below it."""
 
 
 def explain(
@@ -95,7 +101,7 @@ def attribute(
         cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
         cut=encoding.cut,
         warnings=(*cut_warning(encoding), *subject.warnings, *subject.batcher.warnings, *outcome.warnings),
-        notes=tuple(subject.notes),
+        notes=(*subject.notes, *_rounding(outcome, classifier)),
         versions={
             **versions(),
             "method": str(method.version),
@@ -118,6 +124,21 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
             "Try dtype float32, output logit, or another baseline.",
         )
     return outcome.scores
+
+
+def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
+    """What to tell where the rounding of a pass moves a score by more than :data:`VISIBLE` of the largest.
+
+    A term is rounded on the way up and on the way back, in either of two runs: :data:`ROUNDINGS` in all, each by the
+    precision of the weights' number format.
+    """
+    largest = float(np.abs(outcome.scores).max(initial=0))
+    moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.terms
+    if moved <= VISIBLE * largest:
+        return []
+    share = f"about {100 * moved / largest:.1g}% of the largest" if moved < largest else "as much as they are"
+    dtype = str(classifier.dtype).removeprefix("torch.")
+    return [f"Rounding in {dtype}: another batch size, padding or processor may move the scores by {share}."]
 
 
 def cut_warning(encoding: Encoding) -> list[str]:

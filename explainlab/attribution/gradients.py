@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from pydantic import Field
+from torch import Tensor
 
 from explainlab.attribution import method
 from explainlab.attribution.method import Method, Outcome
@@ -14,6 +15,12 @@ CANCELLED = (
     "The signed sums are rounding errors: through its layer normalisation the model does not see a constant added to "
     "an embedding, so the numbers of every token's gradient add up to zero. Choose norm l2."
 )
+NORMALISED = (
+    "The sums say next to nothing: the model normalises every word embedding before anything is added to it, so it "
+    "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
+)
+CANCELS = 1e-3
+"""Sums below this share of their absolute terms are told to be cancelled."""
 
 
 class Gradient(Method):
@@ -40,9 +47,7 @@ class Gradient(Method):
         gradient = subject.input_gradient().cpu().double()
         if parameters.norm == "l2":
             return Outcome(subject.units.sum_tokens(gradient.norm(dim=-1).numpy()))
-        tokens, size = gradient.sum(dim=-1), gradient.abs().sum(dim=-1)
-        cancelled = tokens.abs().max() < 1e-3 * size.max()
-        return Outcome(subject.units.sum_tokens(tokens.numpy()), warnings=(CANCELLED,) if cancelled else ())
+        return _summed(gradient, subject, CANCELLED)
 
 
 class InputXGradient(Method):
@@ -66,5 +71,13 @@ class InputXGradient(Method):
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         product = (subject.embeddings * subject.input_gradient()).cpu().double()
-        tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
-        return Outcome(subject.units.sum_tokens(tokens.numpy()))
+        if parameters.reduction == "l2":
+            return Outcome(subject.units.sum_tokens(product.norm(dim=-1).numpy()))
+        return _summed(product, subject, NORMALISED)
+
+
+def _summed(numbers: Tensor, subject: Subject, cancelled: str) -> Outcome:
+    """The sums over d of ``numbers`` float64 [N, d], with the warning ``cancelled`` where next to nothing is left."""
+    tokens, terms = numbers.sum(dim=-1), float(numbers.abs().sum(dim=-1).max())
+    warnings = (cancelled,) if float(tokens.abs().max()) < CANCELS * terms else ()
+    return Outcome(subject.units.sum_tokens(tokens.numpy()), warnings=warnings, terms=terms)

@@ -58,7 +58,7 @@ class KernelShap(Method):
         keep = np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
         values = subject.masked(keep, parameters.baseline)
         scores = shapley_values(keep, values)
-        return Outcome(subject.units.spread(scores), expected=values[1] - values[0])
+        return Outcome(subject.units.spread(scores), expected=values[1] - values[0], terms=2 * subject.terms)
 
 
 def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:

@@ -39,7 +39,7 @@ class Lime(Method):
         values = subject.masked(keep, parameters.baseline)
         weights = nearness(keep, parameters.kernel_width)
         scores = slopes(keep, values, weights, parameters.alpha)
-        return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights))
+        return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:

@@ -65,7 +65,8 @@ class LRP(Method):
         rules = relevance_rules(subject.classifier.model, parameters.rule, parameters.activation)
         product = (subject.embeddings * subject.input_gradient(rules)).cpu().double()
         tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
-        return Outcome(subject.units.sum_tokens(tokens.numpy()))
+        terms = float(product.abs().sum(dim=-1).max()) if parameters.reduction == "sum" else 0.0
+        return Outcome(subject.units.sum_tokens(tokens.numpy()), terms=terms)
 
 
 @contextmanager

@@ -80,13 +80,15 @@ class Outcome:
     """What a method found for the n features of its subject.
 
     ``scores`` float64 [n]; ``expected`` what they should add up to (None: the method promises nothing); ``errors``
-    float64 [n], estimates of the scores' numerical errors.
+    float64 [n], estimates of the scores' numerical errors; ``terms`` the largest sum of absolute terms that one score
+    adds up, whose rounding it inherits (0: not told).
     """
 
     scores: np.ndarray
     expected: float | None = None
     errors: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    terms: float = 0.0
 
 
 class Method(ABC):
@@ -130,7 +132,7 @@ class Method(ABC):
         return cls.signed
 
     @classmethod
-    def obstacle(cls, architecture: Architecture) -> str:
+    def unsupported(cls, architecture: Architecture) -> str:
         """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
         reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
         return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
@@ -138,7 +140,7 @@ class Method(ABC):
     @classmethod
     def require(cls, classifier: Classifier) -> None:
         """Raise :class:`UnsupportedError` if this method cannot run on ``classifier``."""
-        if reason := cls.obstacle(classifier.architecture):
+        if reason := cls.unsupported(classifier.architecture):
             raise UnsupportedError(reason, "Choose another method or another model.")
 
     @classmethod

@@ -29,4 +29,4 @@ class Occlusion(Method):
         n = len(subject.units.content)
         keep = np.concatenate([np.ones((1, n), dtype=bool), ~np.eye(n, dtype=bool)])
         whole, *without = subject.masked(keep, parameters.baseline)
-        return Outcome(subject.units.spread(whole - np.array(without)))
+        return Outcome(subject.units.spread(whole - np.array(without)), terms=2 * subject.terms)

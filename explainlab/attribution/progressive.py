@@ -65,8 +65,12 @@ class SinglePass(Method):
         first = {"masked": read[-1, -1], "prefix": read[0, 0], "zero": 0.0}[parameters.start]
         predictions = read[0, -len(subject.units.content) :]
         scores = np.diff(predictions, prepend=first)
-        told = prompt_warning(subject.classifier)
-        return Outcome(subject.units.spread(scores), expected=float(predictions[-1] - first), warnings=told)
+        return Outcome(
+            subject.units.spread(scores),
+            expected=float(predictions[-1] - first),
+            warnings=prompt_warning(subject.classifier),
+            terms=2 * subject.terms,
+        )
 
 
 class MultiPass(Method):
@@ -98,6 +102,7 @@ class MultiPass(Method):
     family: ClassVar = "Perturbation"
     source: ClassVar = "Kariyappa et al. 2024 (MP-PI), Algorithm 1, Eq. 11, 13, 16; Eq. 14 and 17 corrected"
     definition: ClassVar = "φ = argmin Σ_S w(S) (p_S − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅), S read in all passes"
+    random: ClassVar = True
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
 
@@ -115,7 +120,7 @@ class MultiPass(Method):
         weights = reading_weights(drawn, masses, parameters.weights)
         scores = constrained(*normal_equations(drawn, read[2:] - empty, weights), full - empty)
         told = (*prompt_warning(subject.classifier), *_warnings(n, parameters))
-        return Outcome(units.spread(scores), expected=float(full - empty), warnings=told)
+        return Outcome(units.spread(scores), expected=float(full - empty), warnings=told, terms=2 * subject.terms)
 
 
 def prompt_warning(classifier: Classifier) -> tuple[str, ...]:

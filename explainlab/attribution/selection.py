@@ -11,7 +11,7 @@ import numpy as np
 
 from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.judge import Case, Judgement, judge
+from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 
@@ -65,15 +65,15 @@ def case_of(subject: Subject, scores: np.ndarray) -> Case:
     return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
 
 
-def judge_maps(
+def evaluate_attributions(
     subjects: Sequence[Subject], maps: Sequence[np.ndarray], metrics: Sequence[MetricRequest], batcher: Batcher
-) -> list[list[list[Judgement]]]:
+) -> list[list[list[MetricResult]]]:
     """``maps`` float64 [C, n_features] of every subject by ``metrics``: subject by map by metric.
 
     The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them.
     """
     before = batcher.passes
-    judged = judge([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
+    judged = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
     made = batcher.passes - before
     for i, subject in enumerate(subjects):
         subject.forward += (made + i) // len(subjects)
@@ -86,8 +86,8 @@ def best(subject: Subject, scores: np.ndarray, metric_id: str) -> tuple[int, np.
     Values float64 [C] are those of the metric, whose lowest is the best where lower is better (Barkan et al. 2024,
     Eq. 5). The passes that the metric takes are counted.
     """
-    (judged,) = judge_maps([subject], [scores], [parse_metric(metric_id)], subject.batcher)
-    values = np.array([judgement.value for (judgement,) in judged])
+    (judged,) = evaluate_attributions([subject], [scores], [parse_metric(metric_id)], subject.batcher)
+    values = np.array([metric_result.value for (metric_result,) in judged])
     return int(_merits(values, metric_id).argmax()), values
 
 

@@ -262,6 +262,13 @@ class Subject:
         """[...]: ``output`` of the target, from [..., classes] logits, as a library or autograd needs it."""
         return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., self.target.index]
 
+    @property
+    def terms(self) -> float:
+        """Σ_c |∂F/∂z_c · z_c| over the logits z of the text: what the rounding of F is in proportion to."""
+        logits = torch.from_numpy(self.original)
+        gradient = torch.func.grad(self.explained)(logits)
+        return float((gradient * logits).abs().sum())
+
     def see(self, logits: np.ndarray) -> None:
         """Take float64 [classes] for the logits of the text itself; the first to be seen fix the target."""
         if self._original is None:

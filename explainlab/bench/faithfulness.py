@@ -17,7 +17,7 @@ from explainlab.attribution.randomized import AttentionMaps, AttentionParameters
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
-from explainlab.metrics.judge import judge
+from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.attention import tapped
 from explainlab.models.batching import Batcher
@@ -109,11 +109,11 @@ def _judged(classifier: Classifier) -> Row:
     case = case_of(subject, scores)
     asked = [parse_metric(name) for name in metrics()]
     recording = _Recording(**{one.name: getattr(classifier, one.name) for one in fields(Classifier)})
-    judge([case], asked, Batcher(recording, RunContext()))
+    evaluate([case], asked, Batcher(recording, RunContext()))
     alone = [_alone(batch, i) for batch in recording.batches for i in range(len(batch.ids))]
     seconds = fastest(
         {
-            "ours": lambda: judge([case], asked, Batcher(classifier, RunContext())),
+            "ours": lambda: evaluate([case], asked, Batcher(classifier, RunContext())),
             "floor": lambda: _run(classifier, recording.batches),
             "alone": lambda: _run(classifier, alone),
         },

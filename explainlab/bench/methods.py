@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
         for length in LENGTHS:
             text = text_of(classifier, length)
             for method_id, method in methods().items():
-                if method_id not in _ELSEWHERE and not method.obstacle(classifier.architecture):
+                if method_id not in _ELSEWHERE and not method.unsupported(classifier.architecture):
                     yield _measure(classifier, text, method_id)
 
 

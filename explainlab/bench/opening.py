@@ -12,19 +12,19 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, insert
 
+from explainlab.analyses.errors.figures import difference
 from explainlab.attribution.explain import answer
 from explainlab.bench.predictions import varied
 from explainlab.bench.runner import Row, classifiers, model_name
-from explainlab.compute.questions import kind_of
-from explainlab.compute.service import Service
 from explainlab.data import examples_for, read_dataset
-from explainlab.figures.errors import difference
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
-from explainlab.store.schema import RESULTS
-from explainlab.store.store import Store
+from explainlab.service.questions import kind_of
+from explainlab.service.service import Service
+from explainlab.service.store.schema import RESULTS
+from explainlab.service.store.store import Store
 
 COUNT = 10_000
 OPENED = 50

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explainlab.analyses.base import DataSubject, StudyRequest
+from explainlab.analyses.errors.analysis import Predictions
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest
 from explainlab.data import Row as DataRow
 from explainlab.data import examples_for, read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.studies.predictions import Predictions
-from explainlab.studies.study import DataSubject, StudyRequest
 
 TEXTS = 10_000
 BATCHES = (32, 64, 128)

@@ -11,9 +11,9 @@ from pathlib import Path
 from sqlalchemy import create_engine, insert
 
 from explainlab.bench.runner import Row, fastest
-from explainlab.store.runs import Filters, Run, Visibility, row_of
-from explainlab.store.schema import RUNS
-from explainlab.store.store import Store
+from explainlab.service.store.runs import Filters, Run, Visibility, row_of
+from explainlab.service.store.schema import RUNS
+from explainlab.service.store.store import Store
 
 COUNT = 100_000
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ PREFIX = "upload:"
 MOST_NAMED = 120
 """Characters of a file's name that are kept."""
 _ID = re.compile(r"upload:([0-9a-f]{64}(?:\.[a-z]+){1,2})")
-_LOCAL = "local"  # whoever uses an instance without sign-in, as compute/users.py has it
+_LOCAL = "local"  # whoever uses an instance without sign-in, as service/users.py has it
 _reader: ContextVar[str] = ContextVar("reader", default=_LOCAL)
 
 

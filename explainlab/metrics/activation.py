@@ -62,7 +62,7 @@ class Revealing(Metric):
     ) -> np.ndarray:
         return np.trapezoid(np.exp(found), dx=1 / (found.shape[1] - 1), axis=1)
 
-    def obstacle(self, classifier: Classifier, parameters: ActivationParameters) -> str:
+    def unsupported(self, classifier: Classifier, parameters: ActivationParameters) -> str:
         try:
             classifier.filler_id(parameters.baseline)
         except UnsupportedError as error:

@@ -71,11 +71,11 @@ class Metric(ABC):
         for its ``perturbed`` versions.
         """
 
-    def obstacle(self, classifier: Classifier, parameters: declared.Parameters) -> str:
+    def unsupported(self, classifier: Classifier, parameters: declared.Parameters) -> str:
         """Why ``classifier`` cannot be judged so, as a sentence; empty if it can."""
         return ""
 
     def require(self, classifier: Classifier, parameters: declared.Parameters) -> None:
         """Raise :class:`UnsupportedError` if ``classifier`` cannot be judged so."""
-        if reason := self.obstacle(classifier, parameters):
+        if reason := self.unsupported(classifier, parameters):
             raise UnsupportedError(reason, "Choose other options of the metric, or another model.")

@@ -134,7 +134,7 @@ class Perturbation(Metric):
         divisor = perturbed.meant.sum(axis=1) + (parameters.divisor == "bins_plus_one")
         return (effects * perturbed.meant).sum(axis=1) / np.maximum(divisor, 1)
 
-    def obstacle(self, classifier: Classifier, parameters: PerturbationParameters) -> str:
+    def unsupported(self, classifier: Classifier, parameters: PerturbationParameters) -> str:
         preset = PRESETS[parameters.preset]
         if not preset.special or classifier.architecture.pooling != "eos":
             return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explainlab.metrics.judge import Case, Judgement, judge
+from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 
@@ -24,7 +24,7 @@ class Trust:
     """
 
     metric: MetricRequest
-    judgement: Judgement
+    metric_result: MetricResult
     beaten: float
     median: float
     low: float
@@ -38,14 +38,14 @@ def trust(case: Case, seed: int, batcher: Batcher) -> list[tuple[Trust, Trust]]:
     """
     random = np.random.default_rng(seed).random((RANDOM_MAPS, case.scores.shape[1]))
     asked = (parse_metric("comprehensiveness"), parse_metric("sufficiency"))
-    (judged,) = judge([replace(case, scores=np.concatenate([case.scores, random]))], asked, batcher)
+    (judged,) = evaluate([replace(case, scores=np.concatenate([case.scores, random]))], asked, batcher)
     maps, controls = judged[: len(case.scores)], judged[len(case.scores) :]
     usual = [np.array([row[i].value for row in controls]) for i in range(len(asked))]
     return [tuple(_against(*found) for found in zip(asked, row, usual, strict=True)) for row in maps]
 
 
-def _against(metric: MetricRequest, judgement: Judgement, random: np.ndarray) -> Trust:
-    ahead = (judgement.value - random) * (1 if metric.higher_is_better else -1)
+def _against(metric: MetricRequest, metric_result: MetricResult, random: np.ndarray) -> Trust:
+    ahead = (metric_result.value - random) * (1 if metric.higher_is_better else -1)
     beaten = np.where(np.abs(ahead) <= TIE, 0.5, ahead > 0).mean()
     low, median, high = np.percentile(random, [5, 50, 95]).tolist()
-    return Trust(metric, judgement, float(beaten), median, low, high)
+    return Trust(metric, metric_result, float(beaten), median, low, high)

@@ -25,7 +25,8 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.settings import settings
-from tests.conftest import ON_ENCODERS, Zoo, traces
+from explainlab.testing import exact, traces
+from tests.conftest import ON_ENCODERS, Zoo
 from tests.toys import Linear, toy
 from tests.zoo import CORPUS
 
@@ -146,9 +147,11 @@ def test_of_equal_texts_the_first_is_taken(encoder: Classifier, monkeypatch: pyt
 
 
 def test_many_rows_are_read_window_by_window(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, context = max_entropy(encoder, dataset(*CORPUS), RunContext()), Recorder()
-    monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 4)
-    assert max_entropy(encoder, dataset(*CORPUS), context) == whole
+    context = Recorder()
+    with exact(encoder) as twin:
+        whole = max_entropy(twin, dataset(*CORPUS), RunContext())
+        monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 4)
+        assert max_entropy(twin, dataset(*CORPUS), context) == whole
     assert [(done, total) for done, total, _ in context.seen] == [(4, 6), (6, 6)]
     assert {phase for _, _, phase in context.seen} == {"choosing the baseline"}
 

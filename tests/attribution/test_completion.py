@@ -24,10 +24,11 @@ from explainlab.models.classifier import Classifier, Inputs
 from explainlab.models.loading import load_model
 from explainlab.models.templates import Template, save_template
 from explainlab.request import Request
+from explainlab.testing import traces
 from tests.attribution.plain import close
 from tests.attribution.test_contract import CHEAP
 from tests.attribution.test_randomized import SEED, STEPS, TIMESTEPS, share
-from tests.conftest import Zoo, traces
+from tests.conftest import Zoo
 
 TEXT = "A funny film. It isn't good!"
 STORY = Template(

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from explainlab import explain
 from explainlab.models.classifier import Classifier
+from explainlab.testing import traces
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import Plain, Scalar, close, gradient
-from tests.conftest import Zoo, traces
+from tests.conftest import Zoo
 from tests.toys import perceptron
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:captum")

@@ -17,9 +17,10 @@ from torch.nn import functional
 from explainlab import explain
 from explainlab.attribution.lrp import relevance_rules
 from explainlab.models.classifier import Classifier
+from explainlab.testing import traces
 from tests.attribution.plain import close
 from tests.attribution.relevance import Rules, attend, bert, gpt2
-from tests.conftest import Zoo, traces
+from tests.conftest import Zoo
 from tests.zoo import model_of
 
 TEXT = "I did not like this film at all. It isn't funny!"

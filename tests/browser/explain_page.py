@@ -9,9 +9,9 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 from pydantic import BaseModel
 
+from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.service.store.store import Store
 from explainlab.settings import Settings
-from explainlab.store.store import Store
-from explainlab.ui.view import Choice, View
 
 SENTIMENT = "embedded:bert-mini-sst2"
 NEWS = "embedded:gpt2-mini-ag-news"

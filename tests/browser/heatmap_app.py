@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from explainlab.app.heatmap import token_heatmap
 from explainlab.attribution.records import Attribution, Cost, Target
 from explainlab.figures.heatmap import heatmaps
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.text.units import Feature
-from explainlab.ui.heatmap import token_heatmap
 
 HOSTILE = (
     '<script>alert(1)</script> <svg><script>alert(2)</script></svg> <img src=x onerror=alert(3)> &amp; "quoted" '

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from explainlab.figures import integration, integration_data
-from explainlab.figures.step_morph import path_maps, step_morph
+from explainlab.analyses.integration import data_figures as integration_data
+from explainlab.analyses.integration import figures as integration
+from explainlab.analyses.integration.step_morph import path_maps, step_morph
+from explainlab.app.chart import draw_chart
+from explainlab.app.heatmap import step_morph as draw_morph
+from explainlab.app.heatmap import token_heatmap
 from explainlab.request import Request
-from explainlab.ui.chart import draw_chart
-from explainlab.ui.heatmap import step_morph as draw_morph
-from explainlab.ui.heatmap import token_heatmap
-from tests.figures.bodies import WORDS, data_body, integration_body, path_body
+from tests.analyses.bodies import WORDS, data_body, integration_body, path_body
 
 st.set_page_config(page_title="Integration", layout="wide")
 st.title("Integration")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from explainlab.figures.bundle import study_bundle
-from explainlab.studies.registry import studies
-from tests.figures import hostile_study
-from tests.figures.hostile_study import LABELS, TEXT
+from explainlab.analyses.registry import studies
+from explainlab.app.runs.bundle import study_bundle
+from tests.analyses import hostile_study
+from tests.analyses.hostile_study import LABELS, TEXT
 
 SHOWN = (("activation", "text"), ("rpi_candidates", "text"), ("predictions", "data"), ("mistake_drivers", "data"))
 COLOURS = {

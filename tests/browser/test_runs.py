@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from explainlab.store.runs import Filters, Run
+from explainlab.service.store.runs import Filters, Run
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view

@@ -13,14 +13,14 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
+from explainlab.analyses.integration.page.view import IntegrationView, first_view
 from explainlab.settings import ROOT
-from explainlab.ui.integration_view import IntegrationView, first_view
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import Serve, wait_for_run
 from tests.browser.explain_page import App, heatmaps, press, select, text_box, view
 from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
-ASGI = ROOT / "explainlab" / "ui" / "asgi.py"
+ASGI = ROOT / "explainlab" / "app" / "asgi.py"
 TEXT = "Funny, warm and never dull."
 CLOSED = "serves nobody but the machine that it runs on"
 SECRETS = """

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from explainlab.app.frame import PAGES
 from explainlab.settings import ROOT
-from explainlab.ui.navigation import PAGES
 from tests.browser.explain_page import (
     NEWS,
     App,

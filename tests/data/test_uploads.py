@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from explainlab.compute.users import LOCAL
 from explainlab.data import keep_upload, read_as, read_dataset, source_digest
 from explainlab.data.uploads import MOST_NAMED, reader, upload_name, upload_path
 from explainlab.errors import DataError, ResourceError
+from explainlab.service.users import LOCAL
 from explainlab.settings import settings
 
 CONTENT = b"text,label\nfine,1\n"

@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 
 from explainlab import Attribution, explain, study
-from explainlab.figures.bundle import map_bundle, study_bundle
+from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.figures.compare import compare, map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import agreement

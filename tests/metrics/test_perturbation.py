@@ -51,7 +51,7 @@ def test_all_kept_or_none_removed_changes_nothing(classifier: Classifier, unit: 
     case = case_of(classifier, unit=unit)
     names = [f"sufficiency:k=100:removal={removal}", f"comprehensiveness:k=0:removal={removal}", "log_odds:k=0"]
     for row in judged(classifier, [case], *names)[0]:
-        assert [judgement.value for judgement in row] == [0, 0, 0]
+        assert [metric_result.value for metric_result in row] == [0, 0, 0]
 
 
 @preset_metric
@@ -108,7 +108,9 @@ def test_the_best_order_of_a_linear_model_is_by_its_terms(toys: Toys) -> None:
     case = case_of(classifier, text, scores=np.concatenate([terms[None], orders]))
     for k in (20, 40, 60, 80):
         names = [f"comprehensiveness:k={k}:removal=mask", f"sufficiency:k={k}:removal=mask", f"log_odds:k={k}"]
-        best, *others = ([judgement.value for judgement in row] for row in judged(classifier, [case], *names)[0])
+        best, *others = (
+            [metric_result.value for metric_result in row] for row in judged(classifier, [case], *names)[0]
+        )
         assert best[0] == pytest.approx(max(other[0] for other in others), abs=1e-6)
         assert best[2] == pytest.approx(min(other[2] for other in others), abs=1e-6)
         if n * k // 100:
@@ -157,8 +159,8 @@ def test_special_tokens_never_rank_unless_the_preset_says_so(encoder: Classifier
     special = {i for i, feature in enumerate(case.units.features) if feature.special}
     assert len(special) == 3
     for preset, row in PRESETS.items():
-        (((judgement,),),) = judged(encoder, [case], f"comprehensiveness:preset={preset}:k=90")
-        assert bool(special & set(judgement.steps[0].removed)) == row.special
+        (((metric_result,),),) = judged(encoder, [case], f"comprehensiveness:preset={preset}:k=90")
+        assert bool(special & set(metric_result.steps[0].removed)) == row.special
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 7, 19, 20, 33, 100, 129, 512])

@@ -27,7 +27,7 @@ def test_it_is_the_share_of_random_maps_beaten(encoder: Classifier) -> None:
             expected = np.mean([1 if sign * (value - c) > 1e-6 else 0.5 * (abs(value - c) <= 1e-6) for c in controls])
             told = row[column]
             assert told.metric.metric == name
-            assert told.judgement.value == pytest.approx(value, abs=2e-6)
+            assert told.metric_result.value == pytest.approx(value, abs=2e-6)
             assert told.beaten == pytest.approx(expected)
             assert told.median == pytest.approx(np.median(controls), abs=2e-6)
             assert (told.low, told.high) == pytest.approx(tuple(np.percentile(controls, [5, 95])), abs=2e-6)
@@ -46,7 +46,7 @@ def test_the_best_map_beats_all_and_the_worst_none(toys: Toys) -> None:
 
 def test_where_nothing_can_be_removed_every_map_ties(encoder: Classifier) -> None:
     for told in trust(case_of(encoder, "good film", maps=1), 0, Batcher(encoder, RunContext()))[0]:
-        assert (told.beaten, told.judgement.counted) == (0.5, 0)
+        assert (told.beaten, told.metric_result.counted) == (0.5, 0)
 
 
 def test_the_seed_decides(encoder: Classifier) -> None:

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from explainlab.errors import UnsupportedError
 from explainlab.models.attention import tapped
 from explainlab.models.classifier import Classifier
-from tests.conftest import Zoo, traces
+from explainlab.testing import traces
+from tests.conftest import Zoo
 
 TEXT = "a funny film, isn't it?"
 
@@ -26,14 +27,6 @@ def _tappable(classifier: Classifier) -> Classifier:
     if classifier.architecture.attention == "read":
         pytest.skip("its attention can only be read")
     return classifier
-
-
-def test_its_own_probabilities_reproduce_the_logits(classifier: Classifier) -> None:
-    inputs = _tappable(classifier).inputs([classifier.encode(TEXT), classifier.encode(f"{TEXT} {TEXT}")])
-    plain = classifier.logits(inputs)
-    with tapped(classifier.model, _same):
-        found = classifier.logits(inputs)
-    torch.testing.assert_close(found, plain, rtol=1e-6, atol=2e-6)
 
 
 def test_what_the_tap_returns_is_used(classifier: Classifier) -> None:

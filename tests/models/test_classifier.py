@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from functools import cache
+import copy
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, PreTrainedModel
+from transformers import PreTrainedModel
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.classifier import Classifier
-from tests.conftest import Zoo, traces
-from tests.zoo import LABELS
+from explainlab.testing import exact, traces
+from tests.conftest import Zoo
+from tests.zoo import LABELS, ZOO
 
 TEXT = "a funny film, isn't it?"
 LONG = "I did not like this film at all. It isn't funny, and it isn't good!"
 
-_eager = cache(lambda path: AutoModelForSequenceClassification.from_pretrained(path, attn_implementation="eager"))
+
+@pytest.fixture(params=ZOO)
+def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Iterator[Classifier]:
+    """Each tiny model in turn, in float64: what is equal by definition is equal on every processor."""
+    with exact(zoo(request.param)) as twin:
+        yield twin
 
 
 def _plain(classifier: Classifier) -> PreTrainedModel:
     """The same model as transformers runs it, with attention that can be looked at."""
-    return _eager(classifier.id).eval().requires_grad_(False)
+    model = copy.deepcopy(classifier.model)
+    model.set_attn_implementation("eager")
+    return model
 
 
-def _close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-5) -> None:
+def _close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-10) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=tolerance * float(expected.abs().max()))
 
 
@@ -35,15 +44,6 @@ def test_logits_agree_with_transformers(classifier: Classifier) -> None:
         tokens = classifier.tokenizer(TEXT, pair, return_tensors="pt")
         accepted = {k: v for k, v in tokens.items() if k != "token_type_ids" or classifier._reads_types}
         _close(own, _plain(classifier)(**accepted).logits)
-        assert own.dtype == torch.float32
-
-
-def test_logits_from_embeddings_equal_those_from_ids(classifier: Classifier) -> None:
-    inputs = classifier.inputs([classifier.encode(TEXT), classifier.encode(LONG)])
-    before = traces(classifier)
-    found = classifier.logits(inputs, classifier.embed(inputs.ids))
-    assert torch.equal(found, classifier.logits(inputs))
-    assert traces(classifier) == before
 
 
 def test_replaced_embeddings_equal_replaced_ids(classifier: Classifier) -> None:
@@ -57,14 +57,6 @@ def test_replaced_embeddings_equal_replaced_ids(classifier: Classifier) -> None:
     _close(found, classifier.logits(changed))
 
 
-def test_padding_changes_nothing(classifier: Classifier) -> None:
-    short, long = classifier.encode(TEXT), classifier.encode(LONG)
-    batch = classifier.inputs([short, long])
-    assert batch.padded
-    for i, encoding in enumerate((short, long)):
-        _close(classifier.logits(batch)[i], classifier.logits(classifier.inputs([encoding]))[0])
-
-
 def test_every_position_of_a_decoder_speaks_for_the_text_up_to_it(classifier: Classifier) -> None:
     short, long = classifier.encode(TEXT), classifier.encode(LONG)
     batch = classifier.inputs([short, long])
@@ -75,7 +67,6 @@ def test_every_position_of_a_decoder_speaks_for_the_text_up_to_it(classifier: Cl
         return
     found = classifier.position_logits(batch)
     assert found.shape == (2, len(long), len(LABELS))
-    assert found.dtype == torch.float32
     assert torch.equal(found, classifier.position_logits(batch, classifier.embed(batch.ids)))
     for row, encoding in zip(found, (short, long), strict=True):
         ids = torch.as_tensor(encoding.ids)
@@ -114,14 +105,14 @@ def _from_embeddings(classifier: Classifier, embeddings: torch.Tensor) -> torch.
 
 
 def test_padding_embeddings_as_baseline_move_no_position_of_roberta(zoo: Zoo) -> None:
-    classifier = zoo("roberta")
-    inputs = classifier.inputs([classifier.encode(TEXT)])
-    ids = inputs.ids.clone()
-    ids[:, 1:-1] = classifier.filler_id("pad")
-    found = classifier.logits(inputs, classifier.embed(ids))
-    _close(found, _from_embeddings(classifier, classifier.embed(ids)))
-    reread = type(inputs)(ids, inputs.types, inputs.attention, inputs.padded)
-    assert not torch.allclose(found, classifier.logits(reread), atol=1e-2)
+    with exact(zoo("roberta")) as classifier:
+        inputs = classifier.inputs([classifier.encode(TEXT)])
+        ids = inputs.ids.clone()
+        ids[:, 1:-1] = classifier.filler_id("pad")
+        found = classifier.logits(inputs, classifier.embed(ids))
+        _close(found, _from_embeddings(classifier, classifier.embed(ids)))
+        reread = type(inputs)(ids, inputs.types, inputs.attention, inputs.padded)
+        assert not torch.allclose(found, classifier.logits(reread), atol=1e-2)
 
 
 # Attention ---------------------------------------------------------------------------------------------------------
@@ -139,7 +130,7 @@ def test_attention_maps_agree_with_transformers(classifier: Classifier) -> None:
     assert len(maps) == len(expected) == 3
     for found, wanted in zip(maps, expected, strict=True):
         assert found.shape == (1, 4, len(encoding), len(encoding))
-        _close(found.sum(dim=-1), torch.ones(1, 4, len(encoding)))
+        _close(found.sum(dim=-1), torch.ones(1, 4, len(encoding)).double())
         _close(found, wanted)
     _close(logits, plain.logits)
 
@@ -226,14 +217,6 @@ def test_what_is_lacking_has_a_reason(zoo: Zoo, name: str, lacking: set[str]) ->
     assert capabilities.keys() == zoo("bert").architecture.capabilities.keys()
 
 
-def test_prediction(classifier: Classifier) -> None:
-    prediction = classifier.predict(classifier.encode(TEXT))
-    assert tuple(prediction.probabilities) == LABELS
-    assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-12)
-    assert prediction.label == LABELS[prediction.index]
-    assert prediction.probabilities[prediction.label] == max(prediction.probabilities.values())
-
-
 def test_extreme_logits_are_probabilities(encoder: Classifier) -> None:
     assert encoder.prediction(np.array([1e4, -1e4, 0.0])).probabilities == dict(zip(LABELS, (1.0, 0, 0), strict=True))
 
@@ -244,9 +227,8 @@ def test_scores_that_are_no_numbers_are_refused(encoder: Classifier, value: floa
         encoder.prediction(np.array([0.0, value, 1.0]))
 
 
-def test_facts(classifier: Classifier) -> None:
-    assert classifier.dtype == torch.float32
-    assert classifier.bytes == sum(p.nbytes for p in classifier.model.parameters())
-    assert classifier.bytes_per_token(40, gradients=True) >= classifier.bytes_per_token(10, gradients=False) > 0
-    assert not classifier.model.training
-    assert not any(parameter.requires_grad for parameter in classifier.model.parameters())
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_numbers_are_float32(zoo: Zoo, name: str) -> None:
+    inputs = zoo(name).inputs([zoo(name).encode(TEXT)])
+    assert zoo(name).dtype == zoo(name).logits(inputs).dtype == torch.float32
+    assert zoo(name).bytes == 4 * sum(p.numel() for p in zoo(name).model.parameters())

@@ -21,8 +21,9 @@ from explainlab.models.completion import answer_tokens
 from explainlab.models.loading import answer_pieces, describe, known_digest, load_model, locate, model_digest
 from explainlab.models.replay import Replay
 from explainlab.models.templates import Template, read_template, save_template
+from explainlab.testing import traces
 from tests.attribution.plain import close
-from tests.conftest import ASKED, SPEAKERS, Zoo, traces
+from tests.conftest import ASKED, SPEAKERS, Zoo
 from tests.zoo import tokenizer_of
 
 TEXT = "A funny film. It isn't good!"

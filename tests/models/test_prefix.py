@@ -10,7 +10,7 @@ import pytest
 
 from explainlab.attribution.subject import Subject
 from explainlab.metrics import distinct
-from explainlab.metrics.judge import Case, judge
+from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import parse_metric
 from explainlab.models import prefix
 from explainlab.models.batching import Batcher
@@ -82,7 +82,7 @@ def test_metrics_share_the_prompt(speaking: Classifier, monkeypatch: pytest.Monk
         subject = Subject(speaking, speaking.encode(TEXT))
         scores = np.random.default_rng(0).random((6, len(subject.units.features)))
         case = Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
-        (judged,) = judge([case], [parse_metric(metric)], Batcher(speaking, RunContext()))
+        (judged,) = evaluate([case], [parse_metric(metric)], Batcher(speaking, RunContext()))
         return [one.value for (one,) in judged]
 
     used: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -12,20 +13,23 @@ from explainlab.errors import UnsupportedError
 from explainlab.models.attention import tapped
 from explainlab.models.classifier import Classifier
 from explainlab.models.replay import Replay
+from explainlab.testing import exact, traces
 from explainlab.text.encoding import Encoding
-from tests.conftest import Zoo, traces
+from tests.conftest import Zoo
 from tests.zoo import ZOO
 
 TEXT = "a funny film, isn't it?"
 REPLAYED = [name for name in ZOO if name not in ("deberta", "t5")]
 
 
-@pytest.fixture(scope="module", params=REPLAYED)
-def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    return zoo(request.param)
+@pytest.fixture(params=REPLAYED)
+def model(request: pytest.FixtureRequest, zoo: Zoo) -> Iterator[Classifier]:
+    """Each tiny model whose attention can be replaced, in float64."""
+    with exact(zoo(request.param)) as twin:
+        yield twin
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def replay(model: Classifier) -> Replay:
     return Replay(model, model.encode(TEXT))
 
@@ -52,7 +56,7 @@ def _replace(
     return (probabilities[None] if call == replaced else own), values
 
 
-def close(found: Tensor, expected: Tensor, tolerance: float = 1e-5) -> None:
+def close(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=tolerance * expected.abs().max().item())
 
 
@@ -63,15 +67,15 @@ def test_scores_and_gradients_are_the_full_models(model: Classifier, replay: Rep
     found = replay.logits(layer, here)
     expected = full(model, model.encode(TEXT), layer, there)
     close(found, expected)
-    mixed = torch.linspace(-1, 1, expected.shape[1])
+    mixed = torch.linspace(-1, 1, expected.shape[1], dtype=expected.dtype)
     close(*(torch.autograd.grad((logits @ mixed).sum(), at)[0] for logits, at in ((found, here), (expected, there))))
 
 
 def test_its_own_probabilities_reproduce_the_logits(model: Classifier, replay: Replay) -> None:
     plain = model.logits(model.inputs([model.encode(TEXT)]))
-    close(replay.original[None], plain, 1e-6)
+    close(replay.original[None], plain)
     for layer in range(1, replay.depth + 1):
-        close(replay.logits(layer, replay.attention(layer)[None]), plain, 1e-6)
+        close(replay.logits(layer, replay.attention(layer)[None]), plain)
 
 
 def test_it_holds_what_the_tap_reads(model: Classifier, replay: Replay) -> None:
@@ -108,11 +112,12 @@ def test_a_text_of_one_token(model: Classifier) -> None:
 
 def test_a_pair(zoo: Zoo) -> None:
     for name in ("bert", "electra", "modernbert-mean"):
-        encoding = zoo(name).encode("a funny film", "the plot is thin")
-        replay = Replay(zoo(name), encoding)
-        for layer in (1, 3):
-            probabilities = drawn(replay, layer, 2)
-            close(replay.logits(layer, probabilities), full(zoo(name), encoding, layer, probabilities))
+        with exact(zoo(name)) as twin:
+            encoding = twin.encode("a funny film", "the plot is thin")
+            replay = Replay(twin, encoding)
+            for layer in (1, 3):
+                probabilities = drawn(replay, layer, 2)
+                close(replay.logits(layer, probabilities), full(twin, encoding, layer, probabilities))
 
 
 # What is run, and what stays behind ----------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ def test_an_error_leaves_nothing_behind(model: Classifier, replay: Replay, layer
         replay.logits(layer, torch.zeros(2, 3, 5, 7))
     assert traces(model) == before
     attention = replay.attention(layer)[None]
-    close(replay.logits(layer, attention), replay.original[None], 1e-6)
+    close(replay.logits(layer, attention), replay.original[None])
 
 
 def test_an_error_in_the_recorded_pass_leaves_nothing_behind(model: Classifier) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
+from explainlab.service.service import service
 from explainlab.settings import ROOT
 
 SECONDS = 120

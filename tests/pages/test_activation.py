@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
-from explainlab.ui.activation_view import ActivationView, DataChoice, first_view
+from explainlab.analyses.activation.page.view import ActivationView, DataChoice, first_view
+from explainlab.service.service import service
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 SENTIMENT = "embedded:bert-mini-sst2"

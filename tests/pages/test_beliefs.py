@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
+from explainlab.analyses.explain.page.beliefs import ASK, question
+from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.request import Request
-from explainlab.ui.beliefs import ASK, question
-from explainlab.ui.view import Choice, View
+from explainlab.service.service import service
 from tests.conftest import ASKED
 from tests.pages.test_explain import answered, opened
 

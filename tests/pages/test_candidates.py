@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
+from explainlab.analyses.candidates.page.view import DataChoice, first_view
+from explainlab.analyses.registry import complete
 from explainlab.models.architectures import ARCHITECTURES
-from explainlab.studies.registry import complete
-from explainlab.ui.candidates_view import DataChoice, first_view
+from explainlab.service.service import service
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 CHEAP = first_view().model_copy(
@@ -91,7 +91,7 @@ def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None
     assert "Map 1:" in words(app.markdown)
     request = CHEAP.model_copy(update={"picked": 1})
     body = service().find(request.text_request()).body
-    asked = request.judgement(body, 1)
+    asked = request.metric_result(body, 1)
     assert service().find(asked) is None
     judged = {metric["key"]: metric["value"] for metric in service().run(asked).body["metrics"]}
     assert judged == pytest.approx(body["candidates"][1]["metrics"], abs=1e-6)

@@ -9,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
-from explainlab.compute.service import service
+from explainlab.analyses.errors.page.row import carried
+from explainlab.analyses.errors.page.view import first_view
 from explainlab.data import read_dataset, source_digest
-from explainlab.store.remarks import Remark
-from explainlab.ui.errors_row import carried
-from explainlab.ui.errors_view import first_view
+from explainlab.service.service import service
+from explainlab.service.store.remarks import Remark
 from tests.pages.scripted import answered, following, opened, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"

@@ -9,10 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import load_model, study
+from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.attribution.registry import methods
-from explainlab.compute.service import service
 from explainlab.models.loading import describe
-from explainlab.ui.errors_view import ErrorsView, first_view
+from explainlab.service.service import service
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 MODEL = "embedded:bert-mini-sst2"
@@ -100,7 +100,7 @@ def test_only_methods_with_signs_that_the_model_can_run(app: AppTest, model: str
     following(app, first_view(), model=model, source="embedded:news" if "news" in model else "embedded:sentiment")
     architecture = describe(model).architecture
     wanted = [
-        one.label for one in methods().values() if not one.obstacle(architecture) and one.is_signed(one.Parameters())
+        one.label for one in methods().values() if not one.unsupported(architecture) and one.is_signed(one.Parameters())
     ]
     assert app.selectbox(key="errors_drivers").options == wanted
     assert len(wanted) < len(methods())

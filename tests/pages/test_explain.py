@@ -7,12 +7,12 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.explain.page.trust import ASK, question
+from explainlab.analyses.explain.page.view import first_view
 from explainlab.attribution.registry import complete, get_method
-from explainlab.compute.service import service
 from explainlab.request import Request
+from explainlab.service.service import service
 from explainlab.settings import ROOT
-from explainlab.ui.trust import ASK, question
-from explainlab.ui.view import first_view
 
 SECONDS = 120
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
+from explainlab.analyses.base import StudyRequest
+from explainlab.analyses.integration.page.view import DataChoice, first_view
+from explainlab.analyses.parameters import PAPER_GRID
+from explainlab.service.service import service
 from explainlab.settings import ROOT
-from explainlab.studies.parameters import PAPER_GRID
-from explainlab.studies.study import StudyRequest
-from explainlab.ui.integration_view import DataChoice, first_view
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
+from explainlab.analyses.activation.page import view as activation_view
+from explainlab.analyses.candidates.page import view as candidates_view
+from explainlab.analyses.explain.page import view
+from explainlab.analyses.integration.page import view as integration_view
 from explainlab.models.templates import read_template, template_names
-from explainlab.ui import activation_view, candidates_view, integration_view, view
+from explainlab.service.service import service
 from tests.conftest import ASKED
 from tests.pages import scripted
 from tests.pages.scripted import answered

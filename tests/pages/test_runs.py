@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute import service as service_module
-from explainlab.compute.questions import job_key, kind_of
-from explainlab.compute.service import Service
-from explainlab.compute.users import LOCAL, User
+from explainlab.analyses.base import StudyRequest
+from explainlab.app import session
 from explainlab.figures.export import to_json
 from explainlab.request import Request
+from explainlab.service import service as service_module
+from explainlab.service.questions import job_key, kind_of
+from explainlab.service.service import Service
+from explainlab.service.store.runs import Run
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
-from explainlab.store.runs import Run
-from explainlab.store.store import Store
-from explainlab.studies.study import StudyRequest
-from explainlab.ui import session
 from tests.pages import scripted
 from tests.pages.scripted import SECONDS, answered, press, words
 

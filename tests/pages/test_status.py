@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
-from explainlab.compute.users import LOCAL, User
+from explainlab.analyses.base import StudyRequest
 from explainlab.request import Request
+from explainlab.service.service import service
+from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
-from explainlab.studies.study import StudyRequest
 from tests.pages.scripted import opened, words
 
 MODEL = "embedded:bert-mini-sst2"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
-from explainlab.compute.users import LOCAL
 from explainlab.data.uploads import PREFIX
-from explainlab.store.runs import Filters
+from explainlab.service.service import service
+from explainlab.service.store.runs import Filters
+from explainlab.service.users import LOCAL
 from tests.pages.scripted import answered, opened, press, words
 
 NAME = "opinions <b>[2026](x).csv"

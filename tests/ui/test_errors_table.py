@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from explainlab.store.remarks import Remark
-from explainlab.ui.errors_table import PredictionTable, to_csv, to_json
-from explainlab.ui.errors_view import ErrorsView, first_view
+from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
+from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.service.store.remarks import Remark
 
 LABELS = ("negative", "positive")
 WORDS = ("Straße", "film", "DULL", "lovely", "a.c", "(it)", "é")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.compute.service import service
-from explainlab.compute.users import LOCAL, User
-from explainlab.ui import links, session
-from explainlab.ui.view import View
+from explainlab.analyses.explain.page.view import View
+from explainlab.app import links, session
+from explainlab.service.service import service
+from explainlab.service.users import LOCAL, User
 
 
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.compute.service import service
-    from explainlab.ui import links
-    from explainlab.ui.view import View
+    from explainlab.analyses.explain.page.view import View
+    from explainlab.app import links
+    from explainlab.service.service import service
 
     followed = links.follow(service(), "explain", View)
     view = followed or st.session_state.get("view")
@@ -74,9 +74,9 @@ def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, 
 def _asking() -> None:
     import streamlit as st
 
-    from explainlab.compute.service import service
-    from explainlab.ui import links, session
-    from explainlab.ui.view import View
+    from explainlab.analyses.explain.page.view import View
+    from explainlab.app import links, session
+    from explainlab.service.service import service
 
     if "next" in st.session_state:
         session.ask(service(), "explain", View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next")))
@@ -98,9 +98,9 @@ def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> No
 
 
 def _shown() -> None:
-    from explainlab.compute.service import service
-    from explainlab.ui import links
-    from explainlab.ui.view import View
+    from explainlab.analyses.explain.page.view import View
+    from explainlab.app import links
+    from explainlab.service.service import service
 
     followed = links.follow(service(), "explain", View)
     links.draw(links.share(service(), "explain", followed or View(model="embedded:bert-mini-sst2", text="mine")))

@@ -7,8 +7,8 @@ import ast
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.app.frame import PAGES
 from explainlab.settings import ROOT
-from explainlab.ui.navigation import PAGES
 
 
 def test_every_file_under_pages_is_declared_once():
@@ -26,7 +26,7 @@ def test_a_page_calls_the_guard_before_anything_else(entry):
 
 def test_a_page_without_the_app_says_how_to_start_it():
     page = AppTest.from_string(
-        "from explainlab.ui.navigation import guard\nguard()\nimport streamlit\nstreamlit.text('in')"
+        "from explainlab.app.frame import guard\nguard()\nimport streamlit\nstreamlit.text('in')"
     )
     page.session_state["navigation_retried"] = True
     page.run()

@@ -6,9 +6,9 @@ import gc
 import weakref
 from dataclasses import dataclass, field
 
+from explainlab.app import once as kept
+from explainlab.app.once import once
 from explainlab.request import Request
-from explainlab.ui import once as kept
-from explainlab.ui.once import once
 
 
 @dataclass(frozen=True)

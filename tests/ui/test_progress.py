@@ -8,11 +8,11 @@ from streamlit.testing.v1 import AppTest
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.compute.jobs import Job
-    from explainlab.compute.service import service
+    from explainlab.app.progress import draw_jobs
+    from explainlab.app.session import owner
     from explainlab.request import Request
-    from explainlab.ui.progress import draw_jobs
-    from explainlab.ui.session import owner
+    from explainlab.service.jobs import Job
+    from explainlab.service.service import service
 
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
     job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", method="occlusion"), {owner()})

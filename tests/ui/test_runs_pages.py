@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from explainlab.compute.questions import Question, kind_of
+from explainlab.analyses.base import StudyRequest
+from explainlab.app.runs.opening import page_of
 from explainlab.request import Request
-from explainlab.studies.study import StudyRequest
-from explainlab.ui.runs_pages import page_of
+from explainlab.service.questions import Question, kind_of
 
 BERT, GPT = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
 SHARED = {"model": BERT, "text": "a film", "text_pair": "a plot", "target": "negative", "seed": 3, "output": "logit"}

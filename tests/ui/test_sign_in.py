@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.app.frame import PAGES
 from explainlab.settings import ROOT, settings
-from explainlab.ui.navigation import PAGES
 
 CLAIMS = {"is_logged_in": True, "iss": "https://sign-in.example.org", "sub": "0123", "name": "Ann *Example*"}
 
@@ -16,8 +16,8 @@ CLAIMS = {"is_logged_in": True, "iss": "https://sign-in.example.org", "sub": "01
 def _who() -> None:
     import streamlit as st
 
+    from explainlab.app.session import user
     from explainlab.errors import RequestError
-    from explainlab.ui.session import user
 
     try:
         found = user()

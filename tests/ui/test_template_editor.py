@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.errors import RequestError
-from explainlab.models.templates import Template, read_template, template_names
-from explainlab.settings import settings
-from explainlab.ui.template_editor import (
+from explainlab.app.template_editor import (
     LABEL,
     PAIR,
     TEXT,
@@ -24,6 +21,9 @@ from explainlab.ui.template_editor import (
     spelled_out,
     template,
 )
+from explainlab.errors import RequestError
+from explainlab.models.templates import Template, read_template, template_names
+from explainlab.settings import settings
 
 MINE = Template(
     name="mine",

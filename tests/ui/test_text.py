@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from explainlab.ui.text import plain
+from explainlab.app.text import plain
 
 NASTY = [
     "<script>alert(1)</script>",

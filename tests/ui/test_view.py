@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from explainlab.analyses.explain.page.view import Choice, View, first_view
 from explainlab.errors import RequestError
 from explainlab.request import checked
-from explainlab.ui.view import Choice, View, first_view
 
 
 def view(**fields) -> View:

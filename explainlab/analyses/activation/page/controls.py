@@ -1,0 +1,96 @@
+"""The controls of the Activation page: the question about one text, the one about a data set, and what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import streamlit as st
+
+from explainlab.analyses.activation.analysis import Activation
+from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
+from explainlab.analyses.parameters import RANDOM
+from explainlab.app.question import Question
+from explainlab.attribution.registry import methods
+from explainlab.metrics.presets import Filler
+from explainlab.models.loading import ModelCard
+from explainlab.request import Unit, checked
+
+PAGE = "activation"
+question = Question(PAGE)
+
+_ASKED = ("model", "text", "target", "unit", "baseline", "palette")
+_HELP = {name: field.description for name, field in Activation.Parameters.model_fields.items()}
+_REFERENCES = {"": "None", "kernel_shap:samples=16n": "Kernel SHAP, 16n samples"}
+
+
+def seed_controls(view: ActivationView, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values: dict[str, Any] = {name: getattr(view, name) for name in _ASKED}
+    values |= {"methods": list(view.methods), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
+    data = view.data or DataChoice(source="embedded:news")
+    values |= {"data": data.source, "rows": data.rows, "reference": data.reference}
+    question.seed(values, force)
+
+
+def draft() -> ActivationView:
+    """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
+    return checked(
+        ActivationView,
+        **{name: question.now(name) for name in _ASKED},
+        text_pair=question.text_pair,
+        methods=tuple(question.now("methods")),
+        data=checked(
+            DataChoice,
+            source=question.now("data") or "",
+            rows=question.now("rows"),
+            reference=question.now("reference"),
+        ),
+    )
+
+
+def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
+    """The question about one text; ``run`` is called when something is entered that asks for an answer."""
+    card = question.draw(run)
+    _draw_methods(card)
+    target, unit, baseline, colours, button = st.columns([2, 3, 2, 2, 1.6], vertical_alignment="bottom")
+    with target:
+        question.draw_target(card)
+    with unit:
+        question.choose("Unit", "unit", {name: name for name in get_args(Unit)}, "What is revealed at a time.")
+    with baseline:
+        question.select("Baseline", "baseline", {name: name for name in get_args(Filler)}, _HELP["baseline"])
+    with colours:
+        question.draw_palette()
+    button.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    return card
+
+
+def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
+    """The question about a data set."""
+    source, rows, reference, button = st.columns([4, 2, 3, 3], vertical_alignment="bottom")
+    with source:
+        question.draw_data(card)
+    with rows:
+        question.draw_rows()
+    with reference:
+        names = {name: _REFERENCES[name] for name in get_args(Reference)}
+        question.select("Compare maps with", "reference", names, "How similar is every method's map to this one's?")
+    button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
+
+
+def _draw_methods(card: ModelCard | None) -> None:
+    """Those that the model supports, and whatever is chosen already."""
+    known = methods()
+    able = [name for name, one in known.items() if card is None or not one.unsupported(card.architecture)]
+    chosen = question.now("methods")
+    st.multiselect(
+        "Methods",
+        [name for name in dict.fromkeys([*able, *chosen]) if name != RANDOM or name in chosen],
+        chosen,
+        key=question.key("methods"),
+        accept_new_options=True,
+        format_func=lambda name: known[name].label if name in known else name,
+        placeholder="Choose one or more methods",
+        help="Options may be typed after an id and colons: kernel_shap:samples=16n. Random is always among them.",
+    )

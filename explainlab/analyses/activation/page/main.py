@@ -1,0 +1,33 @@
+"""The Activation page as one of those that ask studies, and what a data set will cost."""
+
+from __future__ import annotations
+
+from explainlab.analyses.activation.page import controls
+from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view
+from explainlab.app.page import Answer, StudyPage
+from explainlab.app.text import plain
+from explainlab.errors import ExplainLabError
+
+PAGE = StudyPage(
+    question=controls.question,
+    record=ActivationView,
+    first=first_view,
+    seed=controls.seed_controls,
+    draft=controls.draft,
+    button="Reveal",
+    drawn=("palette",),
+)
+
+
+def cost_words(view: ActivationView, found: Answer) -> str:
+    """What the data set's study will cost, in Markdown, by what the text's has cost in the answer ``found``."""
+    try:
+        draft = PAGE.draft()
+    except ExplainLabError as error:
+        return plain(str(error))
+    if found.result is None or not draft.same_setting(view):
+        return f"Press **{PAGE.button}** to see what these controls cost for one text."
+    cost, features = found.result.cost, found.result.body["curves"][0]["k"][-1]
+    passes = cost.forward + cost.backward
+    each = passes + (SAMPLES * features if draft.data.reference else 0)
+    return PAGE.cost_words("passes", ", if they are as long as the text above", cost.seconds / passes, each)

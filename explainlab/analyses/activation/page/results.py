@@ -1,0 +1,160 @@
+"""The answer about one text: the curves, the table of methods, the text that fills in, what a decoder believes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.activation.analysis import DIRECTIONS
+from explainlab.analyses.activation.figures import activation_curves
+from explainlab.analyses.activation.page.main import PAGE
+from explainlab.analyses.activation.page.view import ActivationView
+from explainlab.analyses.activation.scrubber import activation_scrubber
+from explainlab.analyses.base import StudyResult
+from explainlab.analyses.intermediate_predictions import figures as intermediate
+from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.heatmap import activation_scrubber as draw_activation_scrubber
+from explainlab.app.once import once
+from explainlab.app.text import plain
+from explainlab.attribution.registry import get_method
+from explainlab.metrics.registry import get_metric, parse_metric
+from explainlab.models.architectures import Architecture
+from explainlab.service.service import Service
+
+Body = dict[str, Any]
+
+SINGLE_PASS = "sp_pi"
+AREA_HELP = {
+    "activation": "Highest scores first: the sooner the target is likely, the larger the area. Higher is better.",
+    "inverse_activation": "Lowest scores first: the later the target is likely, the smaller the area. Lower is better.",
+}
+COLUMNS = {
+    "activation": "AS AUC ↑",
+    "inverse_activation": "IAS AUC ↓",
+    "passes": "Passes",
+    "relative": "Cost",
+}
+FLIP_HELP = "From how many features on, best first, every prediction is the target; empty: not even at the end."
+COST_HELP = (
+    "What the method spends beyond the one pass that any prediction needs, in such passes: the paper's cost. Those "
+    "of the curves are not in it."
+)
+
+
+def draw_text(service: Service, view: ActivationView, result: StudyResult, architecture: Architecture | None) -> None:
+    """Everything about one text before a model of ``architecture`` (None: not known yet)."""
+    body = result.body
+    _draw_facts(result)
+    for warning in dict.fromkeys(f"{one['label']}: {text}" for one in body["methods"] for text in one["warnings"]):
+        st.warning(plain(warning), icon=":material/warning:")
+    _draw_scrubber(view, result)
+    draw_chart(once(result, activation_curves, body), "activation_curves", help=" ".join(AREA_HELP.values()))
+    _draw_table(body)
+    st.header(
+        "Read from left to right",
+        anchor=False,
+        help="A decoder reads from left to right: its head, applied after a feature, tells what it makes of the text "
+        "so far.",
+    )
+    if architecture is not None:
+        _draw_beliefs(service, view, architecture)
+
+
+def draw_definitions(body: Body, methods: list[Body]) -> None:
+    """What both areas and every method compute, one press away."""
+    with st.expander("Definitions", icon=":material/functions:"):
+        for direction, metric in DIRECTIONS.items():
+            asked = parse_metric(f"{metric}:baseline={body['baseline']}")
+            found = get_metric(asked.metric)
+            words = f"{found.definition(asked.parameters)} {AREA_HELP[direction]}"
+            st.markdown(f"**{COLUMNS[direction]}, {plain(found.label)}**: {plain(words)}")
+        for one in methods:
+            method = get_method(one["id"])
+            st.markdown(f"**{plain(one['label'])}**: {plain(method.definition)} ({plain(method.source)})")
+
+
+def _draw_facts(result: StudyResult) -> None:
+    body, cost = result.body, result.cost
+    prediction = body["prediction"]
+    likely = 100 * prediction["probabilities"][prediction["label"]]
+    count, unit = body["curves"][0]["k"][-1], result.request.unit
+    facts = [
+        f"Prediction **{plain(prediction['label'])}**, {likely:.1f}%",
+        f"explained: **{plain(body['target']['label'])}**",
+        f"{count:,} {unit}{'' if count == 1 else 's'}",
+        f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
+    ]
+    st.markdown(" · ".join(facts))
+
+
+def _draw_scrubber(view: ActivationView, result: StudyResult) -> None:
+    request = view.map_request(result.body["methods"][0]["id"])
+    scrubber = once(result, activation_scrubber, request, result.body, view.palette)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.header(
+            "The text as it is revealed",
+            anchor=False,
+            help="Move the slider, drag through the curve, press Play or a word: all is here already, the model is "
+            "not asked again. The ring is around the newest feature, a grey bar stands for a hidden one.",
+            width="stretch",
+        )
+        with st.popover("Export", icon=":material/download:", key="activation_scrubber_export"):
+            draw_files(scrubber, "activation_scrubber")
+    with st.container(border=True):
+        draw_activation_scrubber(scrubber, "activation_scrubber")
+
+
+def _draw_table(body: Body) -> None:
+    ways = {(curve["method"], curve["direction"]): curve for curve in body["curves"]}
+    rows = [
+        {
+            "Method": one["label"],
+            **{COLUMNS[way]: ways[one["method"], way]["auc"] for way in DIRECTIONS},
+            "Flip": ways[one["method"], "activation"]["flip"],
+            COLUMNS["passes"]: one["cost"]["passes"],
+            COLUMNS["relative"]: one["cost"]["relative"],
+        }
+        for one in body["methods"]
+    ]
+    st.markdown("**Methods**")
+    st.dataframe(
+        pd.DataFrame(rows).astype({"Flip": "Int64"}),
+        hide_index=True,
+        column_config={
+            **number_columns(),
+            "Flip": st.column_config.NumberColumn(help=FLIP_HELP),
+        },
+    )
+    draw_definitions(body, body["methods"])
+
+
+def number_columns() -> dict[str, Any]:
+    """How the columns of areas and costs are written, in the table of a text and in that of a data set."""
+    areas = {
+        COLUMNS[way]: st.column_config.NumberColumn(help=help_text, format="%.3f")
+        for way, help_text in AREA_HELP.items()
+    }
+    passes = st.column_config.NumberColumn(help="Forward and backward, a text.", format="localized")
+    cost = st.column_config.NumberColumn(help=COST_HELP, format="%.4g×")
+    return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
+
+
+def _draw_beliefs(service: Service, view: ActivationView, architecture: Architecture) -> None:
+    """The predictions after every feature, and what each one changed; for an encoder, why there are none."""
+    if get_method(SINGLE_PASS).unsupported(architecture):
+        words = "Only a causal decoder, which reads from left to right, has predictions half-way: every position of a"
+        st.info(
+            f"{words} {plain(architecture.family)} model has read the whole text.", icon=":material/visibility_off:"
+        )
+        return
+    beliefs = PAGE.answer(service, view.belief_request())
+    changes = PAGE.answer(service, view.map_request(SINGLE_PASS))
+    PAGE.draw_state(service, [beliefs, changes])
+    if beliefs.result is not None:
+        chart = once(beliefs.result, intermediate.class_curves, beliefs.result.body)
+        draw_chart(chart, "activation_beliefs")
+    if changes.result is not None:
+        chart = once(changes.result, intermediate.feature_changes, changes.result)
+        draw_chart(chart, "activation_changes", help=plain(get_method(SINGLE_PASS).definition))

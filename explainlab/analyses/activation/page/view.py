@@ -1,0 +1,98 @@
+"""What the Activation page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.activation.analysis import Activation
+from explainlab.analyses.base import StudyRequest
+from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
+from explainlab.attribution.registry import get_method
+from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.metrics.presets import Filler
+from explainlab.request import Request, Unit, checked
+
+SAMPLES = 16
+"""Times the number of features: the samples of the reference."""
+Reference = Literal["", "kernel_shap:samples=16n"]
+
+
+class DataChoice(BaseModel):
+    """A data set to be studied: an embedded id or a file's path, how many rows, and what maps are compared with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    rows: int = Field(20, ge=1)
+    reference: Reference = ""
+
+
+class ActivationView(BaseModel):
+    """One text before one model, revealed by any number of methods, and perhaps a data set beside it.
+
+    ``methods`` may have options after colons; random is among them whether it is named or not.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    page: Literal["activation"] = "activation"
+    model: str
+    text: str
+    text_pair: str | None = None
+    target: str = "predicted"
+    unit: Unit = "word"
+    methods: tuple[str, ...]
+    baseline: Filler = "mask"
+    palette: PaletteName = DEFAULT
+    data: DataChoice | None = None
+
+    def text_request(self) -> StudyRequest:
+        """Both curves of every method, for the text."""
+        return self._request(text=self.text, text_pair=self.text_pair)
+
+    def text_requests(self) -> list[StudyRequest]:
+        """What the section about the text needs."""
+        return [self.text_request()]
+
+    def data_request(self) -> StudyRequest | None:
+        """The same for each text of the data set."""
+        data = self.data
+        return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
+
+    def requests(self) -> list[StudyRequest]:
+        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        data = self.data_request()
+        return self.text_requests() + ([data] if data else [])
+
+    def map_request(self, method: str) -> Request:
+        """One method's map of the text, of the output that is the method's own."""
+        shared = {**self._shared(), "output": get_method(method).default_output({})}
+        return checked(Request, **shared, text=self.text, text_pair=self.text_pair, method=method)
+
+    def belief_request(self) -> StudyRequest:
+        """What a decoder predicts after every feature of the text."""
+        text = {"text": self.text, "text_pair": self.text_pair}
+        return checked(StudyRequest, study=IntermediatePredictions.id, **self._shared(), **text)
+
+    def same_setting(self, other: ActivationView) -> bool:
+        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        names = ("model", "target", "unit", "methods", "baseline")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def _shared(self) -> dict[str, Any]:
+        return self.model_dump(include={"model", "target", "unit"})
+
+    def _request(self, more: dict[str, Any] | None = None, **subject: Any) -> StudyRequest:
+        parameters = {"methods": list(self.methods), "baseline": self.baseline, **(more or {})}
+        return checked(StudyRequest, study=Activation.id, **self._shared(), **subject, parameters=parameters)
+
+
+def first_view() -> ActivationView:
+    """What the page opens with: an embedded decoder, a sentence between topics, and little to compute."""
+    return ActivationView(
+        model="embedded:gpt2-mini-ag-news",
+        text="The champion sued the phone maker for using his name in a game, and the court in Geneva agreed.",
+        methods=("occlusion", "input_x_gradient"),
+    )

@@ -1,0 +1,167 @@
+"""One text that fills in feature by feature: all that the activation scrubber draws, in one payload.
+
+Every method comes with its map and both its orders, so that the page can move, play and switch without asking anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from explainlab.analyses.activation.figures import WORDS, Direction
+from explainlab.analyses.integration.step_morph import FrameToken, attribution
+from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.heatmap import Heatmap, Record, heatmap
+from explainlab.figures.palette import DEFAULT
+from explainlab.request import Request
+
+MOST_CLASSES = 8
+"""More classes than these are drawn as one, with the sum of their probabilities."""
+OTHERS = "all other classes"
+_DECIMALS = 5
+
+Body = dict[str, Any]
+
+
+class Reveal(Record):
+    """What the model says as features come in one order.
+
+    ``order`` holds their indices; ``probabilities`` [n + 1, classes] are those after k = 0..n of them; ``flip`` is the
+    k from which on every prediction is the target (None: not at the end).
+    """
+
+    direction: Direction
+    order: list[int]
+    probabilities: list[list[float]]
+    auc: str
+    flip: int | None
+
+
+class ScrubbedMethod(Record):
+    """One method: its map, to be drawn into the scrubber's heatmap, and its two ``reveals``.
+
+    ``name`` is the method with its options; the other fields are those of
+    :class:`explainlab.figures.heatmap.Heatmap`.
+    """
+
+    name: str
+    label: str
+    signed: bool
+    limit_value: str
+    special_share: float
+    tokens: list[FrameToken]
+    reveals: list[Reveal]
+
+
+class ActivationScrubber(Record):
+    """All methods of one text; ``classes`` names the columns of probabilities, ``target`` is the one explained.
+
+    ``start`` is the k to open with, ``name`` names the files.
+    """
+
+    name: ClassVar = "activation"
+
+    heatmap: Heatmap
+    methods: list[ScrubbedMethod]
+    classes: list[str]
+    target: int
+    start: int
+
+    def to_csv(self) -> str:
+        """One row for every k of every order: the feature just revealed, its score, and the class probabilities."""
+        rows = [
+            {
+                "method": inert(method.name),
+                "direction": reveal.direction,
+                "k": k,
+                "feature": place,
+                "text": None if place is None else inert(self.heatmap.tokens[place].name),
+                "score": None if place is None else method.tokens[place].score,
+                **{f"p({label})": p for label, p in zip(self.classes, told, strict=True)},
+            }
+            for method in self.methods
+            for reveal in method.reveals
+            for k, (place, told) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
+        ]
+        return pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
+
+    def to_json(self) -> str:
+        """The record itself."""
+        return self.model_dump_json(indent=2)
+
+    def to_html(self) -> str:
+        """A standalone page with the scrubber; it needs no network."""
+        script = "\n".join(component_file(name) for name in ("tokens.js", "activation_scrubber.js"))
+        styles = ["token_heatmap", "step_morph", "activation_scrubber"]
+        payload = self.model_dump(mode="json")
+        return render("activation_scrubber.html.j2", styles, drawn=self, payload=payload, script=script)
+
+
+def activation_scrubber(request: Request, body: Body, palette: str = DEFAULT) -> ActivationScrubber:
+    """The scrubber of the study ``activation`` on one text, from its ``body``.
+
+    ``request`` says what was asked of the text, whatever its method. Each map has a scale of its own, as scores of
+    different methods have no common meaning.
+    """
+    shown, columns = _classes(body)
+    maps = [
+        replace(
+            attribution(request.model_copy(update={"method": one["id"]}), body, one["scores"]), signed=one["signed"]
+        )
+        for one in body["methods"]
+    ]
+    drawn = [heatmap(found, palette) for found in maps]
+    reveals = {one["method"]: [] for one in body["methods"]}
+    for curve in body["curves"]:
+        reveals[curve["method"]].append(_reveal(curve, columns))
+    methods = [_method(one, found, reveals[one["method"]]) for one, found in zip(body["methods"], drawn, strict=True)]
+    first = methods[0].reveals[0]
+    return ActivationScrubber(
+        heatmap=drawn[0],
+        methods=methods,
+        classes=shown,
+        target=shown.index(body["target"]["label"]),
+        start=first.flip or max(1, len(first.order) // 3),
+    )
+
+
+def _classes(body: Body) -> tuple[list[str], list[list[int]]]:
+    """The classes drawn, the likeliest of the whole text first, and the columns of the study that each one sums."""
+    likely = body["prediction"]["probabilities"]
+    labels, target = list(likely), body["target"]["label"]
+    ranked = sorted(labels, key=lambda label: -likely[label])
+    if len(labels) <= MOST_CLASSES:
+        return ranked, [[labels.index(label)] for label in ranked]
+    others = [label for label in ranked if label != target][MOST_CLASSES - 2 :]
+    shown = [label for label in ranked if label not in others]
+    columns = [[labels.index(label)] for label in shown]
+    return [*shown, OTHERS], [*columns, [labels.index(label) for label in others]]
+
+
+def _method(one: Body, drawn: Heatmap, reveals: list[Reveal]) -> ScrubbedMethod:
+    changing = FrameToken.model_fields
+    return ScrubbedMethod(
+        name=one["method"],
+        label=one["label"],
+        signed=drawn.signed,
+        limit_value=drawn.limit_value,
+        special_share=drawn.special_share,
+        tokens=[FrameToken(**token.model_dump(include=set(changing))) for token in drawn.tokens],
+        reveals=reveals,
+    )
+
+
+def _reveal(curve: Body, columns: Sequence[Sequence[int]]) -> Reveal:
+    values = np.array(curve["probabilities"])
+    told = np.stack([values[:, part].sum(axis=1) for part in columns], axis=1)
+    return Reveal(
+        direction=curve["direction"],
+        order=curve["order"],
+        probabilities=told.round(_DECIMALS).tolist(),
+        auc=f"{WORDS[curve['direction']]} AUC {curve['auc']:.3f}",
+        flip=curve["flip"],
+    )

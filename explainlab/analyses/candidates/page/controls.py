@@ -1,0 +1,132 @@
+"""The controls of the Candidates page: the question about one text, the one about a data set, and what is drawn."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import streamlit as st
+
+from explainlab.analyses.candidates.analysis import Family, RpiCandidates
+from explainlab.analyses.candidates.page.view import METRICS, CandidatesView, DataChoice
+from explainlab.app.question import Question
+from explainlab.attribution.diffusion import PresetId
+from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.registry import get_method
+from explainlab.attribution.selection import Search
+from explainlab.models.loading import ModelCard
+from explainlab.request import checked
+
+PAGE = "candidates"
+question = Question(PAGE)
+
+_ASKED = (
+    "model",
+    "text",
+    "target",
+    "output",
+    "family",
+    "preset",
+    "layers",
+    "samples",
+    "steps",
+    "timesteps",
+    "search",
+)
+DRAWN = ("palette", "sort", "across", "up", "picked", "scale")
+"""Choices that need no other answer."""
+_HELP = {name: field.description for name, field in RpiCandidates.Parameters.model_fields.items()}
+_SEARCHES = {"random": "Random", "adaptive": "Adaptive"}
+_PRESETS = {"paper": "The paper", "reference": "Its authors' code"}
+_MOST = 10_000
+_MOST_TIMESTEPS = 100_000
+
+
+def seed_controls(view: CandidatesView, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
+    values |= {"metrics": list(view.metrics), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
+    data = view.data or DataChoice(source="embedded:sentiment")
+    values |= {"data": data.source, "rows": data.rows}
+    question.seed(values, force)
+
+
+def draft() -> CandidatesView:
+    """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
+    return checked(
+        CandidatesView,
+        **{name: question.now(name) for name in (*_ASKED, *DRAWN)},
+        text_pair=question.text_pair,
+        metrics=tuple(question.now("metrics")),
+        data=checked(DataChoice, source=question.now("data") or "", rows=question.now("rows")),
+    )
+
+
+def draw_text_controls(run) -> ModelCard | None:
+    """The question about one text; ``run`` is called when something is entered that asks for an answer."""
+    card = question.draw(run)
+    _draw_method(card, run)
+    _draw_budget()
+    metrics, button = st.columns([9, 2], vertical_alignment="bottom")
+    metrics.multiselect(
+        "Metrics",
+        list(dict.fromkeys([*METRICS, *question.now("metrics")])),
+        question.now("metrics"),
+        key=question.key("metrics"),
+        accept_new_options=True,
+        placeholder="Choose one or more metrics",
+        help="Options may be typed after colons: log_odds:k=10, comprehensiveness:preset=eraser.",
+    )
+    button.button("Draw candidates", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    return card
+
+
+def draw_data_controls(card: ModelCard | None, run) -> None:
+    """The question about a data set."""
+    source, rows, button = st.columns([4, 2, 3], vertical_alignment="bottom")
+    with source:
+        question.draw_data(card)
+    with rows:
+        question.draw_rows()
+    button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
+
+
+def _draw_method(card: ModelCard | None, run) -> None:
+    """What is explained, and what draws the maps."""
+    target, output, family, preset, layers = st.columns([2, 2, 3, 2, 2], vertical_alignment="bottom")
+    with target:
+        question.draw_target(card)
+    with output:
+        question.draw_output()
+    with family:
+        question.select("Method", "family", {name: get_method(name).label for name in get_args(Family)})
+    with preset:
+        presets = {name: _PRESETS[name] for name in get_args(PresetId)}
+        question.select("Preset", "preset", presets, _HELP["preset"], _bring_what_belongs_to_the_preset)
+    layers.text_input(
+        "Layers",
+        question.now("layers"),
+        key=question.key("layers"),
+        on_change=run,
+        help=f"{_HELP['layers']} Methods on word embeddings have neither layers nor presets.",
+    )
+
+
+def _bring_what_belongs_to_the_preset() -> None:
+    asked = {"preset": question.now("preset")}
+    question.set("layers", AttentionParameters(**asked).layers)
+    question.set("output", get_method("rpi").default_output(asked))
+
+
+def _draw_budget() -> None:
+    """How much is drawn, and how; the colours of maps."""
+    samples, steps, timesteps, search, colours = st.columns([2, 2, 2, 3, 2], vertical_alignment="bottom")
+    with samples:
+        question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} So many for every layer.")
+    with steps:
+        question.draw_number("Steps n", "steps", _MOST, _HELP["steps"])
+    with timesteps:
+        question.draw_number("Timesteps T", "timesteps", _MOST_TIMESTEPS, _HELP["timesteps"])
+    with search:
+        question.choose("Search", "search", {name: _SEARCHES[name] for name in get_args(Search)}, _HELP["search"])
+    with colours:
+        question.draw_palette()

@@ -1,0 +1,43 @@
+"""The Candidates page as one of those that ask studies, and the pace of its answers."""
+
+from __future__ import annotations
+
+from explainlab.analyses.candidates.page import controls
+from explainlab.analyses.candidates.page.view import CandidatesView, first_view
+from explainlab.analyses.registry import evaluations
+from explainlab.app.page import Answer, StudyPage
+from explainlab.service.service import Service
+
+PAGE = StudyPage(
+    question=controls.question,
+    record=CandidatesView,
+    first=first_view,
+    seed=controls.seed_controls,
+    draft=controls.draft,
+    button="Draw candidates",
+    drawn=controls.DRAWN,
+)
+
+
+def ask_text(service: Service) -> None:
+    """Ask about the text, with no candidate picked yet (a callback)."""
+    pick(None)
+    PAGE.ask_text(service)
+
+
+def open_text(service: Service, text: str, pair: str | None) -> None:
+    """Put a text of the data set into the section above and ask about it (a callback)."""
+    pick(None)
+    PAGE.open_text(service, text, pair)
+
+
+def pick(candidate: int | None) -> None:
+    """Open the map of a candidate (a callback); None: of the best."""
+    controls.question.set("picked", candidate)
+
+
+def pace(answer: Answer) -> float | None:
+    """Seconds that one pass of the text's study took; None if unknown."""
+    if answer.result is None or not answer.result.cost.seconds:
+        return None
+    return answer.result.cost.seconds / evaluations(answer.result.request)

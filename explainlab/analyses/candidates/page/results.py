@@ -1,0 +1,321 @@
+"""The answer about one text: all candidates, the open map and the texts behind it, the winners, the choice's worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.ablation.figures import ablation
+from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.candidates import figures as candidates
+from explainlab.analyses.candidates.heatmaps import TOP, candidate_map, open_map, scores_csv, small_maps, winner_maps
+from explainlab.analyses.candidates.page.controls import question
+from explainlab.analyses.candidates.page.main import PAGE, pick
+from explainlab.analyses.candidates.page.view import CandidatesView
+from explainlab.app.chart import draw_chart
+from explainlab.app.heatmap import candidate_maps, token_heatmap
+from explainlab.app.once import once
+from explainlab.app.text import plain
+from explainlab.figures.export import to_html
+from explainlab.figures.heatmap import number, spelled
+from explainlab.models.architectures import Architecture
+from explainlab.request import Request
+from explainlab.service.service import Service
+
+Body = dict[str, Any]
+
+DOZEN = 12
+ORACLE = (
+    "**The best by the reported metric is an oracle.** It was chosen by looking at the very number that is reported: "
+    "the best of many is ahead of one map even where all maps are noise. Hold it against the maps chosen by another "
+    "metric or another k, and against the mean."
+)
+
+
+def draw_text(service: Service, view: CandidatesView, result: StudyResult, architecture: Architecture | None) -> None:
+    """Everything about one text before a model of ``architecture`` (None: not known yet)."""
+    body = result.body
+    _draw_facts(result)
+    sort = _draw_order(body)
+    picked = body["winners"][sort] if view.picked is None or view.picked >= len(body["candidates"]) else view.picked
+    _draw_table(body, sort)
+    _draw_open(service, view, result, picked)
+    _draw_small(view, result, sort, picked)
+    _draw_winners(view, result)
+    _draw_scatter(result, picked)
+    _draw_agreement(body)
+    st.header("What the choice is worth", anchor=False)
+    draw_choice(result, sort, "candidates_one")
+    draw_ablation(service, view.ablation(architecture, of_data=False), sort, "candidates_one")
+    _draw_exports(view, result, picked)
+
+
+def draw_choice(result: StudyResult, sort: str, prefix: str) -> None:
+    """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
+    body = result.body
+    st.warning(ORACLE, icon=":material/visibility:")
+    definition = plain(candidates.told(body)[sort]["definition"])
+    draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
+    every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
+    if every.open:
+        every.dataframe(_selection_table(body), hide_index=True)
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_chart(once(result, candidates.by_draws, body, sort), f"{prefix}_draws", help=definition)
+    with right:
+        if body["by_layer"]:
+            draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
+        else:
+            st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
+
+
+def draw_ablation(service: Service, request: StudyRequest, sort: str, prefix: str) -> None:
+    """Other methods with as many maps, once they are asked for."""
+    others = st.expander(
+        "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
+    )
+    if others.open:
+        with others:
+            found = PAGE.answer(service, request)
+            PAGE.draw_state(service, [found])
+            if found.result is not None:
+                chart = once(found.result, ablation, found.result.body, sort)
+                draw_chart(chart, f"{prefix}_ablation_chart")
+
+
+def draw_definitions(body: Body) -> None:
+    """What every metric of the body computes, one press away."""
+    with st.popover("Definitions", icon=":material/functions:", width="stretch"):
+        for metric in body["metrics"]:
+            better = "Higher" if metric["higher_is_better"] else "Lower"
+            st.markdown(f"**{plain(metric['label'])}** ({better} is better): {plain(metric['definition'])}")
+
+
+def sorted_by(body: Body, keys: list[str], wanted: str) -> str:
+    """The metric ``wanted`` where the body has it, else its first."""
+    return wanted if wanted in keys else keys[0]
+
+
+def _parts(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _map_request(view: CandidatesView) -> Request:
+    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
+    return Request(**shared, method=view.family)
+
+
+def _draw_facts(result: StudyResult) -> None:
+    body, cost = result.body, result.cost
+    prediction = body["prediction"]
+    likely = 100 * prediction["probabilities"][prediction["label"]]
+    facts = [
+        f"Prediction **{plain(prediction['label'])}**, {likely:.1f}%",
+        f"explained: **{plain(body['target']['label'])}**",
+        f"{len(body['candidates'])} candidates",
+        f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
+    ]
+    st.markdown(" · ".join(facts))
+    empty = [candidates.told(body)[key]["label"] for key, counted in body["counted"].items() if not counted]
+    if empty:
+        names = plain(", ".join(empty))
+        words = "no whole token at its k, so that every map has the same value and the first one wins"
+        st.info(f"This text is too short for {names}: {words}.", icon=":material/short_text:")
+
+
+def _draw_order(body: Body) -> str:
+    """The metric that is reported and sorted by."""
+    keys = list(body["winners"])
+    order, scale, definitions = st.columns([4, 4, 2], vertical_alignment="bottom")
+    with order:
+        sort = _draw_metric("Metric reported and sorted by", "sort", keys, body)
+    with scale:
+        question.choose("Scale of small maps", "scale", {"shared": "One for all", "each": "One per map"})
+    with definitions:
+        draw_definitions(body)
+    return sort
+
+
+def _draw_metric(label: str, name: str, keys: list[str], body: Body) -> str:
+    if question.now(name) not in keys:
+        question.set(name, keys[0])
+    question.select(label, name, {key: candidates.named(body, key) for key in keys})
+    return question.now(name)
+
+
+def _draw_table(body: Body, sort: str) -> None:
+    st.markdown("**All candidates**", help="Press a heading to sort, the box at the left of a row to open its map.")
+    order = candidates.ordered(body, sort)
+    rows = candidates.candidate_rows(body)
+    key = question.key(f"table_{sort}")
+
+    def picked() -> None:
+        chosen = st.session_state[key].selection.rows
+        pick(order[chosen[0]] if chosen and chosen[0] < len(order) else None)
+
+    metrics = candidates.told(body)
+    named = {
+        name: st.column_config.NumberColumn(
+            candidates.named(body, name), help=metrics[name]["definition"], format="%.4f"
+        )
+        for name in body["winners"]
+    }
+    st.dataframe(
+        pd.DataFrame([rows[i] for i in order]),
+        hide_index=True,
+        key=key,
+        height=320,
+        column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **named},
+        on_select=picked,
+        selection_mode="single-row",
+    )
+
+
+def _draw_open(service: Service, view: CandidatesView, result: StudyResult, candidate: int) -> None:
+    """The map that is open, its values, and the texts behind them."""
+    body = result.body
+    drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
+    st.markdown(f"**Map {candidate}: {plain(candidates.candidate_name(body, candidate))}**")
+    with st.container(border=True):
+        token_heatmap(drawn, "candidates_open")
+    values = body["candidates"][candidate]["metrics"]
+    st.caption(" · ".join(f"{plain(candidates.named(body, key))} {number(value)}" for key, value in values.items()))
+    behind = st.expander(
+        "Texts behind these numbers", icon=":material/manage_search:", key="candidates_texts", on_change="rerun"
+    )
+    if behind.open:
+        with behind:
+            judged = PAGE.answer(service, view.metric_result(body, candidate))
+            PAGE.draw_state(service, [judged])
+            if judged.result is not None:
+                _draw_behind(judged.result.body)
+
+
+def _draw_behind(body: Body) -> None:
+    features = sum(not feature["special"] for feature in body["features"])
+    target = body["target"]["label"]
+    before = body["prediction"]["probabilities"][target]
+    rows = [
+        {
+            "Metric": metric["label"],
+            "Value": number(metric["value"]),
+            "k": f"{step['level']}%",
+            "Removed": " · ".join(spelled(text) for text in step["removed"]) or "nothing",
+            "What is left": step["text"],
+            f"Probability of {target}": step["probability"],
+        }
+        for metric in body["metrics"]
+        for step in metric["steps"]
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    st.caption(
+        f"{features} tokens can be removed; the whole text has {plain(target)} at {before:.4f}. Each text as the model "
+        "reads it, special tokens included."
+    )
+
+
+def _draw_small(view: CandidatesView, result: StudyResult, sort: str, picked: int) -> None:
+    body = result.body
+    order = _parts(candidates.ordered(body, sort), DOZEN)
+    st.header("Side by side", anchor=False, help="The best by the chosen metric first. Press a map to open it above.")
+    shown = 0
+    if len(order) > 1:
+        key = question.key("dozen")
+        if st.session_state.get(key, 0) not in range(len(order)):
+            st.session_state[key] = 0
+        ends = [(DOZEN * i + 1, DOZEN * i + len(part)) for i, part in enumerate(order)]
+        shown = st.selectbox(
+            "Maps shown", range(len(order)), key=key, format_func=lambda i: f"{ends[i][0]} to {ends[i][1]}", width=240
+        )
+    shared = view.scale == "shared"
+    maps = once(result, small_maps, _map_request(view), body, tuple(order[shown]), sort, view.palette, shared)
+    candidate_maps(maps, picked, "candidates_small", pick)
+
+
+def _draw_winners(view: CandidatesView, result: StudyResult) -> None:
+    body = result.body
+    winners = once(result, winner_maps, _map_request(view), body, view.palette)
+    st.header("The winner by each metric", anchor=False)
+    if len(winners) == 1:
+        st.caption("All metrics choose the same map.")
+    else:
+        st.caption(f"≠ marks tokens that only this winner ranks in its top {TOP}. One scale for all.")
+    for row in _parts(winners, 2):
+        for column, winner in zip(st.columns(2, gap="medium"), row, strict=False):
+            with column, st.container(border=True):
+                labels = ", ".join(candidates.told(body)[key]["label"] for key in winner.keys)
+                name = candidates.candidate_name(body, winner.candidate)
+                st.markdown(f"**{plain(labels)}**: {plain(name)}")
+                token_heatmap(winner.drawn, f"candidates_winner_{winner.keys[0]}")
+                st.button("Open", key=f"candidates_open_{winner.keys[0]}", on_click=pick, args=(winner.candidate,))
+
+
+def _draw_scatter(result: StudyResult, picked: int) -> None:
+    body = result.body
+    keys = list(body["winners"])
+    st.header("One metric against another", anchor=False)
+    across, up = st.columns(2)
+    with across:
+        x = _draw_metric("Across", "across", keys, body)
+    with up:
+        y = _draw_metric("Up", "up", keys, body)
+    chart = once(result, candidates.scatter, body, x, y, picked)
+    draw_chart(chart, "candidates_scatter", lambda data: pick(int(data[0])), "Press a point to open its map.")
+
+
+def _draw_agreement(body: Body) -> None:
+    if not body["agreement"]:
+        return
+    st.header("How far the winners agree", anchor=False)
+    names, metrics = [spelled(feature["text"]) for feature in body["features"]], candidates.told(body)
+    rows = [
+        {
+            "Best by": metrics[pair["first"]]["label"],
+            "and by": metrics[pair["second"]]["label"],
+            "Rank correlation": pair["rank_correlation"],
+            f"Top {TOP} of the first only": " · ".join(names[i] for i in pair["only_first"]),
+            f"Top {TOP} of the second only": " · ".join(names[i] for i in pair["only_second"]),
+        }
+        for pair in body["agreement"]
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    st.caption("Rank correlation: Spearman's ρ of the scores, without special tokens; empty where a map is constant.")
+
+
+def _selection_table(body: Body) -> pd.DataFrame:
+    """A row a choice, a column a reported metric."""
+    found = body["selection"] if "selection" in body else body["summary"]["selection"]
+    columns: dict[str, dict[str, float]] = {}
+    for key in found:
+        values = candidates.choices(found, key, body)
+        columns[candidates.named(body, key)] = {name: value["mean"] for name, value in values}
+    frame = pd.DataFrame(columns)
+    frame = frame.reindex([*[name for name in frame.index if name != candidates.BEST], candidates.BEST])
+    return frame.rename_axis("Choice").reset_index()
+
+
+def _draw_exports(view: CandidatesView, result: StudyResult, picked: int) -> None:
+    request, body = _map_request(view), result.body
+    shown = list(dict.fromkeys([*body["winners"].values(), picked]))
+    files = (
+        (
+            "HTML report",
+            lambda: to_html([candidate_map(request, body, i) for i in shown], view.palette, True),
+            "candidates.html",
+            "text/html",
+        ),
+        ("CSV of scores", lambda: scores_csv(request, body), "candidates.csv", "text/csv"),
+        (
+            "JSON",
+            lambda: json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False, indent=2),
+            "candidates.json",
+            "application/json",
+        ),
+    )
+    st.header("Take away", anchor=False)
+    for column, (label, write, name, kind) in zip(st.columns(3), files, strict=True):
+        column.download_button(label, write, name, kind, on_click="ignore", width="stretch")

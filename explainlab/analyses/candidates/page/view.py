@@ -1,0 +1,142 @@
+"""What the Candidates page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
+from explainlab.analyses.base import StudyRequest
+from explainlab.analyses.candidates.analysis import Family, RpiCandidates
+from explainlab.analyses.explain.page.view import Scale
+from explainlab.analyses.judged_map.analysis import JudgedMap
+from explainlab.attribution.diffusion import PresetId
+from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.registry import get_method
+from explainlab.attribution.selection import Search
+from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.metrics.registry import FIVE
+from explainlab.models.architectures import Architecture
+from explainlab.request import Dtype, Output, checked
+
+METRICS = tuple(metric.id for metric in FIVE)
+_OF_LAYERS = ("preset", "layers")
+
+
+class DataChoice(BaseModel):
+    """A data set to be studied: an embedded id or a file's path, and how many rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    rows: int = Field(20, ge=1)
+
+
+class CandidatesView(BaseModel):
+    """All candidates of one text before one model, and perhaps a data set beside it.
+
+    ``sort`` is the metric that is reported and sorted by, ``across`` and ``up`` are those of the scatter, by their keys
+    in the study; ``picked`` is the candidate that is open (None: the best by ``sort``).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    page: Literal["candidates"] = "candidates"
+    model: str
+    text: str
+    text_pair: str | None = None
+    target: str = "predicted"
+    output: Output = "probability"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+    family: Family = "rpi"
+    preset: PresetId = "paper"
+    layers: str = "last"
+    samples: int = 8
+    steps: int = 10
+    timesteps: int = 500
+    search: Search = "random"
+    metrics: tuple[str, ...] = METRICS
+    sort: str = "comprehensiveness"
+    across: str = "sufficiency"
+    up: str = "comprehensiveness"
+    picked: int | None = Field(None, ge=0)
+    palette: PaletteName = DEFAULT
+    scale: Scale = "shared"
+    data: DataChoice | None = None
+
+    def text_request(self) -> StudyRequest:
+        """All candidates of the text."""
+        return self._request(text=self.text, text_pair=self.text_pair)
+
+    def text_requests(self) -> list[StudyRequest]:
+        """What the section about the text needs."""
+        return [self.text_request()]
+
+    def data_request(self) -> StudyRequest | None:
+        """The same for each text of the data set."""
+        return self.data and self._request(data=self.data.source, rows=self.data.rows)
+
+    def requests(self) -> list[StudyRequest]:
+        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        data = self.data_request()
+        return self.text_requests() + ([data] if data else [])
+
+    def metric_result(self, body: dict[str, Any], candidate: int) -> StudyRequest:
+        """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
+        parameters = {"scores": body["candidates"][candidate]["scores"], "metrics": list(self.metrics)}
+        asked = {**self._shared(), "target": body["target"]["label"]}
+        return checked(
+            StudyRequest,
+            study=JudgedMap.id,
+            **asked,
+            text=self.text,
+            text_pair=self.text_pair,
+            parameters=parameters,
+        )
+
+    def ablation(self, architecture: Architecture | None, of_data: bool) -> StudyRequest:
+        """Other methods with as many maps, of the text or of the data set: those that the ``architecture`` supports."""
+        methods = [name for name in TABLE_6 if architecture is None or not get_method(name).unsupported(architecture)]
+        settings = {name: self._of_family(name) for name in methods if name in get_args(Family)}
+        parameters = {
+            "methods": methods,
+            "samples": self.samples,
+            "metrics": list(self.metrics),
+            "settings": {name: {**values, "samples": self.samples} for name, values in settings.items()},
+        }
+        if of_data:
+            parameters["rows"] = self.data.rows
+        source = {"data": self.data.source} if of_data else {"text": self.text, "text_pair": self.text_pair}
+        return checked(StudyRequest, study=Ablation.id, **self._shared(), **source, parameters=parameters)
+
+    def same_setting(self, other: CandidatesView) -> bool:
+        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        return self._setting() == other._setting()
+
+    def _shared(self) -> dict[str, Any]:
+        return self.model_dump(include={"model", "target", "output", "seed", "dtype"})
+
+    def _setting(self) -> dict[str, Any]:
+        """What is asked beside the text."""
+        asked = {"family": self.family, "samples": self.samples, "search": self.search, "metrics": list(self.metrics)}
+        return {**self._shared(), "parameters": {**self._of_family(self.family), **asked}}
+
+    def _of_family(self, family: str) -> dict[str, Any]:
+        """What shapes a map of ``family``; one without layers and preset has none."""
+        has_layers = issubclass(get_method(family).Parameters, AttentionParameters)
+        return {name: getattr(self, name) for name in ("steps", "timesteps", *(_OF_LAYERS if has_layers else ()))}
+
+    def _request(self, rows: int | None = None, **subject: Any) -> StudyRequest:
+        setting = self._setting()
+        parameters = {**setting.pop("parameters"), **({} if rows is None else {"rows": rows})}
+        return checked(StudyRequest, study=RpiCandidates.id, **setting, **subject, parameters=parameters)
+
+
+def first_view() -> CandidatesView:
+    """What the page opens with: an embedded model, a sentence with a contrast in it, and little to compute."""
+    return CandidatesView(
+        model="embedded:bert-mini-sst2",
+        text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
+    )

@@ -1,0 +1,218 @@
+"""What a model says of every row of a data set: how often it is right, how sure it is, and where it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+from scipy.special import log_softmax
+from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+
+from explainlab import declared
+from explainlab.analyses.base import DataStudy, DataSubject
+from explainlab.data import Row
+from explainlab.errors import RequestError, TextError
+from explainlab.models.batching import Batcher
+from explainlab.models.reading import Text, logits_of, read_all
+from explainlab.request import digest
+
+MOST_ROWS = 1_000_000
+TOGETHER = 512
+"""Rows that are tokenised, run and kept at a time: full batches, and little lost by a cancel."""
+_KEPT = "predictions/1"  # part of the key of what is kept: rises when it would read otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """The n rows that the model could read, in their order.
+
+    ``logits`` float64 [n, classes]; ``tokens`` and ``cut`` int64 [n]: how many the model read, and how many it did not.
+    """
+
+    rows: Sequence[Row]
+    logits: np.ndarray
+    tokens: np.ndarray
+    cut: np.ndarray
+
+    @property
+    def best(self) -> np.ndarray:
+        """int64 [n]: the predicted class."""
+        return self.logits.argmax(axis=1)
+
+    def gold(self, labels: Sequence[str]) -> np.ndarray:
+        """int64 [n]: the true class among ``labels``."""
+        place = {label: i for i, label in enumerate(labels)}
+        return np.array([place[row.label] for row in self.rows], dtype=np.int64)
+
+
+class Predictions(DataStudy):
+    """The prediction for every row beside its label.
+
+    ``accuracy`` with Wilson's 95% interval; ``macro_f1`` over the classes that occur, as a label or as a prediction;
+    a class's precision, recall or F1 that is 0 / 0 counts 0. Calibration in equal-width bins (low, high] of the
+    predicted class's probability. ``confusion``: a row a true class, a column a predicted one. Losses in nats.
+    """
+
+    class Parameters(declared.Parameters):
+        bins: int = Field(15, ge=1, le=100, description="Equal-width bins of confidence.")
+        rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
+
+    id: ClassVar = "predictions"
+    label: ClassVar = "Predictions"
+    source: ClassVar = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
+    definition: ClassVar = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
+    labelled: ClassVar = True
+
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
+        found = predicted(subject)
+        labels = subject.classifier.labels
+        gold, best = found.gold(labels), found.best
+        confidence = np.exp(log_softmax(found.logits, axis=1))[np.arange(len(best)), best]
+        return {
+            "labels": list(labels),
+            "n": len(best),
+            "accuracy": _share(int((gold == best).sum()), len(best)),
+            "macro_f1": float(f1_score(gold, best, average="macro", zero_division=0)),
+            "per_class": _per_class(gold, best, labels),
+            "calibration": calibration(confidence, gold == best, parameters.bins),
+            "confusion": confusion_matrix(gold, best, labels=range(len(labels))).tolist(),
+            "rows": _rows(found, gold, labels),
+        }
+
+    def evaluations(self, parameters: Parameters) -> int:
+        return 1
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        accuracy = body["accuracy"]
+        told = [
+            f"accuracy  {accuracy['mean']:.4f} ({accuracy['low']:.4f} to {accuracy['high']:.4f}), n = {body['n']}",
+            f"macro F1  {body['macro_f1']:.4f}",
+            f"ECE       {body['calibration']['ece']:.4f}",
+        ]
+        return told + [
+            f"{one['label']}: precision {one['precision']:.4f}, recall {one['recall']:.4f}, F1 {one['f1']:.4f}, "
+            f"n = {one['n']}"
+            for one in body["per_class"]
+        ]
+
+
+def predicted(subject: DataSubject) -> Predicted:
+    """What the model says of every row, the longest texts first; what the subject's context remembers is not run.
+
+    Rows that the model cannot read are added to ``subject.skipped``. Raises :class:`RequestError` if none is left.
+    """
+    rows = subject.rows
+    lengths = np.array([len(row.text) + len(row.text_pair or "") for row in rows])
+    order = np.argsort(-lengths, kind="stable")
+    batcher = Batcher(subject.classifier, subject.context)
+    parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
+    found = [_part(subject, batcher, [rows[i] for i in part], i * TOGETHER) for i, part in enumerate(parts)]
+    refused = {i: reason for part, one in zip(parts, found, strict=True) for i, reason in _placed(part, one["refused"])}
+    subject.skipped += [(rows[i].number, refused[i]) for i in sorted(refused)]
+    subject.forward += batcher.passes
+    subject.warnings += batcher.warnings
+    kept = np.array([i for i in order if i not in refused], dtype=np.int64)
+    if not len(kept):
+        raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {refused[0]}")
+    logits, tokens, cut = (
+        np.array(list(chain.from_iterable(one[name] for one in found))) for name in ("logits", "tokens", "cut")
+    )
+    back = np.argsort(kept)
+    return Predicted([rows[i] for i in kept[back]], logits[back], tokens[back], cut[back])
+
+
+def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int) -> dict[str, Any]:
+    """``logits``, ``tokens`` and ``cut`` of the rows that could be read, and the others' places with the reason."""
+    texts: list[Text] = [(row.text, row.text_pair) for row in rows]
+    model = [subject.classifier.digest, str(subject.classifier.dtype)]
+    key = digest([_KEPT, model, texts])
+    known = subject.context.recall(key)
+    total = len(subject.rows)
+    if known is None:
+        subject.context.check_cancelled()
+        readings = read_all(subject.classifier, texts)
+        good = [reading for reading in readings if not isinstance(reading, TextError)]
+        bad = [[i, one.problem] for i, one in enumerate(readings) if isinstance(one, TextError)]
+        logits = logits_of(batcher, good, "texts", done + len(bad), total)
+        tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
+        known = {"logits": logits.tolist(), "tokens": tokens, "cut": cut, "refused": bad}
+        subject.context.keep(key, known)
+    subject.context.report(done + len(rows), total, "texts")
+    return known
+
+
+def _placed(part: np.ndarray, refused: Sequence[Sequence[Any]]) -> list[tuple[int, str]]:
+    return [(int(part[i]), reason) for i, reason in refused]
+
+
+def _share(count: int, n: int) -> dict[str, float]:
+    """A share of n with its interval: that of Wilson, which also holds near 0 and 1."""
+    interval = binomtest(count, n).proportion_ci(0.95, method="wilson")
+    return {"mean": count / n, "low": float(interval.low), "high": float(interval.high)}
+
+
+def _per_class(gold: np.ndarray, best: np.ndarray, labels: Sequence[str]) -> list[dict[str, Any]]:
+    columns = precision_recall_fscore_support(gold, best, labels=range(len(labels)), zero_division=0)
+    return [
+        {"label": label, "precision": float(precision), "recall": float(recall), "f1": float(f1), "n": int(n)}
+        for label, precision, recall, f1, n in zip(labels, *columns, strict=True)
+    ]
+
+
+def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> dict[str, Any]:
+    """The expected calibration error and its equal-width bins (low, high]; an empty bin has no means.
+
+    ``confidence`` float64 [n] in (0, 1] is the probability of the predicted class, ``right`` bool [n]. Source: Guo et
+    al. 2017, Eq. 2 to 5.
+    """
+    edges = np.linspace(0, 1, bins + 1)
+    place = np.digitize(np.minimum(confidence, 1), edges, right=True) - 1
+    n = np.bincount(place, minlength=bins)
+    sums = [np.bincount(place, weights=values, minlength=bins) for values in (confidence, right)]
+    sure, accurate = (total / np.maximum(n, 1) for total in sums)
+    return {
+        "ece": float((n * np.abs(accurate - sure)).sum() / n.sum()),
+        "bins": [
+            {
+                "low": float(edges[i]),
+                "high": float(edges[i + 1]),
+                "n": int(n[i]),
+                "confidence": float(sure[i]) if n[i] else None,
+                "accuracy": float(accurate[i]) if n[i] else None,
+            }
+            for i in range(bins)
+        ],
+    }
+
+
+def _rows(found: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[dict[str, Any]]:
+    logs = log_softmax(found.logits, axis=1)
+    each, best = np.arange(len(gold)), found.best
+    columns = (
+        best.tolist(),
+        np.exp(logs[each, best]).tolist(),
+        np.exp(logs[each, gold]).tolist(),
+        (0 - logs[each, gold]).tolist(),
+        found.tokens.tolist(),
+        (found.cut > 0).tolist(),
+    )
+    return [
+        {
+            "row": row.number,
+            "text": row.text,
+            "text_pair": row.text_pair,
+            "label": row.label,
+            "predicted": labels[predicted],
+            "confidence": confidence,
+            "probability": probability,
+            "loss": loss,
+            "tokens": tokens,
+            "cut": cut,
+        }
+        for row, predicted, confidence, probability, loss, tokens, cut in zip(found.rows, *columns, strict=True)
+    ]

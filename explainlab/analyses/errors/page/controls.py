@@ -1,0 +1,152 @@
+"""The controls of the Errors page: model and data set, which rows are let through, and how one is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.question import Question, card_of
+from explainlab.attribution.registry import methods, parse_method
+from explainlab.errors import ExplainLabError
+from explainlab.models.loading import ModelCard
+from explainlab.request import checked
+
+PAGE = "errors"
+question = Question(PAGE)
+
+ASKED = ("model", "rows")
+_FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
+OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
+DRAWN = (*_FILTERS, *OF_ROW, "drivers")
+_SHOWS = {"mistakes": "Mistakes", "all": "All rows"}
+_SORTS = {
+    "loss": "Largest loss first",
+    "confident": "Most confident first",
+    "unsure": "Least confident first",
+    "long": "Longest first",
+    "short": "Shortest first",
+    "row": "As in the file",
+}
+
+
+def seed_controls(view: ErrorsView, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*ASKED, *DRAWN)}
+    values["data"] = view.source
+    values["reading"] = {"source": view.source, "columns": view.columns, "classes": view.classes}
+    question.seed(values, force)
+
+
+def draft() -> ErrorsView:
+    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    return checked(ErrorsView, **{name: question.now(name) for name in (*ASKED, *DRAWN)}, **reading())
+
+
+def reading() -> dict[str, Any]:
+    """The data set, and how its ``columns`` and ``classes`` are read; what was said of another one does not count."""
+    held, source = question.now("reading"), question.now("data") or ""
+    return held if held["source"] == source else {"source": source, "columns": {}, "classes": {}}
+
+
+def read(part: str, name: str, value: str) -> None:
+    """Read the role or label ``name`` of ``part`` (columns, classes) as ``value`` (a callback); empty: as it is."""
+    kept = {other: to for other, to in reading()[part].items() if other != name}
+    question.set("reading", {**reading(), part: {**kept, **({name: value} if value else {})}})
+
+
+def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
+    """Show only these classes or rows (a callback); what is looked for and which row is open is forgotten.
+
+    Of rows that the model gets right all are shown.
+    """
+    values = {"true": true, "predicted": predicted, "numbers": tuple(numbers), "search": ""}
+    values["show"] = "all" if true and true == predicted else "mistakes"
+    question.seed({**values, "row": None, "edit": None, "edit_pair": None}, force=True)
+
+
+def open_row(number: int) -> None:
+    """Open a row of the file (a callback)."""
+    question.seed({"row": number, "edit": None, "edit_pair": None}, force=True)
+
+
+def draw_question(run: Callable[[], None]) -> ModelCard | None:
+    """Model and data set; ``run`` is called when they are to be asked."""
+
+    def change_model() -> None:
+        question.keep_data(card_of(question.now("model") or ""))
+        run()
+
+    model, source, rows, button = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
+    with model:
+        card = question.draw_model(change_model)
+    with source:
+        question.draw_data(card)
+    with rows:
+        question.draw_rows()
+    button.button("Predict", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    return card
+
+
+def draw_filters(labels: Sequence[str]) -> None:
+    """Which rows are let through, and their order."""
+    show, true, predicted, search, sort = st.columns([2.2, 2, 2, 3, 2.4], vertical_alignment="bottom")
+    with show:
+        question.choose("Show", "show", _SHOWS)
+    classes = {"": "Any", **{label: label for label in labels}}
+    with true:
+        _keep_known("true", classes)
+        question.select("True class", "true", classes)
+    with predicted:
+        _keep_known("predicted", classes)
+        question.select("Predicted class", "predicted", classes)
+    with search:
+        st.text_input(
+            "Search",
+            question.now("search"),
+            key=question.key("search"),
+            icon=":material/search:",
+            placeholder="Part of a text, in any case",
+        )
+    with sort:
+        question.select("Order", "sort", _SORTS)
+
+
+def draw_map_options(card: ModelCard | None) -> None:
+    """How the open row is explained."""
+    method, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
+    known, current = methods(), question.now("method")
+    able = [name for name, one in known.items() if card is None or not one.unsupported(card.architecture)]
+    with method:
+        question.select("Method", "method", {name: known[name].label for name in dict.fromkeys([*able, current])})
+    with output:
+        question.draw_output()
+    with unit:
+        question.choose("Unit", "unit", {name: name for name in ("token", "word", "sentence")}, "What gets one score.")
+    with colours:
+        question.draw_palette()
+
+
+def draw_drivers_method(card: ModelCard | None) -> None:
+    """The method that explains all mistakes: one whose scores have signs, and that the model can run."""
+    known, current = methods(), question.now("drivers")
+    signed = {name: one for name, one in known.items() if one.is_signed(one.Parameters())}
+    able = [name for name, one in signed.items() if card is None or not one.unsupported(card.architecture)]
+    names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
+    question.select("Explain with", "drivers", names, "Methods whose scores speak for a class or against it.")
+
+
+def _spec_label(spec: str) -> str:
+    """The name of a method with its options; what a link holds in its place is told as it is."""
+    try:
+        return parse_method(spec).label
+    except ExplainLabError:
+        return spec
+
+
+def _keep_known(name: str, classes: dict[str, str]) -> None:
+    """A class that this model does not have gives way to any."""
+    if question.now(name) not in classes:
+        question.set(name, "")

@@ -1,0 +1,151 @@
+"""What drives the mistakes: the words and the pairs of words that speak for the wrong class, and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.base import StudyResult
+from explainlab.analyses.errors.page.controls import draw_drivers_method, let_through
+from explainlab.analyses.errors.page.main import DRIVERS
+from explainlab.analyses.errors.page.table import PredictionTable
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
+from explainlab.analyses.mistake_drivers.figures import drivers
+from explainlab.app import session
+from explainlab.app.chart import draw_chart
+from explainlab.app.once import once
+from explainlab.app.page import Answer
+from explainlab.app.question import card_of
+from explainlab.app.session import Pressed
+from explainlab.app.text import plain
+from explainlab.attribution.registry import get_method, parse_method
+from explainlab.errors import ExplainLabError
+from explainlab.models.loading import ModelCard
+from explainlab.service.service import Service
+
+Body = dict[str, Any]
+
+_KINDS = {"words": "word", "pairs": "pair of words"}
+
+_HELP = (
+    "Every misclassified row is explained against the class that was predicted; a word that scores high there speaks "
+    "for the wrong class. Beside it: the same word's score for that class in rows where the class is right."
+)
+_COLUMNS = {
+    "Rows": st.column_config.NumberColumn(help="Misclassified rows with it."),
+    "Score": st.column_config.NumberColumn(help="Mean score for the wrong class.", format="%+.3f"),
+    "Interaction": st.column_config.NumberColumn(
+        help="What both words push together beyond what each does alone, by masking them; of the first pairs only.",
+        format="%+.3f",
+    ),
+    "In correct rows": st.column_config.NumberColumn(help="Mean score where that class is right.", format="%+.3f"),
+}
+
+
+def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> None:
+    """The method, and its answer: if there is one, the job that works on it once the button was pressed, or the button.
+
+    ``table`` holds the predictions.
+    """
+    st.header("What drives the mistakes", anchor=False, help=_HELP)
+    asked = Pressed((view.drivers_request(),))
+    answer = _answer(service, asked)
+    card = card_of(view.model)
+    choice, button = st.columns([3, 9], vertical_alignment="bottom")
+    with choice:
+        draw_drivers_method(card)
+    if answer is not None:
+        DRIVERS.draw_state(service, [answer])
+        if answer.result is not None:
+            _draw_answer(answer.result)
+        return
+    unsupported = _unsupported(view.drivers, card)
+    button.button(
+        "Explain all mistakes",
+        icon=":material/troubleshoot:",
+        on_click=session.ask,
+        args=(service, DRIVERS.name, asked),
+        disabled=bool(unsupported),
+    )
+    if unsupported:
+        st.warning(plain(unsupported), icon=":material/block:")
+    else:
+        st.caption(cost_words(table))
+
+
+def cost_words(table: PredictionTable) -> str:
+    """How many maps the answer takes, known from the predictions."""
+    wrong = int(table.wrong.sum())
+    right = min(MistakeDrivers.Parameters().right, len(table.frame) - wrong)
+    classes = table.frame["predicted"][table.wrong].nunique()
+    told = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
+    toward = "" if classes == 1 else f" toward each of {classes} classes"
+    return f"{wrong + right * classes:,} maps: {told}{toward}."
+
+
+def _unsupported(spec: str, card: ModelCard | None) -> str:
+    """Why the model of ``card`` cannot be explained so; empty if it can, or if that is not known yet."""
+    return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
+
+
+def _answer(service: Service, asked: Pressed) -> Answer | None:
+    """None where it is neither known nor asked."""
+    if session.asked(DRIVERS.name) == asked:
+        return DRIVERS.answer(service, asked.questions[0])
+    try:
+        result = session.find(service, DRIVERS.name, asked.questions[0])
+    except ExplainLabError as error:
+        return Answer(problem=str(error))
+    return result and Answer(result=result)
+
+
+def _draw_answer(result: StudyResult) -> None:
+    body = result.body
+    told = f"{body['n_wrong']:,} misclassified rows against {body['n_right']:,} correct ones"
+    method = plain(parse_method(body["method"]).label)
+    st.caption(f"{told}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
+    for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
+        with column:
+            _draw_found(result, kind)
+
+
+def _draw_found(result: StudyResult, kind: str) -> None:
+    """The chart of words or of pairs, and their table, which serves the keyboard as well."""
+    found, table = result.body[kind], f"errors_{kind}_table"
+
+    def picked() -> None:
+        rows = st.session_state[table].selection.rows
+        if rows:
+            let_through(numbers=found[rows[0]]["row_numbers"])
+
+    def pressed(data: Any) -> None:
+        place = data[0] if isinstance(data, list) else data
+        let_through(numbers=found[int(place)]["row_numbers"])
+
+    if not found:
+        st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
+        return
+    draw_chart(once(result, drivers, result.body, kind), f"errors_{kind}", pressed, _HELP)
+    frame, shared = pd.DataFrame([_row(one) for one in found]), {"hide_index": True, "column_config": _COLUMNS}
+    st.dataframe(frame, height=280, key=table, on_select=picked, selection_mode="single-row", **shared)
+
+
+def _row(one: Body) -> Body:
+    measured = {"Interaction": one["interaction"]["mean"]} if one.get("interaction") else {}
+    return {
+        "Words": " ".join(one["words"]),
+        "Toward": one["predicted"],
+        "Rows": one["rows"],
+        "Score": one["mean"],
+        "Interval": _interval(one["low"], one["high"]),
+        "In correct rows": one["right_mean"],
+        "Interval there": _interval(one["right_low"], one["right_high"]),
+        **measured,
+    }
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"

@@ -1,0 +1,128 @@
+"""A row's text edited in place: what the model says of it now, beside what it said of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.errors.page import controls
+from explainlab.analyses.errors.page import main as errors_page
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.text import plain
+from explainlab.attribution.records import Attribution
+from explainlab.errors import ExplainLabError
+from explainlab.figures.heatmap import heatmap, limit
+from explainlab.service.service import Service
+from explainlab.service.store.remarks import Remark, Remarks
+from explainlab.settings import settings
+
+Row = dict[str, Any]
+
+
+def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
+    """The text to edit, the edited versions that were kept, and the one that is asked beside the original."""
+    kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
+    _draw_boxes(view, row)
+    if kept:
+        _draw_kept(row, kept, remarks)
+    if view.edit is None or view.row != row["row"]:
+        return
+    try:
+        target = row["predicted"]
+        original = view.map_request(row["text"], row["text_pair"], target)
+        edited = view.map_request(view.edit, view.edit_pair, target)
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    answers = errors_page.explain(service, errors_page.EDIT, [original, edited])
+    errors_page.EDIT.draw_state(service, answers)
+    if all(answer.result is not None for answer in answers):
+        _draw_compared(view, [answer.result for answer in answers])
+        _draw_keep(view, row, kept, remarks)
+
+
+def probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
+    """One row a class: its probability for both texts and the difference, the largest change first."""
+    before, after = original.prediction.probabilities, edited.prediction.probabilities
+    frame = pd.DataFrame(
+        {"Class": list(before), "Original": before.values(), "Edited": [after[name] for name in before]}
+    )
+    frame["Difference"] = frame["Edited"] - frame["Original"]
+    return frame.sort_values("Difference", key=abs, ascending=False, kind="stable")
+
+
+def _draw_boxes(view: ErrorsView, row: Row) -> None:
+    text, pair = f"errors_edit_text_{row['row']}", f"errors_edit_pair_{row['row']}"
+
+    def ask() -> None:
+        second = st.session_state[pair] if row["text_pair"] is not None else None
+        controls.question.seed({"row": row["row"], "edit": st.session_state[text], "edit_pair": second}, force=True)
+
+    most = settings().max_characters
+    st.text_area("Edited text", view.edit or row["text"], key=text, height=100, max_chars=most)
+    if row["text_pair"] is not None:
+        st.text_area("Edited second text", view.edit_pair or row["text_pair"], key=pair, height=70, max_chars=most)
+    st.button("Predict the edited text", icon=":material/edit:", on_click=ask, key="errors_edit_ask")
+
+
+def _draw_kept(row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
+    key = f"errors_edit_kept_{row['row']}"
+
+    def take() -> None:
+        chosen = st.session_state[key]
+        if chosen is not None:
+            edit = {"edit": kept[chosen].text, "edit_pair": kept[chosen].text_pair}
+            controls.question.seed({"row": row["row"], **edit}, force=True)
+            st.session_state[f"errors_edit_text_{row['row']}"] = kept[chosen].text
+            st.session_state[f"errors_edit_pair_{row['row']}"] = kept[chosen].text_pair
+            st.session_state[key] = None
+
+    st.selectbox(
+        f"Kept edits of row {row['row']}",
+        range(len(kept)),
+        index=None,
+        key=key,
+        on_change=take,
+        format_func=lambda i: f"{i + 1}: {kept[i].text}",
+        placeholder=f"{len(kept)} kept, row {row['row']} is their parent",
+    )
+
+
+def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
+    original, edited = results
+    st.dataframe(
+        probability_rows(original, edited),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%+.4f" if name == "Difference" else "%.4f")
+            for name in ("Original", "Edited", "Difference")
+        },
+    )
+    if original.prediction.label != edited.prediction.label:
+        words = f"The prediction changes from {original.prediction.label} to {edited.prediction.label}."
+        st.info(plain(words), icon=":material/swap_horiz:")
+    top = limit(results)
+    for column, title, result in zip(st.columns(2, gap="medium"), ("Original", "Edited"), results, strict=True):
+        drawn = heatmap(result, view.palette, top)
+        with column, st.container(border=True):
+            st.markdown(f"**{title}**: why {plain(result.target.label)}")
+            token_heatmap(drawn, key=f"errors_edit_map_{title.lower()}")
+
+
+def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
+    """Keep the edited text, or forget it again."""
+    asked = Remark.of_edit(row["row"], view.edit, view.edit_pair)
+    there = any(remark.edit == asked.edit for remark in kept)
+
+    def change() -> None:
+        try:
+            (remarks.forget if there else remarks.keep)(asked)
+        except ExplainLabError as error:
+            errors_page.tell(error)
+
+    label = "Forget this edit" if there else f"Keep as a new row, child of row {row['row']}"
+    st.button(label, icon=":material/delete:" if there else ":material/save:", on_click=change, key="errors_edit_keep")

@@ -1,0 +1,83 @@
+"""The answer about a data set as a whole: how often the model is right, how sure it is, what it takes for what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.base import StudyResult
+from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells
+from explainlab.analyses.errors.page.controls import let_through
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.mistake_drivers.figures import reliability_diagram
+from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.once import once
+from explainlab.app.text import plain
+
+Body = dict[str, Any]
+
+_MATRIX = "errors_confusion"
+_HELP = {
+    "accuracy": "The share of rows whose predicted class is the true one, with Wilson's 95% interval.",
+    "macro_f1": "The mean of every class's F1: rare classes count as much as frequent ones.",
+    "ece": "Expected calibration error: how far confidence is from accuracy, by bins (Guo et al. 2017).",
+    "confusion": "Press a cell to see its rows, once more to see all; the boxes for true and predicted class below do "
+    "the same. Colours tell the share of the true class.",
+    "reliability": "Where a model is well calibrated, it is right as often as it is sure: bars end on the diagonal.",
+}
+
+
+def draw_summary(view: ErrorsView, result: StudyResult) -> None:
+    """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
+    body = result.body
+    _draw_numbers(body)
+    matrix, calibration = st.columns(2, gap="large")
+    with matrix:
+        _draw_matrix(view, result)
+    with calibration:
+        draw_chart(once(result, reliability_diagram, body), "errors_reliability", help=_HELP["reliability"])
+    classes = st.expander("Classes", icon=":material/category:", key="errors_classes", on_change="rerun")
+    if classes.open:
+        classes.dataframe(
+            pd.DataFrame(body["per_class"]).rename(columns=str.capitalize),
+            hide_index=True,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.3f") for name in ("Precision", "Recall", "F1")
+            },
+        )
+    if body["skipped"]:
+        label = f"Rows left out: {len(body['skipped']):,}"
+        left_out = st.expander(label, icon=":material/block:", key="errors_skipped", on_change="rerun")
+        if left_out.open:
+            left_out.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
+
+
+def _draw_numbers(body: Body) -> None:
+    accuracy, wrong = body["accuracy"], body["n"] - sum(row[i] for i, row in enumerate(body["confusion"]))
+    between = f"{100 * accuracy['low']:.1f}% to {100 * accuracy['high']:.1f}%"
+    told = (
+        ("Accuracy", f"{100 * accuracy['mean']:.1f}%", between, _HELP["accuracy"]),
+        ("Macro F1", f"{body['macro_f1']:.3f}", f"{len(body['labels'])} classes", _HELP["macro_f1"]),
+        ("Calibration error", f"{100 * body['calibration']['ece']:.1f}%", "confidence against accuracy", _HELP["ece"]),
+        ("Mistakes", f"{wrong:,}", f"of {body['n']:,} rows", None),
+    )
+    for column, (label, value, beside, help_text) in zip(st.columns(len(told)), told, strict=True):
+        column.metric(label, value, beside, delta_color="off", delta_arrow="off", help=help_text)
+
+
+def _draw_matrix(view: ErrorsView, result: StudyResult) -> None:
+    def pressed() -> None:
+        cells = st.session_state[_MATRIX].selection[CELL]
+        chosen = cells[0] if cells else {}
+        let_through(chosen.get("true", ""), chosen.get("predicted", ""))
+
+    chart = once(result, confusion, result.body)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{plain(chart.title)}**", help=_HELP["confusion"], width="stretch")
+        with st.popover("Export", icon=":material/download:", key=f"{_MATRIX}_export"):
+            draw_files(chart, _MATRIX)
+    dark = st.context.theme.type == "dark"
+    cells = once(result, confusion_cells, result.body, view.true, view.predicted, dark)
+    st.vega_lite_chart(cells, key=_MATRIX, on_select=pressed, alt=chart.alt)

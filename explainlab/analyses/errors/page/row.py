@@ -1,0 +1,174 @@
+"""The row that is open: its maps against both classes, what a reader leaves on it, and its text edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from pydantic import BaseModel
+
+from explainlab.analyses.activation.page.view import first_view as activation
+from explainlab.analyses.candidates.page.view import first_view as candidates
+from explainlab.analyses.errors.figures import difference
+from explainlab.analyses.errors.page import main as errors_page
+from explainlab.analyses.errors.page.controls import draw_map_options
+from explainlab.analyses.errors.page.edit import draw_edit
+from explainlab.analyses.errors.page.rows import draw_list, draw_walk
+from explainlab.analyses.errors.page.table import PredictionTable
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.explain.page.view import Choice
+from explainlab.analyses.explain.page.view import first_view as explanation
+from explainlab.analyses.integration.page.view import first_view as integration
+from explainlab.app import links
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.text import plain
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import get_method
+from explainlab.errors import ExplainLabError
+from explainlab.figures.export import to_csv, to_html, to_json
+from explainlab.figures.heatmap import heatmap, limit
+from explainlab.models.loading import ModelCard
+from explainlab.request import checked
+from explainlab.service.service import Service
+from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
+
+Row = dict[str, Any]
+
+SIDE_BY_SIDE = 60
+"""Content features up to which two maps share a line."""
+_DIFFERENCE_HELP = "The first map minus the second, feature by feature; nothing is computed anew."
+
+
+@st.fragment
+def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray) -> None:
+    """The rows at the positions ``order``, and the one that is open, for a model of ``card`` (None: not known yet).
+
+    Going from row to row runs this part of the page again, and no more: the row first, then the list above it.
+    """
+    view = errors_page.now(view)
+    left = errors_page.left_on(service, view)
+    above = st.container()
+    place = errors_page.place_of(table, order, view.row)
+    row = table.row(order[place])
+    following = [table.row(position) for position in order[place + 1 : place + 1 + errors_page.AHEAD]]
+    remarks = errors_page.remarks(service, view)
+    draw_walk(table, order, place)
+    draw_map_options(card)
+    _draw_maps(service, view, card, row, following)
+    _draw_links(service, view, row)
+    _draw_remark(remarks, left, row["row"])
+    asked = view.edit is not None and view.row == row["row"]
+    editing = st.expander(
+        "Edit the text", asked, icon=":material/edit_note:", key=f"errors_edit_{row['row']}", on_change="rerun"
+    )
+    if editing.open:
+        with editing:
+            draw_edit(service, view, row, remarks, left)
+    links.draw(errors_page.PAGE.link(service, view))
+    with above:
+        draw_list(view, table, order, left)
+
+
+def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row]) -> None:
+    """The map against the predicted class, that against the true one on the same scale, and their difference."""
+    unsupported = get_method(view.method).unsupported(card.architecture) if card else ""
+    if unsupported:
+        st.warning(plain(unsupported), icon=":material/block:")
+        return
+    try:
+        wanted = errors_page.map_requests(view, row)
+        ahead = [request for other in following for request in errors_page.map_requests(view, other)]
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    answers = errors_page.explain(service, errors_page.ROW, wanted, ahead)
+    errors_page.ROW.draw_state(service, answers)
+    results = [answer.result for answer in answers]
+    if None in results:
+        if any(answer.running for answer in answers):
+            st.skeleton(height=160)
+        return
+    _draw_compared(view, row, results)
+
+
+def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -> None:
+    top = limit(results)
+    maps = [heatmap(result, view.palette, top if len(results) > 1 else None) for result in results]
+    titles = [f"Why **{plain(row['predicted'])}**, which is predicted", f"Why **{plain(row['label'])}**, which is true"]
+    places = st.columns(len(maps), gap="medium") if maps[0].ranked <= SIDE_BY_SIDE else [st.container() for _ in maps]
+    for place, title, drawn, kind in zip(places, titles, maps, ("predicted", "true"), strict=False):
+        with place, st.container(border=True):
+            st.markdown(title if len(maps) > 1 else f"{titles[0]} and true")
+            token_heatmap(drawn, key=f"errors_map_{kind}")
+    shown = list(results)
+    if len(results) == 2:
+        shown.append(difference(*results))
+        drawn = heatmap(shown[-1], view.palette)
+        with st.container(border=True):
+            words = f"Why **{plain(row['predicted'])}** rather than **{plain(row['label'])}**"
+            st.markdown(words, help=_DIFFERENCE_HELP)
+            token_heatmap(drawn, key="errors_map_difference")
+    with st.popover("Export maps", icon=":material/download:", key="errors_maps_export"):
+        _draw_files(view, row, shown)
+
+
+def _draw_files(view: ErrorsView, row: Row, shown: Sequence[Attribution]) -> None:
+    for label, write, suffix, kind in (
+        ("CSV", lambda: to_csv(*shown), "csv", "text/csv"),
+        ("JSON", lambda: to_json(shown), "json", "application/json"),
+        ("HTML", lambda: to_html(shown, view.palette), "html", "text/html"),
+    ):
+        name, key = f"row-{row['row']}.{suffix}", f"errors_maps_{suffix}"
+        st.download_button(label, write, name, kind, key=key, on_click="ignore", width="stretch")
+
+
+def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
+    """The note and the tags that this user has left on a row; what is entered is kept at once."""
+    own = next((one for one in left if one.row == number and not one.edit), Remark(row=number))
+    note, tags = f"errors_note_{number}", f"errors_tags_{number}"
+
+    def keep() -> None:
+        try:
+            told = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
+            remarks.keep(checked(Remark, row=number, **told))
+        except ExplainLabError as error:
+            errors_page.tell(error)
+
+    known = sorted({tag for one in left for tag in one.tags})
+    writing, tagging = st.columns([3, 2], gap="medium")
+    writing.text_area(
+        "Note", own.note, key=note, height=80, max_chars=MOST_CHARACTERS, on_change=keep, help="Kept with this row."
+    )
+    tagging.multiselect(
+        "Tags",
+        known,
+        list(own.tags),
+        key=tags,
+        accept_new_options=True,
+        on_change=keep,
+        placeholder="Choose or type a tag",
+        help="A note and tags are exported with the rows.",
+    )
+
+
+def carried(view: ErrorsView, row: Row) -> dict[str, tuple[str, BaseModel]]:
+    """What other pages show of the text of ``row``, each with its icon, by the page's title."""
+    text = {"model": view.model, "text": row["text"], "text_pair": row["text_pair"]}
+    chosen = {"methods": (Choice(method=view.method),), "output": view.output, "unit": view.unit}
+    return {
+        "Explain": ("highlight", explanation().model_copy(update={**text, **chosen, "palette": view.palette})),
+        "Integration": ("ssid_chart", integration().model_copy(update=text)),
+        "Candidates": ("grid_view", candidates().model_copy(update=text)),
+        "Activation": ("visibility", activation().model_copy(update=text)),
+    }
+
+
+def _draw_links(service: Service, view: ErrorsView, row: Row) -> None:
+    """Buttons that open the text on the other pages."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Open in", width="content")
+        for title, (icon, other) in carried(view, row).items():
+            if st.button(title, icon=f":material/{icon}:", key=f"errors_open_{title}"):
+                st.switch_page(f"pages/{title.lower()}.py", query_params={"r": links.save(service, other)})

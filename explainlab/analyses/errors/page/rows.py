@@ -1,0 +1,151 @@
+"""The rows that are let through: a table that opens one, and the way to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.errors.page import controls
+from explainlab.analyses.errors.page.main import place_of, step
+from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
+from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.components import row_keys
+from explainlab.app.text import plain
+from explainlab.service.store.remarks import Remark
+
+_TABLE = "errors_table"
+_HEIGHT = 320
+_NAMES = {
+    "row": "Row",
+    "text": "Text",
+    "text_pair": "Second text",
+    "label": "True",
+    "predicted": "Predicted",
+    "confidence": "Confidence",
+    "loss": "Loss",
+    "tokens": "Tokens",
+    "cut": "Cut",
+}
+_COLUMNS = {
+    "Text": st.column_config.TextColumn(width="large"),
+    "Confidence": st.column_config.NumberColumn(help="The probability of the predicted class.", format="percent"),
+    "Loss": st.column_config.NumberColumn(
+        help="How surprising the true class is to the model: -ln of its probability.", format="%.3f"
+    ),
+    "Cut": st.column_config.CheckboxColumn(help="The model read only the beginning of the text."),
+    "Tags": st.column_config.ListColumn(),
+    "Edits": st.column_config.NumberColumn(help="Texts edited from this one that were kept."),
+}
+
+
+def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str]) -> np.ndarray:
+    """The filters, and what they leave: int64 [m] positions in ``table``, in order."""
+    controls.draw_filters(labels)
+    order = table.order(view)
+    if view.numbers:
+        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        left.info(f"Only the {count} of the words that were picked.", icon=":material/filter_alt:")
+        right.button("Show all mistakes", on_click=controls.let_through, width="stretch")
+    if not len(order):
+        _draw_nothing(view, table)
+    return order
+
+
+def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    """The rows at the positions ``order``, with their files."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{len(order):,} of {len(table.frame):,} rows**", width="stretch")
+        with st.popover("Export", icon=":material/download:", key="errors_rows_export"):
+            _draw_files(table, order, remarks)
+    _draw_table(view, table, order, remarks)
+
+
+def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
+    """Which row is open, and the way to the one before it and the one after it."""
+    row = table.row(order[place])
+    move = partial(step, table, order, place)
+    told, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
+    told.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
+    last = len(order) - 1
+    before.button(
+        "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"
+    )
+    after.button(
+        "Next", icon=":material/chevron_right:", on_click=move, args=(1,), disabled=place == last, width="stretch"
+    )
+    row_keys(move)
+    facts = [
+        f"{place + 1:,} of {len(order):,}",
+        f"true **{plain(row['label'])}** ({100 * row['probability']:.1f}%)",
+        f"predicted **{plain(row['predicted'])}** ({100 * row['confidence']:.1f}%)",
+        f"loss {row['loss']:.3f}",
+        f"{row['tokens']:,} tokens{', the rest was cut' if row['cut'] else ''}",
+    ]
+    st.markdown(" · ".join(facts))
+
+
+def _draw_nothing(view: ErrorsView, table: PredictionTable) -> None:
+    narrowed = view.true or view.predicted or view.search or view.numbers
+    if view.show == "mistakes" and not narrowed:
+        words = (
+            f"No mistakes: the model is right about each of the {len(table.frame):,} rows. Show all rows to read them."
+        )
+        st.success(words, icon=":material/celebration:")
+    else:
+        st.info("No row is left: loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
+
+
+def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    def picked() -> None:
+        rows = st.session_state[_TABLE].selection.rows
+        if rows and rows[0] < len(order):
+            controls.open_row(int(table.frame["row"].iat[order[rows[0]]]))
+
+    st.session_state[_TABLE] = {"selection": {"rows": [place_of(table, order, view.row)], "columns": [], "cells": []}}
+    st.dataframe(
+        _shown(table, order, remarks),
+        height=_HEIGHT,
+        hide_index=True,
+        column_config=_COLUMNS,
+        key=_TABLE,
+        on_select=picked,
+        selection_mode="single-row-required",
+        alt=f"{len(order):,} rows with their true and predicted classes; pick one to read it below.",
+    )
+
+
+def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> pd.DataFrame:
+    """The rows as the table shows them, without columns in which nothing is."""
+    left = [name for name in ("text_pair",) if table.frame[name].isna().all()]
+    left += [name for name in ("cut",) if not table.frame[name].any()]
+    names = {name: shown for name, shown in _NAMES.items() if name not in left}
+    frame = table.frame[list(names)].take(order).rename(columns=names)
+    own = {remark.row: remark for remark in remarks if not remark.edit}
+    edits = pd.Series([remark.row for remark in remarks if remark.edit], dtype=int).value_counts()
+    if own:
+        frame["Tags"] = [list(own[row].tags) if row in own else [] for row in frame["Row"]]
+        frame["Note"] = [own[row].note if row in own else "" for row in frame["Row"]]
+    if len(edits):
+        frame["Edits"] = frame["Row"].map(edits).astype("Int64")
+    return frame
+
+
+def _draw_files(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    for label, write, suffix, kind in (
+        ("CSV", to_csv, "csv", "text/csv"),
+        ("JSON", to_json, "json", "application/json"),
+    ):
+        st.download_button(
+            label,
+            lambda write=write: write(table.records(order, remarks)),
+            f"predictions.{suffix}",
+            kind,
+            key=f"errors_rows_{suffix}",
+            on_click="ignore",
+            width="stretch",
+        )

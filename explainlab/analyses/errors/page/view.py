@@ -1,0 +1,81 @@
+"""What the Errors page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.base import StudyRequest
+from explainlab.analyses.errors.analysis import Predictions
+from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
+from explainlab.analyses.registry import get_study
+from explainlab.attribution.registry import complete
+from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.request import Dtype, Output, Request, Unit, checked
+
+Show = Literal["mistakes", "all"]
+Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
+
+
+class ErrorsView(BaseModel):
+    """Predictions of a data set, the rows let through and in which order, and the row that is open.
+
+    ``columns`` and ``classes`` tell how the file is read (see :func:`explainlab.data.read_dataset`).
+    ``true`` and ``predicted`` are class names (empty: any), ``search`` is looked for in the texts, ``numbers`` (empty:
+    all) are the rows that a word was pressed for; ``row`` is None for the first that is let through; ``edit`` and
+    ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
+    wrong.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    page: Literal["errors"] = "errors"
+    model: str
+    source: str
+    rows: int = Field(10_000, ge=1)
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+    dtype: Dtype = "float32"
+    show: Show = "mistakes"
+    true: str = ""
+    predicted: str = ""
+    search: str = ""
+    numbers: tuple[int, ...] = ()
+    sort: Sort = "loss"
+    row: int | None = Field(None, ge=1)
+    edit: str | None = None
+    edit_pair: str | None = None
+    method: str = "integrated_gradients"
+    output: Output = "logit"
+    unit: Unit = "token"
+    palette: PaletteName = DEFAULT
+    drivers: str = MistakeDrivers.Parameters().method
+
+    def request(self) -> StudyRequest:
+        """The predictions of the data set."""
+        return self._request(Predictions.id)
+
+    def drivers_request(self) -> StudyRequest:
+        """What drives the mistakes among them."""
+        return self._request(MistakeDrivers.id, method=self.drivers)
+
+    def requests(self) -> list[StudyRequest]:
+        """The predictions; raises :class:`explainlab.errors.RequestError` for a question that cannot be."""
+        return [self.request()]
+
+    def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
+        """The complete request for the map of a text against the class ``target``."""
+        shared = self.model_dump(include={"model", "method", "output", "unit", "dtype"})
+        return complete(checked(Request, **shared, text=text, text_pair=text_pair, target=target))
+
+    def _request(self, study: str, **parameters: Any) -> StudyRequest:
+        shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
+        output = get_study(study).default_output({})
+        asked = {"rows": self.rows, **parameters}
+        return checked(StudyRequest, study=study, **shared, data=self.source, output=output, parameters=asked)
+
+
+def first_view() -> ErrorsView:
+    """What the page opens with: an embedded model and the examples that suit it."""
+    return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment")

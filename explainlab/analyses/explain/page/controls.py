@@ -1,0 +1,148 @@
+"""The controls of the Explain page: a method's parameters become its form; the page's choices become a view."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, get_args
+
+import streamlit as st
+
+from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.question import Question
+from explainlab.app.text import plain
+from explainlab.attribution.method import Method, ParameterSpec
+from explainlab.attribution.registry import get_method, methods
+from explainlab.declared import parse
+from explainlab.models.loading import ModelCard
+from explainlab.request import Dtype, checked
+
+PAGE = "explain"
+_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale")
+_question = Question(PAGE)
+
+
+def seed_controls(view: View, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values = {name: getattr(view, name) for name in _FIELDS}
+    values["pair_on"] = view.text_pair is not None
+    values["pair"] = view.text_pair or ""
+    values["methods"] = [choice.method for choice in view.methods]
+    for request in view.requests():
+        values |= {f"{request.method}_{name}": value for name, value in request.parameters.items()}
+    _question.seed(values, force)
+
+
+def set_text(text: str) -> None:
+    """Put ``text`` into the text box (from a callback, before it is drawn)."""
+    _question.set("text", text)
+
+
+def set_target(label: str) -> None:
+    """Explain the class ``label`` (from a callback)."""
+    _question.set("target", label)
+
+
+def draw_question(run) -> ModelCard | None:
+    """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
+    return _question.draw(run)
+
+
+def draw_options(card: ModelCard | None, run) -> None:
+    """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
+    st.multiselect(
+        "Methods",
+        list(methods()),
+        _question.now("methods"),
+        key=_question.key("methods"),
+        format_func=lambda method_id: methods()[method_id].label,
+        placeholder="Choose one or more methods",
+    )
+    target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
+    with target:
+        _question.draw_target(card)
+    with output:
+        _question.draw_output()
+    with unit:
+        _question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
+    with more.popover("More", icon=":material/tune:", width="stretch"):
+        _draw_more()
+    button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+
+
+def draft() -> View:
+    """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
+    return checked(
+        View,
+        **{name: _question.now(name) for name in _FIELDS},
+        text_pair=_question.text_pair,
+        methods=tuple(
+            Choice(method=method_id, parameters=_chosen(get_method(method_id)))
+            for method_id in _question.now("methods")
+        ),
+    )
+
+
+def _draw_more() -> None:
+    _question.draw_palette()
+    scales = {"each": "One per map", "shared": "One for all"}
+    _question.choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
+    st.number_input(
+        "Seed",
+        0,
+        2**32 - 1,
+        _question.now("seed"),
+        step=1,
+        key=_question.key("seed"),
+        help="Everything random starts from it.",
+    )
+    _question.choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
+    for method_id in _question.now("methods"):
+        method = get_method(method_id)
+        specs = method.parameter_specs()
+        if specs:
+            st.markdown(f"**{plain(method.label)}**")
+        for spec in specs:
+            _draw_parameter(method, spec)
+
+
+def _draw_parameter(method: Method, spec: ParameterSpec) -> Any:
+    key = _parameter_key(method.id, spec.name)
+    value = st.session_state.setdefault(key, spec.default)
+    label = spec.name.replace("_", " ").capitalize()
+    if spec.kind == "choice":
+        index, bring = spec.choices.index(value), partial(_bring_what_belongs_to, method, spec)
+        return st.selectbox(label, spec.choices, index=index, key=key, on_change=bring, help=spec.help)
+    if spec.kind == "flag":
+        return st.toggle(label, value, key=key, help=spec.help)
+    if spec.kind == "text":
+        return st.text_input(label, str(value), key=key, help=spec.help)
+    whole = spec.kind == "integer"
+    number = int if whole else float
+    return st.number_input(
+        label,
+        min_value=None if spec.minimum is None else number(spec.minimum),
+        max_value=None if spec.maximum is None else number(spec.maximum),
+        value=number(value),
+        step=1 if whole else None,
+        format=None if whole else "%g",
+        key=key,
+        help=spec.help,
+    )
+
+
+def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
+    """Set the parameters whose default hangs on the one of ``spec`` to what they are by the choice just made."""
+    defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
+    for name, value in defaults[st.session_state[_parameter_key(method.id, spec.name)]].items():
+        if name != spec.name and any(other[name] != value for other in defaults.values()):
+            st.session_state[_parameter_key(method.id, name)] = value
+
+
+def _chosen(method: Method) -> dict[str, Any]:
+    """The parameters of ``method`` that the page holds; the rest keep their defaults."""
+    keys = {spec.name: _parameter_key(method.id, spec.name) for spec in method.parameter_specs()}
+    return {name: st.session_state[key] for name, key in keys.items() if st.session_state.get(key) is not None}
+
+
+def _parameter_key(method_id: str, name: str) -> str:
+    return _question.key(f"{method_id}_{name}")

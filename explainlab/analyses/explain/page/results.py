@@ -1,0 +1,162 @@
+"""The answer on the page: prediction, maps side by side, how far they agree, and everything to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.explain.page.trust import draw_trust
+from explainlab.analyses.explain.page.view import View
+from explainlab.app import links
+from explainlab.app.components import class_bars
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.text import plain
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import get_method
+from explainlab.figures.export import to_csv, to_html, to_json
+from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number, settings
+from explainlab.figures.reproduce import command_line, python_code
+from explainlab.service.service import Service
+
+AGREEMENT = (
+    "Rank correlation: Spearman's ρ of the scores, of |score| where a map has no sign; empty where a map is constant. "
+    "Sign conflicts: features that both maps score at 10% of their limit or more, with opposite signs."
+)
+_SIDE_BY_SIDE = 60  # content features up to which two maps share a row
+
+
+def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None:
+    """What the model says, every class pressable to be explained instead."""
+    prediction, target = result.prediction, result.target
+    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
+    with left:
+        st.metric(
+            "Prediction",
+            plain(prediction.label),
+            f"{100 * prediction.probabilities[prediction.label]:.1f}%",
+            delta_color="off",
+            delta_arrow="off",
+        )
+        tokens = sum(len(f.ids) for f in result.features)
+        facts = [f"{tokens} tokens"]
+        if result.truncated:
+            facts.append(f"**{result.cut} more were cut: the model never read them**")
+        if target.label != prediction.label:
+            facts.append(f"explained: **{plain(target.label)}**")
+        st.caption(" · ".join(facts))
+    with right:
+        class_bars(result, on_pick)
+
+
+def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
+    """One card a method, two to a row where the text is short; under each map, how far it can be trusted."""
+    maps = heatmaps(results, view.palette, view.scale == "shared")
+    per_row = 2 if len(maps) > 1 and maps[0].ranked <= _SIDE_BY_SIDE else 1
+    for start in range(0, len(maps), per_row):
+        columns = st.columns(per_row, gap="medium")
+        for column, drawn, result in zip(columns, maps[start:], results[start:], strict=False):
+            with column, st.container(border=True):
+                _draw_card(service, drawn, result)
+
+
+def draw_agreement(results: Sequence[Attribution]) -> None:
+    """Rank correlation and sign conflicts of every pair of maps of the same features."""
+    if len(results) < 2:
+        return
+    st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
+    if not comparable(results):
+        st.info("These maps score different features and cannot be compared.")
+        return
+    rows = []
+    for pair in agreement(results):
+        first, second = results[pair.first], results[pair.second]
+        signed = first.signed and second.signed
+        words = ", ".join(first.features[i].text for i in pair.conflicts)
+        rows.append(
+            {
+                "Map": get_method(first.request.method).label,
+                "and": get_method(second.request.method).label,
+                "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
+                "Sign conflicts": str(len(pair.conflicts)) if signed else "",
+                "on": plain(words),
+            }
+        )
+    st.table(pd.DataFrame(rows), hide_index=True)
+    st.caption(AGREEMENT)
+
+
+def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
+    """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
+    st.header("Take away")
+    code = "\n".join(python_code(result) for result in results)
+    commands = "\n".join(command_line(result) for result in results)
+    report, table, record, _ = st.columns([1, 1, 1, 3])
+    report.download_button(
+        "HTML report",
+        lambda: to_html(results, view.palette, view.scale == "shared", snippets=[code, commands]),
+        "explanation.html",
+        "text/html",
+        icon=":material/description:",
+        on_click="ignore",
+        width="stretch",
+    )
+    table.download_button(
+        "CSV",
+        lambda: to_csv(*results),
+        "explanation.csv",
+        "text/csv",
+        icon=":material/table:",
+        on_click="ignore",
+        width="stretch",
+    )
+    record.download_button(
+        "JSON",
+        lambda: to_json(results),
+        "explanation.json",
+        "application/json",
+        icon=":material/data_object:",
+        on_click="ignore",
+        width="stretch",
+    )
+    reproduce = st.expander("Reproduce this", icon=":material/code:", key="reproduce", on_change="rerun")
+    if reproduce.open:
+        reproduce.caption("The same numbers in Python, and on the command line.")
+        reproduce.code(code, language=None, wrap_lines=True)
+        reproduce.code(commands, language=None, wrap_lines=True)
+    links.draw(link)
+
+
+def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
+    method = get_method(result.request.method)
+    st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
+    token_heatmap(drawn, key=f"map_{method.id}")
+    for warning in result.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+    st.caption(" · ".join(facts(result)))
+    draw_trust(service, result)
+    icon = ":material/format_list_numbered:"
+    scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
+    if scores.open:
+        frame = result.to_frame()
+        frame["pieces"] = [" ".join(f.pieces) for f in result.features]
+        scores.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
+
+
+def facts(result: Attribution) -> list[str]:
+    """What a map cost and how well it adds up, in Markdown, one fact each."""
+    found = []
+    if result.completeness:
+        sums = result.completeness
+        error = sums.approximation_error
+        told = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
+        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({told})"
+        found.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
+    cost = result.cost
+    backward = f" + {cost.backward} backward" if cost.backward else ""
+    passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
+    found.append(f"{passes}, {cost.seconds:.2f} s")
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
+    found += [plain(line) for line in (*told, *result.notes)]
+    return found

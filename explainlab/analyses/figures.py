@@ -1,0 +1,229 @@
+"""Which figures each study has, of one text and of a data set: the charts that pages draw, and maps of its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from explainlab.analyses.ablation.figures import ablation
+from explainlab.analyses.activation import figures as activation
+from explainlab.analyses.candidates import figures as candidates
+from explainlab.analyses.candidates.heatmaps import winner_maps
+from explainlab.analyses.errors.figures import confusion
+from explainlab.analyses.integration import data_figures as integration_data
+from explainlab.analyses.integration import figures as integration
+from explainlab.analyses.integration.step_morph import attribution, path_maps
+from explainlab.analyses.intermediate_predictions import figures as intermediate
+from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.judged_map import figures as judged
+from explainlab.analyses.mistake_drivers import figures as mistakes
+from explainlab.attribution.registry import methods
+from explainlab.declared import parse
+from explainlab.figures.chart import Chart
+from explainlab.figures.heatmap import Heatmap, heatmap
+from explainlab.figures.palette import DEFAULT
+from explainlab.request import Request
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map of a study's text, under a title that tells it from the others."""
+
+    title: str
+    drawn: Heatmap
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a study's result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart."""
+
+    charts: dict[str, Chart]
+    maps: dict[str, Map]
+    none: str = ""
+
+
+@dataclass(frozen=True)
+class StudyFigures:
+    """The figures of one study: charts ``of_text`` and ``of_data`` (None: it is not asked so), and maps of its text.
+
+    ``none`` says when there is no chart.
+    """
+
+    of_text: Callable[[Body], Iterable[Chart]] | None
+    of_data: Callable[[Body], Iterable[Chart]] | None
+    maps: Callable[[Body], Iterable[Map]] = lambda body: ()
+    none: str = ""
+
+
+def figures_of(record: Mapping[str, Any]) -> Figures:
+    """The figures of a study's result: ``record`` is all of it, as ``study --json`` prints it.
+
+    A study that this version does not know, and a file's result that is in another form than ours, have none.
+    """
+    study = STUDIES.get(record["study"])
+    if study is None:
+        return Figures({}, {}, "This version draws no figures of this study.")
+    body, is_text = dict(record), record["text"] is not None
+    draw = study.of_text if is_text else study.of_data
+    try:
+        charts = {chart.name: chart for chart in (draw(body) if draw else ())}
+        maps = {f"map-{i}-{one.drawn.file_name}": one for i, one in enumerate(study.maps(body) if is_text else (), 1)}
+    except Exception:  # whatever was written into a file that was imported
+        return Figures({}, {}, "The result is in another form than this version draws.")
+    return Figures(charts, maps, "" if charts else study.none)
+
+
+# Charts --------------------------------------------------------------------------------------------------------------
+
+
+def _of(key: str, chart: Chart) -> Chart:
+    """One of several such charts, which tells ``key`` in its name."""
+    return replace(chart, name=f"{chart.name}-{key}")
+
+
+def _ablation(body: Body) -> list[Chart]:
+    return [_of(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
+
+
+def _activation_data(body: Body) -> list[Chart]:
+    drawn = [draw(body, way) for draw in (activation.mean_curves, activation.quality_against_cost) for way in _WAYS]
+    return [*drawn, *([activation.similarity_boxes(body)] if body["reference"] else [])]
+
+
+def _evaluation(body: Body) -> list[Chart]:
+    return [_of(metric, judged.methods_by_metric(body, metric)) for metric in judged.metrics_of(body)]
+
+
+def _integration(body: Body) -> list[Chart]:
+    return [] if body["cancels"] else [integration.error_curve(body, body["parameters"]["tolerance"])]
+
+
+def _integration_data(body: Body) -> list[Chart]:
+    rules, tolerance = body["parameters"]["rules"], body["parameters"]["tolerance"]
+    every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
+    draws = (integration_data.error_boxes, integration_data.ideal_histogram)
+    return [*every, *(_of(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
+
+
+def _mistake_drivers(body: Body) -> list[Chart]:
+    return [mistakes.drivers(body, kind) for kind in ("words", "pairs") if body[kind]]
+
+
+def _paths(body: Body) -> list[Chart]:
+    finest = max(path["steps"] for path in body["paths"])
+    return [integration.gradient_curves(body, body["output"]), integration.token_strip(body, finest)]
+
+
+def _candidates(body: Body) -> list[Chart]:
+    keys = list(body["winners"])
+    return [candidates.scatter(body, keys[0], keys[-1]), *_choice(body, keys)]
+
+
+def _candidates_data(body: Body) -> list[Chart]:
+    return [candidates.same_winners(body), *_choice(body, list(body["summary"]["selection"]))]
+
+
+def _choice(body: Body, keys: Sequence[str]) -> list[Chart]:
+    draws = [candidates.selection, candidates.by_draws, *([candidates.by_layer] if body["by_layer"] else [])]
+    return [_of(key, draw(body, key)) for key in keys for draw in draws]
+
+
+# Maps ----------------------------------------------------------------------------------------------------------------
+
+
+def _request(body: Body, method: str) -> Request:
+    """What was asked of the text, as if ``method`` had been asked."""
+    shared = ("model", "text", "text_pair", "output", "unit", "seed", "dtype")
+    return Request(**{name: body[name] for name in shared}, method=method)
+
+
+def _map(body: Body, method: str, scores: Sequence[float], signed: bool, title: str = "") -> Map:
+    found = replace(attribution(_request(body, method), body, scores), signed=signed)
+    drawn = heatmap(found)
+    return Map(title or drawn.method, drawn)
+
+
+def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -> bool:
+    """Whether a method's scores have signs; those of a file have where one is negative."""
+    known = methods().get(method)
+    return known.is_signed(parse(known, settings)) if known else min(scores) < 0
+
+
+def _activation_maps(body: Body) -> list[Map]:
+    return [_map(body, one["id"], one["scores"], one["signed"], one["label"]) for one in body["methods"]]
+
+
+def _evaluation_maps(body: Body) -> list[Map]:
+    settings = body["parameters"]["settings"]
+    return [
+        _map(body, name, scores, _signed(name, settings.get(name, {}), scores))
+        for name, scores in body["scores"].items()
+    ]
+
+
+def _judged_maps(body: Body) -> list[Map]:
+    scores = body["parameters"]["scores"]
+    return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
+
+
+def _trust_maps(body: Body) -> list[Map]:
+    method, settings = body["method"], body["parameters"]["settings"]
+    return [_map(body, method, body["scores"], _signed(method, settings, body["scores"]))]
+
+
+def _integration_maps(body: Body) -> list[Map]:
+    found = body["adaptive"]
+    request = _request(body, "integrated_gradients")
+    drawn = heatmap(attribution(request, body, found["scores"], found["errors"]))
+    return [Map(f"{drawn.method}, adaptive", drawn)]
+
+
+def _path_maps(body: Body) -> list[Map]:
+    _, drawn = path_maps(_request(body, "integrated_gradients"), body)
+    return [Map(f"{one.method}, {path['steps']:,} steps", one) for one, path in zip(drawn, body["paths"], strict=True)]
+
+
+def _belief_maps(body: Body) -> list[Map]:
+    drawn = beliefs(_request(body, ""), body)
+    return [Map(f"Probability of {body['target']['label']} after every {body['unit']}", drawn)]
+
+
+def _winner_maps(body: Body) -> list[Map]:
+    metrics = candidates.told(body)
+    return [
+        Map(
+            f"Best by {', '.join(metrics[key]['label'] for key in winner.keys)}: "
+            f"{candidates.candidate_name(body, winner.candidate)}",
+            winner.drawn,
+        )
+        for winner in winner_maps(_request(body, body["parameters"]["family"]), body, DEFAULT)
+    ]
+
+
+_WAYS: tuple[activation.Direction, ...] = ("activation", "inverse_activation")
+STUDIES = {
+    "ablation": StudyFigures(_ablation, _ablation),
+    "activation": StudyFigures(lambda body: [activation.activation_curves(body)], _activation_data, _activation_maps),
+    "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
+    "integration_error": StudyFigures(
+        _integration,
+        _integration_data,
+        _integration_maps,
+        none="The output hardly changes from the baseline to the text: no error relative to that change is defined.",
+    ),
+    "intermediate_predictions": StudyFigures(
+        lambda body: [intermediate.class_curves(body)], lambda body: [intermediate.settled(body)], _belief_maps
+    ),
+    "judged_map": StudyFigures(
+        lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
+    ),
+    "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
+    "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
+    "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
+    "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
+    "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
+}
+"""By the id of a study: adding a study adds a line here."""

@@ -1,0 +1,208 @@
+"""How the error of Integrated Gradients falls with its steps, by rule, and how many steps a text needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from pydantic import Field
+
+from explainlab import declared
+from explainlab.analyses.base import Study, described
+from explainlab.analyses.parameters import Rules, Steps
+from explainlab.analyses.summary import interval, quartiles
+from explainlab.attribution.adaptive import Refinement, cancels, refine
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
+from explainlab.attribution.path import Path, evaluate
+from explainlab.attribution.paths import CANCELLING, IntegratedGradients
+from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+
+SLACK = 1e-6
+"""An error that equals the tolerance but for the rounding of float32 passes is within it."""
+MOST_DOUBLED = 1024
+WITHIN = 1000
+
+
+class IntegrationError(Study):
+    """The approximation error of every rule at every step count, from one set of gradients that all share.
+
+    The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules:
+    the adaptive rule's errors as it went on, and the right Riemann sum with its steps doubled until the tolerance is
+    reached, as the paper's discussion proposes; what that schedule costs counts every gradient of every step count.
+    """
+
+    class Parameters(declared.Parameters):
+        rules: Rules = Field(
+            ["right", "left", "midpoint", "trapezoid", "gauss_legendre"], description=", ".join(get_args(Rule))
+        )
+        steps: Steps = Field(
+            [10, 20, 30, 50, 70, 100, 140, 200, 300, 500, 1000],
+            description="Step counts, rising; 10:1000:10 is the paper's grid.",
+        )
+        tolerance: float = Field(0.05, ge=1e-6, le=1, description="Error at which a step count is enough.")
+        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
+
+    id: ClassVar = "integration_error"
+    label: ClassVar = "Integration error"
+    source: ClassVar = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
+    definition: ClassVar = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
+
+    def evaluations(self, parameters: Parameters) -> int:
+        plain = [(rule, steps) for rule, steps in _settings(parameters) if rule != "gauss_legendre"]
+        shared = len(_points(plain))
+        return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
+        batcher = subjects[0].batcher
+        adaptive = IntegratedGradients.Parameters()
+        refinements = [Refinement(path, adaptive.tolerance, adaptive.max_steps) for path in paths]
+        refine(batcher, refinements)
+        grid = _grid(parameters)
+        evaluate(batcher, paths, [grid] * len(paths))
+        told = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
+        doubled = dict(zip(map(id, told), _double(told, parameters.tolerance), strict=True))
+        return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+        texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
+        return {"texts": texts, "summary": _summary(texts, parameters)}
+
+
+def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
+    """float64: every point that a rule needs at some step count, once."""
+    return _points(list(_settings(parameters)))
+
+
+def _points(settings: list[tuple[Rule, int]]) -> np.ndarray:
+    return np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings] or [np.empty(0)]))
+
+
+def _settings(parameters: IntegrationError.Parameters) -> Iterator[tuple[Rule, int]]:
+    return ((rule, steps) for rule in parameters.rules for steps in parameters.steps)
+
+
+def _error(total: float, change: float) -> float:
+    return abs(total - change) / abs(change)
+
+
+def _double(paths: Sequence[Path], tolerance: float) -> list[dict[str, Any]]:
+    """The doubling schedule of every path; its points run together, and those already known do not run again."""
+    schedules: list[list[dict[str, Any]]] = [[] for _ in paths]
+    going, steps = list(range(len(paths))), 1
+    while going and steps <= MOST_DOUBLED:
+        alphas, weights = nodes("right", steps)
+        evaluate(paths[0].subject.batcher, [paths[i] for i in going], [alphas] * len(going))
+        for i in going:
+            error = _error(float((weights @ paths[i].slopes(alphas)).sum()), paths[i].change)
+            schedules[i].append({"steps": steps, "approximation_error": error})
+        going = [i for i in going if schedules[i][-1]["approximation_error"] > tolerance + SLACK]
+        steps *= 2
+    return [
+        {
+            "schedule": schedule,
+            "evaluations": sum(stage["steps"] for stage in schedule),
+            "steps": None if i in going else schedule[-1]["steps"],
+        }
+        for i, schedule in enumerate(schedules)
+    ]
+
+
+def _body(
+    path: Path, refinement: Refinement, parameters: IntegrationError.Parameters, doubled: dict[str, Any] | None
+) -> dict[str, Any]:
+    units, change = path.subject.units, path.change
+    start, end = path.values(np.array([0.0, 1.0])).tolist()
+    rows = []
+    for rule, steps in _settings(parameters):
+        alphas, weights = nodes(rule, steps)
+        scores = units.sum_tokens(weights @ path.slopes(alphas))
+        error = None if doubled is None else _error(float(scores.sum()), change)
+        rows.append(
+            {
+                "rule": rule,
+                "steps": steps,
+                "evaluations": len(alphas),
+                "approximation_error": error,
+                "scores": scores.tolist(),
+            }
+        )
+    if doubled is None:
+        size = float(np.abs(refinement.scores).sum())
+        path.subject.warnings.append(CANCELLING.format(change=change, size=size))
+    return {
+        **described(path.subject),
+        "start": start,
+        "end": end,
+        "expected": change,
+        "cancels": doubled is None,
+        "rows": rows,
+        "ideal_steps": {rule: _ideal(rows, rule, parameters.tolerance) for rule in parameters.rules},
+        "adaptive": {
+            "trace": [vars(stage) for stage in refinement.trace],
+            "scores": units.sum_tokens(refinement.scores).tolist(),
+            "errors": units.sum_tokens(refinement.errors).tolist(),
+            "alphas": refinement.wanted.tolist(),
+        },
+        "doubling": doubled,
+    }
+
+
+def _ideal(rows: list[dict[str, Any]], rule: str, tolerance: float) -> int | None:
+    """The first step count of ``rule`` within the tolerance."""
+    enough = (
+        row["steps"]
+        for row in rows
+        if row["rule"] == rule
+        and row["approximation_error"] is not None
+        and row["approximation_error"] <= tolerance + SLACK
+    )
+    return next(enough, None)
+
+
+def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:
+    errors: dict[str, dict[str, float | None]] = {}
+    for found in body["rows"]:
+        errors.setdefault(found["rule"], {})[str(found["steps"])] = found["approximation_error"]
+    last = body["adaptive"]["trace"][-1]
+    return {
+        "row": row.number,
+        "text": row.text,
+        "text_pair": row.text_pair,
+        "label": row.label,
+        "expected": body["expected"],
+        "cancels": body["cancels"],
+        "errors": errors,
+        "ideal_steps": body["ideal_steps"],
+        "adaptive": {name: last[name] for name in ("evaluations", "approximation_error", "estimated_error")},
+    }
+
+
+def _summary(texts: list[dict[str, Any]], parameters: IntegrationError.Parameters) -> dict[str, Any]:
+    """Over the texts whose relative error means something."""
+    meant = [text for text in texts if not text["cancels"]]
+    mean: dict[str, dict[str, Any]] = {rule: {} for rule in parameters.rules}
+    for rule, steps in _settings(parameters):
+        errors = [text["errors"][rule][str(steps)] for text in meant]
+        mean[rule][str(steps)] = interval(errors) | quartiles(errors)
+    ideal = {rule: [text["ideal_steps"][rule] for text in meant] for rule in parameters.rules}
+    return {
+        "n": len(meant),
+        "cancelled": len(texts) - len(meant),
+        "mean": mean,
+        "ideal_steps": {rule: _counted(found, parameters.steps) for rule, found in ideal.items()},
+        "within_1000": {rule: sum(n is not None and n <= WITHIN for n in found) for rule, found in ideal.items()},
+        "adaptive": {
+            "evaluations": interval([text["adaptive"]["evaluations"] for text in meant]),
+            "approximation_error": interval([text["adaptive"]["approximation_error"] for text in meant]),
+        },
+    }
+
+
+def _counted(found: list[int | None], steps: list[int]) -> dict[str, int]:
+    return {str(n): found.count(n) for n in steps} | {"none": found.count(None)}

@@ -1,0 +1,59 @@
+"""The answer about a data set: errors of all its texts, their ideal steps, and the rules against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from explainlab.analyses.base import StudyResult
+from explainlab.analyses.integration import data_figures as integration_data
+from explainlab.analyses.integration.page.controls import question
+from explainlab.analyses.integration.page.results import ERROR_HELP, IDEAL_HELP
+from explainlab.app.chart import draw_chart
+from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.once import once
+from explainlab.figures.chart import STYLES
+
+Body = dict[str, Any]
+
+
+def draw_data(result: StudyResult, rule: str, open_text: OpenText) -> None:
+    """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    body = result.body
+    if not body["texts"]:
+        st.info("No row of this data set could be studied.", icon=":material/info:")
+        return
+    rules = list(body["summary"]["mean"])
+    rule = rule if rule in rules else rules[0]
+    open_row = row_opener(body, open_text)
+    boxes, histogram = st.columns([3, 2], gap="large")
+    with boxes:
+        chart = once(result, integration_data.error_boxes, body, rule)
+        draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
+    with histogram:
+        chart = once(result, integration_data.ideal_histogram, body, rule)
+        draw_chart(chart, "integration_ideal", help=IDEAL_HELP)
+    means, within = st.columns([3, 2], gap="large")
+    with means:
+        draw_chart(once(result, integration_data.mean_by_rule, body), "integration_means")
+    with within:
+        draw_chart(once(result, integration_data.within_limit, body), "integration_within")
+    draw_opener(question, body, open_row, "Choose a row, or press a point in the box plot")
+    draw_texts("integration_table", lambda: _text_rows(body, rule), body["skipped"])
+
+
+def _text_rows(body: Body, rule: str) -> list[Body]:
+    return [
+        {
+            "Row": text["row"],
+            "Text": text["text"],
+            "Label": text["label"],
+            "Change of F": text["expected"],
+            f"Ideal step, {STYLES[rule].label}": text["ideal_steps"].get(rule),
+            "Adaptive evaluations": text["adaptive"]["evaluations"],
+            "Adaptive error": text["adaptive"]["approximation_error"],
+            "Cancels": text["cancels"],
+        }
+        for text in body["texts"]
+    ]

@@ -1,0 +1,23 @@
+"""The Integration page as one of those that ask studies, and the pace of its answers."""
+
+from __future__ import annotations
+
+from explainlab.analyses.integration.page import controls
+from explainlab.analyses.integration.page.view import IntegrationView, first_view
+from explainlab.app.page import Answer, StudyPage
+
+PAGE = StudyPage(
+    question=controls.question,
+    record=IntegrationView,
+    first=first_view,
+    seed=controls.seed_controls,
+    draft=controls.draft,
+    button="Integrate",
+    drawn=("palette",),
+)
+
+
+def pace(*answers: Answer) -> float | None:
+    """Seconds that one gradient took at best in these answers (the first one may have had to wait); None if unknown."""
+    costs = [answer.result.cost for answer in answers if answer.result is not None]
+    return min((cost.seconds / cost.backward for cost in costs if cost.backward), default=None)

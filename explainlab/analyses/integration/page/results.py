@@ -1,0 +1,182 @@
+"""The answer about one text: its errors, its map at every step count, and the gradient along its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.base import StudyResult
+from explainlab.analyses.integration import figures as integration
+from explainlab.analyses.integration import step_morph
+from explainlab.analyses.integration.page.controls import question
+from explainlab.analyses.integration.page.view import IntegrationView
+from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.heatmap import step_morph as draw_step_morph
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.once import once
+from explainlab.app.text import plain
+from explainlab.figures.chart import STYLES, percent
+from explainlab.figures.heatmap import number, spelled
+from explainlab.request import Request
+
+Body = dict[str, Any]
+
+ERROR_HELP = (
+    "|Σφ − (F(x) − F(x′))| / |F(x) − F(x′)|: how far the scores' sum misses the change of the output that they promise "
+    "to add up to, as a share of that change (equation 3 of Makino et al.)."
+)
+IDEAL_HELP = "The first step count of the list at which the approximation error is 5% or less."
+DOUBLING_HELP = (
+    "What the paper advises: the right Riemann sum at 1, 2, 4 … steps until its error is 5% or less, or 1,024 steps "
+    "are reached. The total counts every step count tried."
+)
+ADAPTIVE_HELP = (
+    "New points go where the output moves; no point is evaluated twice. It stops when both the sum and every score are "
+    "close enough, which asks more than 5%."
+)
+NOTES = f"""
+**Approximation error.** {plain(ERROR_HELP)}
+
+**Ideal step.** {IDEAL_HELP} A longer list can find a smaller one, and the error may rise again behind it.
+
+**Doubling.** {DOUBLING_HELP}
+
+**Adaptive.** {ADAPTIVE_HELP}
+
+**Equation 4 of the paper** sums k = 0 … n with a weight of 1/n each. These are n + 1 weights that add up to (n + 1)/n,
+more than one, so even a constant gradient would be overestimated. Here the right sum takes k = 1 … n, the left one
+k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weights of every rule add up to one.
+"""
+
+
+def draw_errors(result: StudyResult) -> None:
+    """The prediction, the change to be explained, and the error of every rule at every step count."""
+    body = result.body
+    prediction, target = body["prediction"], body["target"]
+    columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
+    likely = prediction["probabilities"][prediction["label"]]
+    shown = {"delta_color": "off", "delta_arrow": "off"}
+    columns[0].metric("Prediction", plain(prediction["label"]), f"{100 * likely:.1f}%", **shown)
+    columns[1].metric(
+        f"Change of F({plain(target['label'])})",
+        number(body["expected"]),
+        f"from {number(body['start'], signed=False)} to {number(body['end'], signed=False)}",
+        help="F(x) − F(x′), from the baseline to the text: what the scores must add up to.",
+        **shown,
+    )
+    last = body["adaptive"]["trace"][-1]
+    columns[2].metric(
+        "Adaptive",
+        f"{last['evaluations']:,}",
+        f"evaluations, error {percent(last['approximation_error'])}",
+        help=ADAPTIVE_HELP,
+        **shown,
+    )
+    doubling = body["doubling"]
+    if doubling is not None:
+        end = (
+            f"evaluations up to {doubling['steps']:,} steps" if doubling["steps"] else "evaluations, never close enough"
+        )
+        columns[3].metric("Doubling", f"{doubling['evaluations']:,}", end, help=DOUBLING_HELP, **shown)
+    if body["cancels"]:
+        _draw_cancelling(body)
+    else:
+        chart, table = st.columns([3, 1], gap="large")
+        with chart:
+            draw_chart(once(result, integration.error_curve, body), "integration_error_curve", help=ERROR_HELP)
+        with table:
+            _draw_ideal(body)
+    with st.expander("What is computed", icon=":material/functions:"):
+        st.markdown(NOTES)
+
+
+def draw_morph(view: IntegrationView, result: StudyResult) -> None:
+    """The map of the rule shown at every step count."""
+    morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.header(
+            f"The map at every step count, {morph.rule}",
+            anchor=False,
+            help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
+            width="stretch",
+        )
+        with st.popover("Export", icon=":material/download:", key="integration_morph_export"):
+            draw_files(morph, "integration_morph")
+    with st.container(border=True):
+        draw_step_morph(morph, "integration_morph", _pick)
+
+
+def draw_path(view: IntegrationView, result: StudyResult) -> None:
+    """Two maps side by side, the gradient along the path, and where each score comes from."""
+    body = result.body
+    shown = once(result, step_morph.path_maps, _map_request(view), body, view.palette)
+    st.header("Two step counts side by side", anchor=False)
+    apart = f"more than {100 * step_morph.DIFFERS:g}% of the scale"
+    st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
+    columns = st.columns(len(body["paths"]), gap="medium")
+    for i, (column, found, drawn, path) in enumerate(zip(columns, *shown, body["paths"], strict=True)):
+        with column, st.container(border=True):
+            error = found.completeness.approximation_error
+            told = "" if error is None else f": error {percent(error)}"
+            st.markdown(f"**{path['steps']:,} steps{plain(told)}**")
+            token_heatmap(drawn, f"integration_map_{i}", _pick)
+    st.header("The gradient along the path", anchor=False)
+    feature = _draw_feature(body)
+    draw_chart(once(result, integration.gradient_curves, body, view.output, feature), "integration_gradient")
+    steps = max(path["steps"] for path in body["paths"])
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    draw_chart(once(result, integration.token_strip, body, steps, view.palette, theme), "integration_strip")
+
+
+def _map_request(view: IntegrationView) -> Request:
+    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
+    return Request(**shared, method="integrated_gradients")
+
+
+def _draw_cancelling(body: Body) -> None:
+    st.caption(
+        "The scores cancel: a relative error would divide by that small change and mean nothing, so it is not drawn. "
+        "The sums themselves are these."
+    )
+    rows = [
+        {
+            "Rule": STYLES[row["rule"]].label,
+            "Steps": row["steps"],
+            "Sum of the scores": sum(row["scores"]),
+            "Should be": body["expected"],
+            "Off by": abs(sum(row["scores"]) - body["expected"]),
+        }
+        for row in body["rows"]
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height=280)
+
+
+def _draw_ideal(body: Body) -> None:
+    st.markdown("**Ideal steps**", help=IDEAL_HELP)
+    rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body["ideal_steps"].items()]
+    st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
+    if any(row["Steps"] is None for row in rows):
+        st.caption("None: not within 5% at any step count of the list.")
+
+
+def _draw_feature(body: Body) -> int | None:
+    """Whose gradient is drawn; None for the whole text."""
+    names = {i: spelled(f["text"]) or "(nothing)" for i, f in enumerate(body["features"])}
+    key = question.key("feature")
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = None
+    return st.selectbox(
+        "Gradient of",
+        list(names),
+        index=None,
+        key=key,
+        format_func=lambda i: f"{i}: {names[i]}",
+        placeholder="The whole text (pick a token here or in a map)",
+        width=420,
+    )
+
+
+def _pick(index: int | None) -> None:
+    question.set("feature", index)

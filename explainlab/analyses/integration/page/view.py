@@ -1,0 +1,103 @@
+"""What the Integration page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.base import StudyRequest
+from explainlab.analyses.integration.analysis import IntegrationError
+from explainlab.attribution.method import Baseline
+from explainlab.attribution.quadrature import Rule
+from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.request import Dtype, Output, checked
+
+_DEFAULT = IntegrationError.Parameters()
+COARSE = ",".join(map(str, _DEFAULT.steps))
+FIRST = "10,20,30,50,70,100,140,200"
+RULES: tuple[Rule, ...] = tuple(_DEFAULT.rules)
+
+
+class DataChoice(BaseModel):
+    """A data set to be studied: an embedded id or a file's path, how many rows, which step counts and rules."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    rows: int = Field(100, ge=1)
+    steps: str = COARSE
+    rules: tuple[Rule, ...] = RULES
+
+
+class IntegrationView(BaseModel):
+    """One text before one model, integrated by every rule, and perhaps a data set beside it.
+
+    ``rule`` is the one whose maps are shown; ``compare`` are the two step counts put side by side.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    page: Literal["integration"] = "integration"
+    model: str
+    text: str
+    text_pair: str | None = None
+    target: str = "predicted"
+    output: Output = "probability"
+    baseline: Baseline = "mask"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+    steps: str = FIRST
+    rule: Rule = "right"
+    compare: tuple[int, int] = (270, 870)
+    palette: PaletteName = DEFAULT
+    data: DataChoice | None = None
+
+    def error_request(self) -> StudyRequest:
+        """The error of every rule at every step count, for the text."""
+        return self._request("integration_error", self._text(), steps=self.steps)
+
+    def path_request(self) -> StudyRequest:
+        """The gradient along the path at the two step counts compared."""
+        steps = sorted(set(self.compare))
+        return self._request("path_gradients", self._text(), steps=steps, rule=self.rule)
+
+    def text_requests(self) -> list[StudyRequest]:
+        """What the section about the text needs."""
+        return [self.error_request(), self.path_request()]
+
+    def data_request(self) -> StudyRequest | None:
+        """The error of every rule at every step count, for each text of the data set."""
+        data = self.data
+        if data is None:
+            return None
+        chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
+        return self._request("integration_error", {"data": data.source}, **chosen)
+
+    def requests(self) -> list[StudyRequest]:
+        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        data = self.data_request()
+        return self.text_requests() + ([data] if data else [])
+
+    def same_setting(self, other: IntegrationView) -> bool:
+        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        names = ("model", "target", "output", "baseline", "seed", "dtype")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def _text(self) -> dict[str, Any]:
+        return {"text": self.text, "text_pair": self.text_pair}
+
+    def _request(self, study: str, subject: dict[str, Any], **parameters: Any) -> StudyRequest:
+        shared = self.model_dump(include={"model", "target", "output", "seed", "dtype"})
+        return checked(
+            StudyRequest, study=study, **shared, **subject, parameters={"baseline": self.baseline, **parameters}
+        )
+
+
+def first_view() -> IntegrationView:
+    """What the page opens with: an embedded model, a sentence with a contrast in it, and little to compute."""
+    return IntegrationView(
+        model="embedded:bert-mini-sst2",
+        text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
+        compare=(20, 200),
+    )

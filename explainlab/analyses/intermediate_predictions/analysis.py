@@ -1,0 +1,97 @@
+"""What a causal decoder makes of a text after every feature of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from explainlab import declared
+from explainlab.analyses.base import Study, described
+from explainlab.analyses.summary import interval
+from explainlab.attribution.progressive import prompt_warning
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+
+
+class IntermediatePredictions(Study):
+    """Every class's score after each feature, special ones included: one pass a text, its last one the prediction.
+
+    ``positions`` belong to ``features`` one by one; ``end`` is how many characters of the feature's text were read.
+    """
+
+    class Parameters(declared.Parameters):
+        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+
+    id: ClassVar = "intermediate_predictions"
+    label: ClassVar = "Intermediate predictions"
+    source: ClassVar = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
+    definition: ClassVar = "pᵢ = head(last layer at the last token of feature i)"
+
+    def evaluations(self, parameters: Parameters) -> int:
+        return 1
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+        for subject in subjects:
+            subject.warnings += prompt_warning(subject.classifier)
+        return [_body(subject, logits) for subject, logits in zip(subjects, _read(subjects), strict=True)]
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+        """``settled``: the share of a text's features that were read when the predicted class changed no more."""
+        texts = [
+            {
+                "row": row.number,
+                "text": row.text,
+                "text_pair": row.text_pair,
+                "label": row.label,
+                "settled": _settled(body["positions"]),
+                "positions": body["positions"],
+            }
+            for row, body in zip(rows, bodies, strict=True)
+        ]
+        return {"texts": texts, "summary": {"n": len(texts), "settled": interval([text["settled"] for text in texts])}}
+
+
+def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
+    """float64 [n_features, classes] of each text: logits after every feature. The passes fix the targets."""
+    classifier, batcher = subjects[0].classifier, subjects[0].batcher
+    order = sorted(range(len(subjects)), key=lambda i: -len(subjects[i].encoding))
+    found: dict[int, np.ndarray] = {}
+
+    def run(part: slice) -> Tensor:
+        with torch.no_grad():
+            return classifier.position_logits(classifier.inputs([subjects[i].encoding for i in order[part]]))
+
+    lengths = np.array([len(subjects[i].encoding) for i in order])
+    batches = batcher.over(lengths, run, gradients=False, phase="intermediate predictions")
+    for i, logits in zip(order, (row for batch in batches for row in batch), strict=True):
+        subject = subjects[i]
+        found[i] = classifier.finite(logits[torch.as_tensor(subject.units.ends, device=classifier.device)])
+        subject.forward += 1
+        subject.see(found[i][-1])
+    return [found[i] for i in range(len(subjects))]
+
+
+def _body(subject: Subject, logits: np.ndarray) -> dict[str, Any]:
+    return {**described(subject), "positions": list(_positions(subject, logits))}
+
+
+def _positions(subject: Subject, logits: np.ndarray) -> Iterator[dict[str, Any]]:
+    end = 0
+    for feature, row in zip(subject.units.features, logits, strict=True):
+        end = end if feature.special else feature.end
+        yield {
+            "end": end,
+            "logits": dict(zip(subject.classifier.labels, row.tolist(), strict=True)),
+            "probabilities": subject.classifier.prediction(row).probabilities,
+        }
+
+
+def _settled(positions: Sequence[dict[str, Any]]) -> float:
+    classes = [max(position["logits"], key=position["logits"].get) for position in positions]
+    others = [i for i, name in enumerate(classes) if name != classes[-1]]
+    return (others[-1] + 2 if others else 1) / len(classes)

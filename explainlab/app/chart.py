@@ -1,0 +1,46 @@
+"""A chart on a page: the figure, what is not drawn on it, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explainlab.analyses.activation.scrubber import ActivationScrubber
+from explainlab.analyses.integration.step_morph import StepMorph
+from explainlab.app.components import component
+from explainlab.app.text import plain
+from explainlab.figures.chart import Chart
+
+_pictures = component("chart_pictures")
+
+
+def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = None, help: str | None = None) -> None:
+    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a point that is pressed."""
+
+    def picked() -> None:
+        points = st.session_state[key].selection.points
+        if points and "customdata" in points[0]:
+            on_pick(points[0]["customdata"])
+
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
+        with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
+            _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
+            draw_files(chart, key)
+    picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
+    st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt, **picking)
+    for note in chart.notes:
+        st.caption(plain(note))
+
+
+def draw_files(source: Chart | StepMorph | ActivationScrubber, key: str) -> None:
+    """Buttons that save the numbers, and a page that needs no server."""
+    for label, write, suffix, kind in (
+        ("CSV", source.to_csv, "csv", "text/csv"),
+        ("JSON", source.to_json, "json", "application/json"),
+        ("HTML", source.to_html, "html", "text/html"),
+    ):
+        st.download_button(
+            label, write, f"{source.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
+        )

@@ -1,0 +1,58 @@
+"""The texts of a data set that was studied: one of them opened in the section above, and all of them in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.app.question import Question
+
+OpenText = Callable[[str, str | None], None]
+"""Called with a text, and its pair's second one, that is to be shown above."""
+
+
+OpenRow = Callable[[int], None]
+
+
+def row_opener(body: dict[str, Any], open_text: OpenText) -> OpenRow:
+    """What opens a text of ``body`` by its row's number."""
+    texts = {text["row"]: text for text in body["texts"]}
+
+    def open_row(row: int) -> None:
+        if row in texts:
+            open_text(texts[row]["text"], texts[row].get("text_pair"))
+
+    return open_row
+
+
+def draw_opener(question: Question, body: dict[str, Any], open_row: OpenRow, placeholder: str = "Choose a row") -> None:
+    """A box that opens a text: what a press on a chart's point does, for those who do not point."""
+    texts, key = {text["row"]: text["text"] for text in body["texts"]}, question.key("opened_row")
+
+    def take() -> None:
+        open_row(st.session_state[key])
+        st.session_state[key] = None
+
+    st.selectbox(
+        "Open a text in the section above",
+        list(texts),
+        index=None,
+        key=key,
+        on_change=take,
+        format_func=lambda row: f"Row {row}: {texts[row]}",
+        placeholder=placeholder,
+    )
+
+
+def draw_texts(key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]]) -> None:
+    """A folded table of ``rows``, made when it is unfolded, and of the rows left out with the reason."""
+    table = st.expander("All texts", icon=":material/table_rows:", key=key, on_change="rerun")
+    if not table.open:
+        return
+    table.dataframe(pd.DataFrame(rows()), hide_index=True)
+    if skipped:
+        table.markdown("**Rows left out**")
+        table.dataframe(pd.DataFrame(skipped, columns=["Row", "Reason"]), hide_index=True)

@@ -1,0 +1,149 @@
+"""Links that reopen a view: its id in the address, its body in the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+from pydantic import BaseModel
+
+from explainlab.app import session
+from explainlab.app.text import plain
+from explainlab.errors import ExplainLabError, RequestError, ResourceError
+from explainlab.request import checked
+from explainlab.service.service import Service
+from explainlab.service.service import service as get_service
+from explainlab.service.store.runs import Visibility
+from explainlab.service.users import LOCAL
+
+V = TypeVar("V", bound=BaseModel)
+LATE_SECONDS = 3.0
+VISIBILITIES: dict[Visibility, str] = {
+    "private": "Only me",
+    "instance": "Everyone here",
+    "link": "Whoever has the link",
+}
+_SHOWN = "links.shown"
+_REPLACED = "links.replaced"
+
+
+def follow(service: Service, page: str, record: type[V]) -> V | None:
+    """The view of the link in the address, the first time that the page sees it.
+
+    What is wrong with it is told until something else is asked.
+    """
+    st.session_state.pop(_SHOWN, None)
+    link = st.query_params.get("r", "")
+    if not link or link == st.session_state.get(_opened(page)) or _is_late(link):
+        _tell_problem(page)
+        return None
+    st.session_state[_opened(page)] = link
+    try:
+        body = service.view(link, session.user())
+        if body is None:
+            raise RequestError(
+                "There is no view under this link here.", "It was made elsewhere, has been deleted, or is not shared."
+            )
+        view = checked(record, **body)
+        view.requests()
+        st.session_state.pop(_problem(page), None)
+        return view
+    except ExplainLabError as error:
+        st.session_state[_problem(page)] = (str(error), session.asked(page))
+    _tell_problem(page)
+    return None
+
+
+def save(service: Service, view: BaseModel) -> str:
+    """Save ``view`` and return its id; empty if it cannot be saved."""
+    try:
+        return service.save_view(view.model_dump(mode="json"), session.user())
+    except ResourceError:
+        return ""
+
+
+def share(service: Service, page: str, view: BaseModel) -> str:
+    """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
+    view_id = save(service, view)
+    if not view_id:
+        return ""
+    before = st.query_params.get("r", "")
+    if before != view_id:
+        st.session_state[_REPLACED] = (before, time.monotonic())
+        st.query_params["r"] = view_id
+    st.session_state[_SHOWN] = st.session_state[_opened(page)] = view_id
+    return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
+
+
+def leave() -> None:
+    """A page without views is shown: no address is kept to."""
+    st.session_state.pop(_SHOWN, None)
+
+
+def rerun() -> None:
+    """Run the whole page again from a fragment, at the address shown, whatever older one it was asked at."""
+    shown = st.session_state.get(_SHOWN)
+    if shown and st.query_params.get("r") != shown:
+        st.query_params["r"] = shown
+    st.rerun()
+
+
+def draw(link: str) -> None:
+    """The link that reopens what the page shows, if there is one."""
+    if link:
+        st.divider()
+        st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
+        if session.user() != LOCAL:
+            _draw_sharing(get_service(), link.rpartition("?r=")[2])
+
+
+def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibility], None]) -> None:
+    """Who may see something, ``shared`` now; ``on_change`` gets another choice."""
+    st.radio(
+        "Who may see it",
+        list(VISIBILITIES),
+        index=list(VISIBILITIES).index(shared),
+        format_func=VISIBILITIES.get,
+        key=key,
+        on_change=session.guarded(lambda: on_change(st.session_state[key])),
+        horizontal=True,
+    )
+
+
+def _draw_sharing(service: Service, view_id: str) -> None:
+    """Who may open the view: its owner chooses."""
+    user = session.user()
+    try:
+        shared = service.view_shared(view_id, user)
+        choose_visibility(shared, f"shared_{view_id}", lambda chosen: service.share_view(view_id, chosen, user))
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def _tell_problem(page: str) -> None:
+    """What is wrong with the link, as long as the page shows what it asked in its place."""
+    if _problem(page) not in st.session_state:
+        return
+    problem, asked = st.session_state[_problem(page)]
+    now = session.asked(page)
+    if asked not in (None, now):
+        del st.session_state[_problem(page)]
+        return
+    st.session_state[_problem(page)] = (problem, now)
+    st.warning(plain(problem), icon=":material/link_off:")
+
+
+def _is_late(link: str) -> bool:
+    """Whether the browser sent this address before it knew of the one that replaced it; later it means "back"."""
+    before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
+    return link == before and time.monotonic() - replaced < LATE_SECONDS
+
+
+def _problem(page: str) -> str:
+    return f"{page}.link_problem"
+
+
+def _opened(page: str) -> str:
+    return f"{page}.opened_link"

@@ -1,0 +1,216 @@
+"""The controls that pages about one text share: model, text and its pair, example, target, output, colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.components import enter_runs
+from explainlab.app.template_editor import draw_template_editor
+from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
+from explainlab.errors import ModelError
+from explainlab.figures.palette import PALETTES
+from explainlab.models.loading import ModelCard, describe, embedded_models
+from explainlab.service import looks
+from explainlab.service.limits import require_model
+from explainlab.settings import settings
+
+OUTPUT_HELP = "The number explained: the target's probability, or its logit (the score before the softmax)."
+
+
+@dataclass(frozen=True)
+class Question:
+    """The controls of one ``page``: their values live in the session under ``PAGE_name``."""
+
+    page: str
+
+    def key(self, name: str) -> str:
+        """The name of a control in the session."""
+        return f"{self.page}_{name}"
+
+    def now(self, name: str) -> Any:
+        """The value of a control now."""
+        return st.session_state[self.key(name)]
+
+    def set(self, name: str, value: Any) -> None:
+        """Give a control a value (from a callback, before it is drawn)."""
+        st.session_state[self.key(name)] = value
+
+    def seed(self, values: dict[str, Any], force: bool = False) -> None:
+        """Set controls to ``values``; those that already hold one keep it unless ``force``."""
+        for name, value in values.items():
+            if force or self.key(name) not in st.session_state:
+                self.set(name, value)
+
+    @property
+    def text_pair(self) -> str | None:
+        """The second text, if there is to be one."""
+        return self.now("pair") if self.now("pair_on") else None
+
+    def draw(self, run: Callable[[], None]) -> ModelCard | None:
+        """The model and the text; ``run`` is called when either is entered.
+
+        Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
+        """
+
+        def change_model() -> None:
+            self._keep_target(card_of(self.now("model") or ""))
+            run()
+
+        left, right = st.columns([3, 1], gap="medium")
+        with right:
+            card = self.draw_model(change_model)
+            self._draw_examples(card, run)
+        with left:
+            self._draw_text("Text", "text", 100, run, "Enter runs, Shift+Enter starts a new line.")
+            if st.toggle("Second text (for pair classifiers)", self.now("pair_on"), key=self.key("pair_on")):
+                self._draw_text("Second text", "pair", 70, run)
+            enter_runs([self.key("text"), self.key("pair")])
+        return card
+
+    def draw_target(self, card: ModelCard | None) -> None:
+        """The class explained."""
+        targets = self._keep_target(card)
+        st.selectbox(
+            "Target",
+            targets,
+            index=targets.index(self.now("target")),
+            key=self.key("target"),
+            help="The class that the scores speak for or against.",
+        )
+
+    def draw_output(self) -> None:
+        """The number explained."""
+        self.choose("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)
+
+    def draw_palette(self) -> None:
+        """The colours of maps."""
+        self.select("Colours", "palette", {name: palette.label for name, palette in PALETTES.items()})
+
+    def draw_data(self, card: ModelCard | None) -> None:
+        """The data set: the examples that fit the model of ``card``, or a file's path."""
+        known, current = self.keep_data(card), self.now("data")
+        options = [*known, *([current] if current and current not in known else [])]
+        st.selectbox(
+            "Data set",
+            options,
+            index=options.index(current) if current else None,
+            key=self.key("data"),
+            accept_new_options=True,
+            format_func=lambda source: looks.source_name(source, session.user()),
+            placeholder="Type a file's path",
+            help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
+        )
+
+    def keep_data(self, card: ModelCard | None) -> list[str]:
+        """The examples that fit the model of ``card``; examples chosen that do not give way to them."""
+        fitting = examples_for(card.labels) if card else None
+        known = [fitting.id] if fitting else []
+        if self.now("data") in EXAMPLES and self.now("data") not in known:
+            self.set("data", known[0] if known else None)
+        return known
+
+    def draw_rows(self) -> None:
+        """How many rows of the data set."""
+        self.draw_number("Rows", "rows", settings().max_rows, step=10)
+
+    def draw_number(self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1) -> None:
+        """A whole number from 1 to ``most``."""
+        st.number_input(label, 1, most, self.now(name), step=step, key=self.key(name), help=help_text)
+
+    def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
+        """One of a few ``options`` (value: label), all of them seen."""
+        names = list(options)
+        index = names.index(self.now(name))
+        shared = {"format_func": options.get, "help": help_text}
+        st.radio(label, names, index=index, key=self.key(name), horizontal=True, **shared)
+
+    def select(
+        self, label: str, name: str, options: dict[str, str], help_text: str | None = None, on_change=None
+    ) -> None:
+        """One of many ``options`` (value: label)."""
+        names = list(options)
+        index = names.index(self.now(name))
+        shared = {"format_func": options.get, "help": help_text, "on_change": on_change}
+        st.selectbox(label, names, index=index, key=self.key(name), **shared)
+
+    def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
+        """The model and its prompt; ``run`` is called when it is changed. Returns what :meth:`draw` does."""
+        box = st.container()
+        made = draw_template_editor(self.page, self.now("model") or "")
+        if made is not None:
+            self.set("model", made)
+            run()
+        known, current = embedded_models(), self.now("model")
+        models = known if current in known else [*known, current]
+        box.selectbox(
+            "Model",
+            models,
+            index=models.index(current),
+            key=self.key("model"),
+            accept_new_options=True,
+            on_change=run,
+            help="An embedded model, or type a directory or a hub id (owner/name; safetensors only). A language model "
+            "is asked with a prompt.",
+        )
+        return card_of(self.now("model") or "")
+
+    def _draw_text(self, label: str, name: str, height: int, run, help_text: str | None = None) -> None:
+        st.text_area(
+            label,
+            self.now(name),
+            key=self.key(name),
+            height=height,
+            max_chars=settings().max_characters,
+            on_change=run,
+            help=help_text,
+        )
+
+    def _draw_examples(self, card: ModelCard | None, run: Callable[[], None]) -> None:
+        rows = _examples(card.labels) if card else []
+        if not rows:
+            return
+
+        def take() -> None:
+            picked = self.now("example")
+            if picked is not None:
+                self.set("text", rows[picked].text)
+                self.set("example", None)
+                run()
+
+        st.selectbox(
+            "Example",
+            range(len(rows)),
+            index=None,
+            key=self.key("example"),
+            on_change=take,
+            format_func=lambda i: f"{rows[i].label}: {rows[i].text}",
+            placeholder=f"{len(rows)} labelled examples",
+        )
+
+    def _keep_target(self, card: ModelCard | None) -> list[str]:
+        """The targets that the model has; a target chosen that is none of them gives way to the prediction."""
+        targets = ["predicted", *(card.labels if card else ())]
+        if self.now("target") not in targets:
+            self.set("target", "predicted")
+        return targets
+
+
+def card_of(model_id: str) -> ModelCard | None:
+    """The card of a model; None if the name is no model usable here or one that would have to be fetched."""
+    try:
+        require_model(model_id)
+        return describe(model_id)
+    except ModelError:
+        return None
+
+
+@lru_cache(maxsize=8)
+def _examples(labels: tuple[str, ...]) -> list[Row]:
+    examples = examples_for(labels)
+    return list(read_dataset(examples.id, labels).rows) if examples else []

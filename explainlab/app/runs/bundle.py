@@ -1,0 +1,125 @@
+"""A result as one zip to take away: a report to read, figures to show, tables and JSON to compute with."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import pandas as pd
+from plotly.offline import get_plotlyjs
+
+from explainlab.analyses.figures import Figures, figures_of
+from explainlab.attribution.records import Attribution
+from explainlab.figures.export import component_file, inert, render, to_csv, to_html, to_json, to_svg
+from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.figures.reproduce import command_line, python_code
+from explainlab.figures.svg import draw_svg
+
+MOST_ROWS = 500
+"""Rows of a table that the report prints; its CSV file has all."""
+
+
+def map_bundle(result: Attribution) -> bytes:
+    """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
+    report = to_html([result], snippets=[python_code(result), command_line(result)])
+    files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
+    return _zip({**files, "result.json": to_json([result])})
+
+
+def study_bundle(label: str, record: Mapping[str, Any], body: Mapping[str, Any], data: str | None = None) -> bytes:
+    """The zip of one study: ``report.html`` with all its figures, these one by one, its tables, and ``result.json``.
+
+    ``record`` is all of the result as ``study --json`` prints it, ``body`` the study's own part of it, ``label`` the
+    study's name, ``data`` the name of its data set (None: as in the record). In ``figures/`` are a chart as Plotly's
+    JSON with the numbers behind it as CSV, and a map as SVG.
+    """
+    drawn = figures_of(record)
+    tables = [_Table.of(name, rows) for name, rows in body.items() if _is_table(rows)]
+    files = {"report.html": _report(label, record, data or record["data"], drawn, tables)}
+    for name, chart in drawn.charts.items():
+        files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
+        files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
+    files |= {f"figures/{_file_name(name)}.svg": draw_svg(one.drawn) for name, one in drawn.maps.items()}
+    files |= {table.file: table.to_csv() for table in tables}
+    return _zip({**files, "result.json": json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)})
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Records of a study: their name, the file that has all, how many there are, and those that are printed."""
+
+    name: str
+    file: str
+    frame: pd.DataFrame
+
+    @classmethod
+    def of(cls, name: str, rows: list[dict[str, Any]]) -> _Table:
+        """One row a record; what is nested is written as JSON, and no text is a formula."""
+        cells = [{inert(column): _cell(value) for column, value in row.items()} for row in rows]
+        return cls(name, f"{_file_name(name)}.csv", pd.DataFrame(cells))
+
+    @property
+    def length(self) -> int:
+        """How many rows there are."""
+        return len(self.frame)
+
+    @property
+    def head(self) -> pd.DataFrame:
+        """The rows that are printed; None where there is no value, and numbers with six figures."""
+        head = self.frame.head(MOST_ROWS).astype(object)
+        return head.where(head.notna(), None).map(lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell)
+
+    def to_csv(self) -> str:
+        """All of it."""
+        return self.frame.to_csv(index=False, lineterminator="\r\n")
+
+
+def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
+    """One document without any outside resource; it runs no script but its own, whatever else came into it."""
+    charts = list(drawn.charts.values())
+    script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
+    return render(
+        "study.html.j2",
+        styles=["token_heatmap"],
+        palette=PALETTES[DEFAULT],
+        script=script,
+        script_digest=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
+        label=label,
+        record=record,
+        data=data,
+        maps=drawn.maps.values(),
+        charts=charts,
+        reason=drawn.none,
+        figures=[{**json.loads(chart.figure.to_json()), "config": chart.config} for chart in charts],
+        tables=tables,
+    )
+
+
+def _is_table(rows: Any) -> bool:
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        value = json.dumps(value, ensure_ascii=False)
+    return inert(value) if isinstance(value, str) else value
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]+", "-", name)
+
+
+def _zip(files: Mapping[str, str]) -> bytes:
+    """A zip of texts; equal files give equal bytes."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text.encode("utf-8"), zipfile.ZIP_DEFLATED)
+    return whole.getvalue()

@@ -1,0 +1,117 @@
+"""Two runs side by side: their maps on one scale, and how far these agree."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.explain.page import results
+from explainlab.app import session
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.runs import page as runs_page
+from explainlab.app.text import plain
+from explainlab.attribution.records import Attribution
+from explainlab.figures.compare import Comparison, compare, table_difference
+from explainlab.service.access import OpenRun
+from explainlab.service.service import Service
+
+
+def draw_comparison(service: Service, first_id: str, second_id: str) -> None:
+    """The runs under these ids; raises :class:`RequestError` where this user may not read both."""
+    pair = [service.open_run(run_id, session.user()) for run_id in (first_id, second_id)]
+    runs_page.draw_back()
+    st.header("Two runs side by side", anchor=False)
+    maps = [found.result for found in pair if isinstance(found.result, Attribution)]
+    compared = compare(*maps) if len(maps) == 2 else None
+    for place, (column, found) in enumerate(zip(st.columns(2, gap="medium"), pair, strict=True)):
+        with column, st.container(border=True):
+            _draw_side(found, place, compared)
+    if compared is not None:
+        _draw_agreement(compared, *maps)
+    elif all(found.result is not None for found in pair):
+        _draw_tables(*pair)
+    _draw_settings(*pair)
+
+
+def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
+    st.markdown(f"**{plain(found.run.title or runs_page.label(found.run.question))}**")
+    if compared is None:
+        st.markdown(plain(found.run.subject))
+    st.caption(" · ".join(runs_page.facts(found.run)))
+    if found.result is None:
+        st.warning(plain(found.missing), icon=":material/warning:")
+    elif compared is not None:
+        drawn = compared.maps[place]
+        token_heatmap(drawn, key=f"compared_{place}")
+        prediction = found.result.prediction
+        share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
+        st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *results.facts(found.result)]))
+    st.button(
+        "Open",
+        key=f"compared_open_{place}",
+        icon=":material/open_in_full:",
+        on_click=runs_page.open_runs,
+        args=(found.run.id,),
+    )
+
+
+def _draw_agreement(compared: Comparison, first: Attribution, second: Attribution) -> None:
+    st.header("Agreement", anchor=False, help=results.AGREEMENT)
+    if not compared.one_scale:
+        st.info("One map has signs and the other has none, or they explain different outputs: each has its own scale.")
+    unit = first.request.unit if first.request.unit == second.request.unit else "feature"
+    left, right = compared.sizes
+    st.caption(f"Compared over the {compared.shared} {unit}s that both have in the same order, of {left} and {right}.")
+    if compared.shared < 2:
+        st.info("The two have too little text in common to be compared.")
+        return
+    correlation = (
+        "none: one map is constant" if compared.rank_correlation is None else f"{compared.rank_correlation:.2f}"
+    )
+    signed = first.signed and second.signed
+    rows = {"Rank correlation": correlation, "Sign conflicts": str(len(compared.conflicts)) if signed else "no signs"}
+    if compared.conflicts:
+        rows["on"] = plain(", ".join(compared.conflicts))
+    st.table(pd.DataFrame([rows]), hide_index=True)
+
+
+def _draw_tables(first: OpenRun, second: OpenRun) -> None:
+    if first.run.kind != second.run.kind or first.run.question != second.run.question:
+        st.info(
+            "Two maps, or two results of one study, can be compared in numbers; these can only be read side by side."
+        )
+        return
+    found = table_difference(first.result.body, second.result.body)
+    if found is None:
+        st.info("The two results have different shapes, so their numbers are not compared one by one.")
+    else:
+        size = f"{100 * found.relative:.3g}% of the column's largest value"
+        st.info(
+            f"The numbers differ most in {plain(found.name)}: by {size}."
+            if found.relative
+            else "All numbers are equal."
+        )
+
+
+def _draw_settings(first: OpenRun, second: OpenRun) -> None:
+    """What was asked differently, and what was computed by other versions."""
+    sides = [_flat(found) for found in (first, second)]
+    names = dict.fromkeys([*sides[0], *sides[1]])
+    rows = [
+        {"Setting": name.replace("_", " "), "First": sides[0].get(name, ""), "Second": sides[1].get(name, "")}
+        for name in names
+        if sides[0].get(name) != sides[1].get(name)
+    ]
+    st.subheader("What differs in the asking", anchor=False)
+    if rows:
+        st.dataframe(
+            pd.DataFrame(rows), hide_index=True, height="content", alt=f"{len(rows)} settings or versions that differ"
+        )
+    else:
+        st.caption("Nothing: the same question, and the same versions.")
+
+
+def _flat(found: OpenRun) -> dict[str, str]:
+    asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    versions = {f"version of {name}": value for name, value in (found.result.versions if found.result else {}).items()}
+    return {name: str(value) for name, value in {**asked, **found.request.parameters, **versions}.items()}

@@ -1,0 +1,168 @@
+"""The table of runs: filtered, paged, opened by ticking rows; and files that are imported into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.frame import PAGES
+from explainlab.app.runs import page as runs_page
+from explainlab.app.text import plain
+from explainlab.request import digest
+from explainlab.service.imports import MOST_MB
+from explainlab.service.service import Service
+from explainlab.service.store.runs import Choices, Filters, Run, RunPage
+from explainlab.settings import ROOT
+
+ROWS = 25
+_START = "runs.start"
+_KINDS = {"": "All", "attribution": "Maps", "study": "Studies"}
+_DAYS = {0: "Any time", 1: "Last 24 hours", 7: "Last 7 days", 30: "Last 30 days"}
+
+
+def draw_list(service: Service) -> None:
+    """The filters, the runs that pass them, what can be done with those ticked, and the import."""
+    user = session.user()
+    choices = service.run_choices(user)
+    if choices.questions:
+        filters = _draw_filters(choices)
+        page = service.runs(user, filters, st.session_state.get(_START, 0), ROWS)
+        if not page.runs and page.total:  # some were deleted since
+            page = service.runs(user, filters, _go(0), ROWS)
+        _draw_page(service, page, choices)
+    else:
+        st.info("Nothing has been computed here yet. Whatever you ask on the other pages is kept here.")
+        home = PAGES[0]
+        st.page_link(ROOT / "pages" / home.file, label=home.title, icon=home.icon)
+    st.divider()
+    _draw_import(service)
+
+
+def _draw_filters(choices: Choices) -> Filters:
+    kept = {"persist_state": "session", "on_change": _go, "args": (0,)}
+    columns = iter(st.columns([4, 2, 3, 3, *([3] if len(choices.owners) > 1 else []), 2], gap="small"))
+    words = next(columns).text_input("Search", key="runs_words", placeholder="Words of text, title, model", **kept)
+    kind = next(columns).selectbox("Kind", list(_KINDS), format_func=_KINDS.get, key="runs_kind", **kept)
+    asked = ["", *sorted(choices.questions, key=runs_page.label)]
+    question = next(columns).selectbox(
+        "Method or study",
+        asked,
+        format_func=lambda one: runs_page.label(one) if one else "All",
+        key="runs_question",
+        **kept,
+    )
+    models = ["", *choices.models]
+    model = next(columns).selectbox("Model", models, format_func=lambda one: one or "All", key="runs_model", **kept)
+    owner = ""
+    if len(choices.owners) > 1:
+        names = {"": "Everyone", **choices.owners}
+        owner = next(columns).selectbox("Who", list(names), format_func=names.get, key="runs_owner", **kept)
+    days = next(columns).selectbox("Since", list(_DAYS), format_func=_DAYS.get, key="runs_days", **kept)
+    since = datetime.now(runs_page.timezone()) - timedelta(days=days) if days else None
+    return Filters(words or "", kind, question, model, owner, since)
+
+
+def _go(start: int) -> int:
+    """Show the runs from the ``start``-th."""
+    st.session_state[_START] = start
+    return start
+
+
+def _draw_page(service: Service, page: RunPage, choices: Choices) -> None:
+    if not page.total:
+        st.info("No run passes these filters.")
+        return
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    ticked = _draw_table(page.runs, len(choices.owners) > 1)
+    _draw_paging(bar, page)
+    with bar:
+        _draw_actions(service, ticked)
+
+
+def _draw_paging(bar, page: RunPage) -> None:
+    start = st.session_state.get(_START, 0)
+    end = start + len(page.runs)
+    told = f"{start + 1:,}–{end:,} of {page.total:,} runs" if page.total > ROWS else f"{page.total:,} runs"
+    bar.markdown("1 run" if page.total == 1 else told, width="content")
+    if page.total > ROWS:
+        icon = {"icon": ":material/chevron_left:", "disabled": not start}
+        bar.button("Newer", key="runs_newer", on_click=_go, args=(max(0, start - ROWS),), **icon)
+        icon = {"icon": ":material/chevron_right:", "disabled": end >= page.total}
+        bar.button("Older", key="runs_older", on_click=_go, args=(start + ROWS,), **icon)
+
+
+def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
+    """The runs as a table; those whose rows are ticked."""
+    signed_in, here = runs_page.signed_in(), runs_page.timezone()
+    rows = [
+        {
+            "When": pd.Timestamp(run.asked).tz_convert(here),
+            **({"Who": run.owner_name} if several else {}),
+            "What": runs_page.label(run.question) + (" (imported)" if run.imported else ""),
+            "Text or data": f"{run.title}: {run.subject}" if run.title else run.subject,
+            "Model": run.model,
+            "Seconds": run.seconds,
+            "Passes": run.forward + run.backward,
+            **({"Seen by": runs_page.shared_as(run)} if signed_in else {}),
+        }
+        for run in runs
+    ]
+    table = st.dataframe(
+        pd.DataFrame(rows),
+        key=f"runs_table_{digest([run.id for run in runs])[:16]}",
+        hide_index=True,
+        height="content",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            "When": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", width=150),
+            "Text or data": st.column_config.TextColumn(width="large"),
+            "Seconds": st.column_config.NumberColumn(format="%.2f", width=80),
+            "Passes": st.column_config.NumberColumn(format="localized", width=80),
+        },
+        alt=f"{len(rows)} runs, newest first. Tick one to open it, two to compare them.",
+    )
+    return [runs[row] for row in table.selection.rows if row < len(runs)]
+
+
+def _draw_actions(service: Service, ticked: Sequence[Run]) -> None:
+    if not ticked:
+        st.markdown(":small[Tick one to open it, two to compare them.]", width="content")
+        return
+    if len(ticked) < 3:
+        word, icon = [("Open", ":material/open_in_full:"), ("Compare", ":material/compare_arrows:")][len(ticked) - 1]
+        st.button(
+            word,
+            key="runs_open",
+            icon=icon,
+            type="primary",
+            on_click=runs_page.open_runs,
+            args=tuple(run.id for run in ticked),
+        )
+    if all(run.owner == session.user().id for run in ticked):
+        runs_page.draw_delete(service, ticked, "runs_ticked")
+
+
+def _draw_import(service: Service) -> None:
+    form = st.expander("Import results", icon=":material/upload_file:", key="runs_import", on_change="rerun")
+    if not form.open:
+        return
+    with form.form("runs_import_form", border=False, clear_on_submit=True):
+        file = st.file_uploader(
+            "A JSON file that was exported here or by the command line",
+            type="json",
+            max_upload_size=MOST_MB,
+            help="It is shown as imported, and never taken for an answer of this instance.",
+        )
+        pressed = st.form_submit_button("Import")
+    if pressed and file is None:
+        st.warning("Choose a file first.")
+    elif pressed:
+        made = service.import_runs(file.getvalue(), session.user())
+        _go(0)
+        st.success(f"Imported: {', '.join(plain(runs_page.name(run)) for run in made)}.")
+        st.button("Show", on_click=runs_page.open_runs, args=(made[0].id,) if len(made) == 1 else ())

@@ -1,0 +1,87 @@
+"""What the parts of the Runs page share: which runs are open (told by the address), and how a run is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+import streamlit as st
+
+from explainlab.analyses.registry import studies
+from explainlab.app import links, session
+from explainlab.app.text import plain
+from explainlab.attribution.registry import methods
+from explainlab.service.service import Service
+from explainlab.service.store.runs import Run
+from explainlab.service.users import LOCAL
+
+PAGE = "runs"
+_ONE, _OTHER = "run", "with"
+
+
+def opened() -> tuple[str, ...]:
+    """The ids of the one run, or the two, that the address opens."""
+    found = [st.query_params.get(name, "") for name in (_ONE, _OTHER)]
+    return tuple(run_id for run_id in found if run_id)
+
+
+def open_runs(*run_ids: str) -> None:
+    """Open one run, or two to be compared; none: the list (a callback)."""
+    for name in (_ONE, _OTHER):
+        st.query_params.pop(name, None)
+    for name, run_id in zip((_ONE, _OTHER), run_ids, strict=False):
+        st.query_params[name] = run_id
+
+
+def draw_back() -> None:
+    """The way back to the list."""
+    st.button("All runs", icon=":material/arrow_back:", type="tertiary", on_click=open_runs)
+
+
+def label(question: str) -> str:
+    """The name of a method or a study by its id; the id itself where this version has none."""
+    known = methods().get(question) or studies().get(question)
+    return known.label if known else question
+
+
+def name(run: Run) -> str:
+    """What a run is called: its title, or what was asked."""
+    return run.title or f"{label(run.question)}: {run.subject}"
+
+
+def signed_in() -> bool:
+    """Whether there are others here to share with."""
+    return session.user() != LOCAL
+
+
+def shared_as(run: Run) -> str:
+    """Who may see a run, in words."""
+    return links.VISIBILITIES[run.visibility] if run.owner == session.user().id else f"Shared by {run.owner_name}"
+
+
+def facts(run: Run) -> list[str]:
+    """Who asked what when, and what it cost, in Markdown."""
+    passes = f"{run.forward:,} forward, {run.backward:,} backward passes"
+    told = [run.model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
+    asked = run.asked.astimezone(timezone())
+    found = [plain(f"{asked:%d %B %Y, %H:%M}"), *map(plain, told)]
+    return [*found, *([":material/upload_file: **imported from a file**"] if run.imported else [])]
+
+
+def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
+    """Delete these runs, asked twice; then the list is shown. ``place`` tells this button from others."""
+    what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
+
+    def delete() -> None:
+        for run in runs:
+            service.delete_run(run.id, session.user())
+        open_runs()
+
+    with st.popover("Delete", icon=":material/delete:"):
+        st.markdown(f"Delete {what} for good? A result goes with the last run that has it.")
+        st.button(f"Yes, delete {what}", key=f"{place}_delete", type="primary", on_click=session.guarded(delete))
+
+
+def timezone() -> ZoneInfo:
+    """That of the browser."""
+    return ZoneInfo(st.context.timezone or "UTC")

@@ -1,0 +1,72 @@
+"""What the server stopped before it could answer: told above the runs, to be asked again or forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.runs import page as runs_page
+from explainlab.request import digest
+from explainlab.service import looks
+from explainlab.service.access import Unanswered
+from explainlab.service.questions import kind_of
+from explainlab.service.service import Service
+from explainlab.service.store.runs import line
+
+
+def draw_unfinished(service: Service) -> None:
+    """A table of what is left unanswered, if anything is, and what can be done with the rows ticked, or with all."""
+    left = service.cut_short(session.user())
+    if not left:
+        return
+    jobs = "1 job had" if len(left) == 1 else f"{len(left)} jobs had"
+    with st.container(border=True):
+        st.warning(
+            f"{jobs} not finished when the server stopped. A data set that is run again goes on where it stopped.",
+            icon=":material/power_off:",
+        )
+        table = st.dataframe(
+            pd.DataFrame([_row(one) for one in left]),
+            key=f"unfinished_{digest([one.key for one in left])[:16]}",
+            hide_index=True,
+            on_select="rerun",
+            selection_mode="multi-row",
+            column_config={"Asked": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")},
+            alt=f"{len(left)} unfinished jobs, the first asked first. Tick those to run again or to forget.",
+        )
+        ticked = [left[row] for row in table.selection.rows if row < len(left)]
+        _draw_actions(service, ticked or left, "all" if len(ticked) in (0, len(left)) else f"{len(ticked)} of them")
+
+
+def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) -> None:
+    user = session.user()
+
+    def again() -> None:
+        for one in chosen:
+            service.submit(one.request, session.owner(), user)
+        st.info("They wait in the queue; what they find is listed here.", icon=":material/hourglass_top:")
+
+    def forget() -> None:
+        service.forget([one.key for one in chosen], user)
+
+    with st.container(horizontal=True):
+        st.button(
+            f"Run {which} again", key="unfinished_again", icon=":material/replay:", on_click=session.guarded(again)
+        )
+        st.button(
+            f"Forget {which}", key="unfinished_forget", icon=":material/delete:", on_click=session.guarded(forget)
+        )
+
+
+def _row(left: Unanswered) -> dict[str, object]:
+    request = left.request
+    about = request.text if request.text is not None else looks.source_name(request.data, session.user())
+    return {
+        "Asked": pd.Timestamp(left.asked).tz_convert(runs_page.timezone()),
+        "What": runs_page.label(kind_of(request).asks(request)),
+        "Text or data": line(about),
+        "Model": request.model,
+    }

@@ -1,0 +1,206 @@
+"""One run: what was asked, what came out, what it was computed with, and all that can be done with it."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.explain.page import results
+from explainlab.app import links, session
+from explainlab.app.heatmap import token_heatmap
+from explainlab.app.progress import draw_jobs
+from explainlab.app.runs import page as runs_page
+from explainlab.app.runs.bundle import map_bundle, study_bundle
+from explainlab.app.runs.opening import page_of
+from explainlab.app.text import plain
+from explainlab.attribution.records import Attribution
+from explainlab.figures.compare import map_difference, table_difference
+from explainlab.figures.export import to_json
+from explainlab.figures.heatmap import heatmap
+from explainlab.service.access import OpenRun
+from explainlab.service.questions import Answer
+from explainlab.service.service import Service
+from explainlab.service.store.runs import SUBJECT, Filters
+from explainlab.settings import ROOT
+
+_SUBMITTED, _AGAIN = f"{runs_page.PAGE}.submitted", f"{runs_page.PAGE}.again"
+_ROUNDING = 1e-5
+_SHOWN_CHARACTERS = 200_000
+_CANDIDATES = 50
+
+
+def draw_run(service: Service, run_id: str) -> None:
+    """The run under ``run_id``; raises :class:`RequestError` where this user may read none."""
+    found = service.open_run(run_id, session.user())
+    runs_page.draw_back()
+    st.header(plain(found.run.title or runs_page.label(found.run.question)), anchor=False)
+    if not isinstance(found.result, Attribution):
+        st.markdown(plain(found.run.subject))
+    st.caption(" · ".join(runs_page.facts(found.run)))
+    if found.result is None:
+        remedy = "" if found.gone else " Press **Compute again** to have it anew."
+        st.warning(f"{plain(found.missing)}{remedy}", icon=":material/warning:")
+    else:
+        _draw_result(found.result)
+    if found.gone:
+        st.warning(f"The model is gone. {plain(found.gone)}", icon=":material/warning:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _draw_open_page(service, found)
+        _draw_files(found)
+        icon = {"icon": ":material/refresh:", "disabled": bool(found.gone)}
+        st.button("Compute again", on_click=_press_again, args=(found,), **icon)
+        if found.own:
+            runs_page.draw_delete(service, [found.run], "run")
+    _draw_again(service, found)
+    _draw_settings(found)
+    _draw_compare_with(service, found)
+    if found.own:
+        _draw_own(service, found)
+
+
+def draw_map(result: Attribution, key: str) -> None:
+    """The map of an attribution, with what it warns of and what it cost."""
+    drawn = heatmap(result)
+    token_heatmap(drawn, key=key)
+    for warning in result.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+    st.caption(" · ".join(results.facts(result)))
+
+
+def _draw_result(result: Answer) -> None:
+    if isinstance(result, Attribution):
+        draw_map(result, "run_map")
+        return
+    for warning in result.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+    record = st.expander("The result as JSON", icon=":material/data_object:", key="run_json", on_change="rerun")
+    if record.open:
+        written = json.dumps(result.body, ensure_ascii=False, indent=1)
+        if len(written) > _SHOWN_CHARACTERS:
+            record.caption(f"The first {_SHOWN_CHARACTERS:,} of {len(written):,} characters; the JSON file has all.")
+        record.code(written[:_SHOWN_CHARACTERS], language=None, height=400)
+
+
+def _draw_open_page(service: Service, found: OpenRun) -> None:
+    page = page_of(found.request)
+    if page is not None and st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
+        view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
+        st.switch_page(str(ROOT / "pages" / page.entry.file), query_params={"r": view_id})
+
+
+def _draw_files(found: OpenRun) -> None:
+    result = found.result
+    if result is None:
+        return
+    if isinstance(result, Attribution):
+        files = (lambda: map_bundle(result), lambda: to_json([result]))
+    else:
+        record = result.to_json()
+        label = runs_page.label(found.run.question)
+        data = found.run.subject if result.request.data is not None else None
+        files = (lambda: study_bundle(label, record, result.body, data), lambda: json.dumps(record, ensure_ascii=False))
+    icon = ":material/folder_zip:"
+    help_text = "One zip: an HTML report with all settings and versions, figures, tables and JSON."
+    st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)
+    icon = ":material/data_object:"
+    st.download_button("JSON", files[1], "run.json", "application/json", icon=icon, on_click="ignore")
+
+
+def _draw_settings(found: OpenRun) -> None:
+    """Everything that decided the result."""
+    st.subheader("What it was computed with", anchor=False)
+    asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    if asked.get("data") not in (None, found.run.subject):  # an upload goes by its file's name
+        asked["data"] = f"{found.run.subject} ({asked['data']})"
+    settings = {**asked, **found.request.parameters}
+    versions = found.result.versions if found.result is not None else {}
+    left, right = st.columns(2, gap="large")
+    for column, title, values in ((left, "Request", settings), (right, "Versions", versions)):
+        rows = [{title: name, "Value": _told(value)} for name, value in values.items() if value is not None]
+        if rows:
+            column.dataframe(pd.DataFrame(rows), hide_index=True, height="content", alt=f"{title}: {len(rows)} entries")
+
+
+def _told(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _press_again(found: OpenRun) -> None:
+    """Ask for the run's request again (a callback): anew beside the result that is stored, or to have a missing one."""
+    st.session_state[_AGAIN] = (found.run.id, found.result is not None)
+    st.session_state[_SUBMITTED] = set()
+
+
+def _draw_again(service: Service, found: OpenRun) -> None:
+    """The job of computing the run again, once that was pressed, and what came of it."""
+    run_id, anew = st.session_state.get(_AGAIN, ("", False))
+    if run_id != found.run.id:
+        return
+    ask, look = (service.compute_again, service.computed_again) if anew else (service.submit, service.job)
+    if not st.session_state[_SUBMITTED]:
+        st.session_state[_SUBMITTED].add(ask(found.request, session.owner(), session.user()).key)
+    job = look(found.request)
+    if job is not None and job.progress.status != "done":
+        draw_jobs(service, [job], runs_page.PAGE)
+    elif job is not None and anew and found.result is not None:
+        _draw_difference(found.result, job.result)
+    elif found.result is None:
+        st.info("It has been computed, and is in the list as a run of its own.")
+
+
+def _draw_difference(stored: Answer, again: Answer) -> None:
+    if isinstance(stored, Attribution):
+        found, size = map_difference(stored, again), "the largest score"
+    else:
+        found, size = table_difference(stored.body, again.body), "the largest of its column"
+    if found is None:
+        st.warning("Computed again: the result has another shape than what is stored.", icon=":material/difference:")
+    elif found.relative <= _ROUNDING:
+        exact = "exactly the same" if not found.relative else f"the same up to {found.relative:.1e} of {size}"
+        st.success(f"Computed again: {exact}.", icon=":material/check_circle:")
+    else:
+        where = "" if found.name == "scores" else f", in {plain(found.name)}"
+        told = f"the largest difference is {100 * found.relative:.3g}% of {size}{where}"
+        st.warning(f"Computed again: {told}.", icon=":material/difference:")
+    names = {**stored.versions, **again.versions}
+    changed = [name for name in names if stored.versions.get(name) != again.versions.get(name)]
+    if changed:
+        rows = [{"Version of": n, "Then": stored.versions.get(n), "Now": again.versions.get(n)} for n in changed]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, alt=f"Versions that have changed: {', '.join(changed)}")
+
+
+def _draw_compare_with(service: Service, found: OpenRun) -> None:
+    """A box that puts another map beside this one."""
+    if not isinstance(found.result, Attribution):
+        return
+    others = service.runs(session.user(), Filters(kind="attribution"), 0, _CANDIDATES).runs
+    names = {run.id: f"{runs_page.name(run)} ({run.model})" for run in others if run.id != found.run.id}
+
+    def take() -> None:
+        runs_page.open_runs(found.run.id, st.session_state["run_compare"])
+
+    st.selectbox(
+        "Compare with",
+        list(names),
+        index=None,
+        key="run_compare",
+        format_func=names.get,
+        on_change=take,
+        disabled=not names,
+        placeholder="Another map" if names else "There is no other map here yet",
+    )
+
+
+def _draw_own(service: Service, found: OpenRun) -> None:
+    """What only the owner may do: give a title and share."""
+    run, user = found.run, session.user()
+
+    def entitle() -> None:
+        service.entitle_run(run.id, st.session_state[f"title_{run.id}"], user)
+
+    st.text_input("Title", run.title, key=f"title_{run.id}", on_change=session.guarded(entitle), max_chars=SUBJECT)
+    if runs_page.signed_in():
+        shared = f"shared_{run.id}"
+        links.choose_visibility(run.visibility, shared, lambda chosen: service.share_run(run.id, chosen, user))

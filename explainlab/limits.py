@@ -1,0 +1,27 @@
+"""How much may be asked: limits that whoever loads a model or reads a file passes to the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
+
+    ``max_characters`` of a text; ``max_evaluations``, model passes that one method may be asked for;
+    ``max_candidates``, attributions of one text among which RPI chooses; ``max_rows`` of a data file;
+    ``batch_tokens`` in one batch of model passes (0: chosen from the device and its free memory). ``changed_by`` says
+    who can change them.
+    """
+
+    max_characters: int = 20_000
+    max_evaluations: int = 200_000
+    max_candidates: int = 10_000
+    max_rows: int = 1_000_000
+    batch_tokens: int = 0
+    changed_by: str = "you"
+
+    def words(self, name: str) -> str:
+        """The limit ``name`` and who can change it, as a sentence."""
+        return f"The limit is {getattr(self, name):,}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."

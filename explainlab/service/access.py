@@ -1,0 +1,205 @@
+"""Who may see what: runs and saved views belong to users. What one may not see is told like what does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, get_args
+
+from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
+from explainlab.models.loading import known_digest
+from explainlab.request import checked, digest
+from explainlab.service.imports import read_results
+from explainlab.service.looks import source_name
+from explainlab.service.questions import Answer, Kind, Question, asked_as, kind_named, kind_of
+from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
+from explainlab.service.store.store import Store
+from explainlab.service.users import User
+
+_NO_FILTER = Filters()
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """One run with its request and its result.
+
+    ``missing``: why there is no result; ``gone``: why its model cannot be asked; ``own``: whether one owns the run.
+    """
+
+    run: Run
+    request: Question
+    result: Answer | None
+    missing: str
+    gone: str
+    own: bool
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A question that the server did not live to answer: the ``key`` of its job, and when it was asked (UTC)."""
+
+    key: str
+    request: Question
+    asked: datetime
+
+
+class Access:
+    """Runs and views of the users of one ``store``.
+
+    A user reads own ones, those shared with the instance, and those shared by link whose id they hold; only the owner
+    deletes or shares. Everything else raises the same :class:`RequestError` as an id that was never given out.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def record(self, request: Question, result: Answer, user: User) -> None:
+        """Make ``result`` a run of ``user``; asked again it is the same run. Where the store fails there is none."""
+        with suppress(ExplainLabError):
+            kind = kind_of(request)
+            request = kind.complete(request)
+            run = _run_of(kind, request, result, user, kind.key(request, result.versions["model"]))
+            self.store.runs.record(run, digest(run.request))
+
+    def remember(self, key: str, request: Question, user: User) -> None:
+        """``user`` waits for the job ``key``, so that it can be told of should the server stop first."""
+        with suppress(ResourceError):
+            self.store.unfinished.begin(key, user.id, kind_of(request).name, request.model_dump(mode="json"))
+
+    def unanswered(self, user: User) -> list[Unanswered]:
+        """What ``user`` asked of servers before this one, and they had not answered, the first asked first."""
+        found = []
+        for left in self.store.unfinished.cut_short(user.id):
+            with suppress(RequestError):  # asked of another version of ExplainLab
+                found.append(Unanswered(left.key, checked(kind_named(left.kind).record, **left.request), left.asked))
+        return found
+
+    def forget(self, keys: Sequence[str], user: User) -> None:
+        """``user`` waits no more for these jobs."""
+        self.store.unfinished.forget(user.id, keys)
+
+    def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
+        """Own runs and those shared with the instance, newest first: ``count`` from the ``start``-th."""
+        return self.store.runs.page(user.id, filters, start, count)
+
+    def run_choices(self, user: User) -> Choices:
+        """What those runs can be filtered by."""
+        return self.store.runs.choices(user.id)
+
+    def open_run(self, run_id: str, user: User) -> OpenRun:
+        """A run that ``user`` may read. Raises :class:`RequestError` where there is none under this id."""
+        run = self._readable(run_id, user)
+        kind = kind_named(run.kind)
+        request = checked(kind.record, **run.request)
+        try:
+            found = kind.get(self.store, run.key)
+            missing = "" if found else "Its result has been deleted."
+        except (KeyError, TypeError, ValueError):
+            found, missing = None, "Its result was stored by another version of ExplainLab, which this one cannot read."
+        result = found and asked_as(request, found)
+        return OpenRun(run, request, result, missing, _gone(run.model), run.owner == user.id)
+
+    def delete_run(self, run_id: str, user: User) -> None:
+        """Delete an own run, and its result unless another run has the same."""
+        run = self._own(run_id, user)
+        self.store.runs.delete(run.id)
+        if not self.store.runs.has(run.key):
+            self.store.forget(run.key)
+
+    def share_run(self, run_id: str, visibility: Visibility, user: User) -> None:
+        """Set who may see an own run."""
+        self.store.runs.share(self._own(run_id, user).id, _known(visibility))
+
+    def entitle_run(self, run_id: str, title: str, user: User) -> None:
+        """Give an own run a title."""
+        self.store.runs.entitle(self._own(run_id, user), title)
+
+    def import_runs(self, file: bytes, user: User) -> list[Run]:
+        """Runs of ``user`` made of a file that was exported; raises as :func:`read_results` does.
+
+        Their results are kept under keys of their own: no question is ever answered with them.
+        """
+        return [self._keep_imported(result, user) for result in read_results(file)]
+
+    def save_view(self, view: dict[str, Any], user: User) -> str:
+        """Keep what a page shows; its id, which others can neither guess nor use until it is shared."""
+        return self.store.save_view(view, user.id)
+
+    def view(self, view_id: str, user: User) -> dict[str, Any] | None:
+        """The view under this id if ``user`` may read it, else None."""
+        found = self.store.view(view_id)
+        return found.body if found and _may_read(found.owner, found.visibility, user) else None
+
+    def view_shared(self, view_id: str, user: User) -> Visibility:
+        """Who may see a view of ``user``'s own; raises :class:`RequestError` where there is none under this id."""
+        found = self.store.view(view_id)
+        if found is None or found.owner != user.id:
+            raise _nothing("view")
+        return found.visibility
+
+    def share_view(self, view_id: str, visibility: Visibility, user: User) -> None:
+        """Set who may see an own view."""
+        self.view_shared(view_id, user)
+        self.store.share_view(view_id, _known(visibility))
+
+    def _readable(self, run_id: str, user: User) -> Run:
+        run = self.store.runs.get(run_id)
+        if run is None or not _may_read(run.owner, run.visibility, user):
+            raise _nothing("run")
+        return run
+
+    def _own(self, run_id: str, user: User) -> Run:
+        run = self._readable(run_id, user)
+        if run.owner != user.id:
+            raise RequestError("This run is somebody else's.", "Only its owner can change, share or delete it.")
+        return run
+
+    def _keep_imported(self, result: Answer, user: User) -> Run:
+        kind = kind_of(result.request)
+        key = digest(["imported", user.id, result.to_json()])
+        kind.put(self.store, key, result)
+        run = replace(_run_of(kind, result.request, result, user, key), imported=True)
+        return replace(run, id=self.store.runs.record(run, key))
+
+
+def _run_of(kind: Kind, request: Question, result: Answer, user: User, key: str) -> Run:
+    text = request.text if request.text is not None else source_name(request.data, user)
+    return Run(
+        owner=user.id,
+        owner_name=user.name,
+        kind=kind.name,
+        question=kind.asks(request),
+        model=request.model,
+        subject=f"{text} | {request.text_pair}" if request.text_pair else text,
+        seconds=result.cost.seconds,
+        forward=result.cost.forward,
+        backward=result.cost.backward,
+        key=key,
+        request=request.model_dump(mode="json"),
+    )
+
+
+def _gone(model: str) -> str:
+    try:
+        known_digest(model)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def _may_read(owner: str, visibility: Visibility, user: User) -> bool:
+    return owner == user.id or visibility in ("instance", "link")
+
+
+def _known(visibility: Visibility) -> Visibility:
+    if visibility not in get_args(Visibility):
+        raise RequestError(f"'{visibility}' is no visibility.", f"There are: {', '.join(get_args(Visibility))}.")
+    return visibility
+
+
+def _nothing(what: str) -> RequestError:
+    return RequestError(
+        f"There is no {what} under this id here.", "It was made elsewhere, has been deleted, or is not shared with you."
+    )

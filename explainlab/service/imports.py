@@ -1,0 +1,160 @@
+"""Results that come from files: every field is checked before anything is made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from explainlab.analyses import registry as studies
+from explainlab.analyses.base import StudyResult
+from explainlab.attribution import registry as methods
+from explainlab.attribution.records import Attribution, Completeness, Target
+from explainlab.errors import RequestError
+from explainlab.models.classifier import Prediction
+from explainlab.request import Dtype, Output, Unit, checked
+from explainlab.service.questions import Answer
+from explainlab.settings import settings
+
+MOST_MB = 20
+"""The largest file that is read."""
+MOST_RESULTS = 100
+"""The most attributions of one file."""
+
+Name = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f]*$")]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Scored(BaseModel):
+    """A feature with its score, as :meth:`Attribution.to_json` writes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    start: Count
+    end: Count
+    special: bool
+    part: int = Field(ge=0, le=1)
+    pieces: list[str]
+    ids: list[int]
+    prompt: bool
+    score: float
+    error: float | None
+
+
+class _Cost(BaseModel):
+    """A cost that a database can hold."""
+
+    forward: int = Field(ge=0, lt=2**63)
+    backward: int = Field(ge=0, lt=2**63)
+    seconds: float = Field(ge=0)
+
+
+class _Asked(BaseModel):
+    """What results of both kinds have."""
+
+    model: Name
+    text: str | None
+    text_pair: str | None
+    parameters: dict[str, Any]
+    target_asked: str
+    output: Output
+    unit: Unit
+    seed: Seed
+    dtype: Dtype
+    cost: _Cost
+    warnings: list[str]
+    versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _within_the_limits(self) -> _Asked:
+        most = settings().max_characters
+        if any(len(text) > most for text in (self.text, self.text_pair) if text):
+            raise PydanticCustomError("long", "A text is longer than the limit of {most} characters", {"most": most})
+        return self
+
+
+class _AttributionFile(_Asked):
+    """The record of :meth:`Attribution.to_json`; scores are there for features of the text that it holds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    method: Name
+    prediction: Prediction
+    target: Target
+    features: list[_Scored] = Field(min_length=1)
+    signed: bool
+    completeness: Completeness | None
+    truncated: bool
+    cut: Count
+    notes: list[str]
+
+    @model_validator(mode="after")
+    def _of_this_text(self) -> _AttributionFile:
+        lengths = [len(self.text), len(self.text_pair or "")]
+        if any(not f.special and not f.start <= f.end <= lengths[f.part] for f in self.features):
+            raise PydanticCustomError("span", "A feature lies outside of the text")
+        if not {self.prediction.label, self.target.label} <= self.prediction.probabilities.keys():
+            raise PydanticCustomError("label", "The prediction or the target is none of the classes")
+        return self
+
+
+class _StudyFile(_Asked):
+    """The record of :meth:`StudyResult.to_json`; what the study found is beside these fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    study: Name
+    data: Name | None
+
+
+def read_results(file: bytes) -> list[Answer]:
+    """The results in an exported JSON file: one attribution or study, or ``{"attributions": [...]}``.
+
+    Raises :class:`RequestError` for a file that is too large, is no JSON, or holds anything else.
+    """
+    if len(file) > MOST_MB * 2**20:
+        raise RequestError(f"The file is larger than the limit of {MOST_MB} MB.", "Import fewer results at once.")
+    try:
+        body = json.loads(file)
+        json.dumps(body, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise RequestError(f"The file is no JSON that can be read: {reason}.", "Choose a file exported here.") from None
+    return list(_results(body))
+
+
+def _results(body: Any) -> Iterator[Answer]:
+    bodies = body["attributions"] if isinstance(body, dict) and set(body) == {"attributions"} else [body]
+    if not isinstance(bodies, list) or not bodies or not all(isinstance(one, dict) for one in bodies):
+        raise RequestError("The file holds no results.", "Choose a JSON file exported here.")
+    if len(bodies) > MOST_RESULTS:
+        raise RequestError(
+            f"The file holds {len(bodies)} results; the limit is {MOST_RESULTS}.", "Import fewer at once."
+        )
+    for one in bodies:
+        if "study" in one:
+            yield _study(one)
+        elif "method" in one:
+            yield _attribution(one)
+        else:
+            raise RequestError(
+                "The file holds neither a method's nor a study's result.", "Choose a file exported here."
+            )
+
+
+def _attribution(body: dict[str, Any]) -> Attribution:
+    result = Attribution.from_json(checked(_AttributionFile, **body).model_dump(mode="json"))
+    methods.complete(result.request)
+    return result
+
+
+def _study(body: dict[str, Any]) -> StudyResult:
+    result = StudyResult.from_json(checked(_StudyFile, **body).model_dump(mode="json"))
+    studies.complete(result.request)
+    return result

@@ -1,0 +1,136 @@
+"""A job: one request on its way through the queue, and the context that ties a running method to it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from explainlab.errors import Cancelled, ResourceError
+from explainlab.models.context import RunContext
+from explainlab.service.questions import Answer, Question
+from explainlab.service.users import User
+from explainlab.settings import limit_words
+
+Status = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A snapshot that any thread may read: it is replaced whole, never changed.
+
+    ``done`` of ``total`` passes of ``phase`` (total 0: not known yet); ``started`` and ``phase_started`` are seconds on
+    the monotonic clock; ``error`` says what went wrong and what to do.
+    """
+
+    status: Status = "queued"
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    started: float | None = None
+    phase_started: float | None = None
+    error: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, well or badly."""
+        return self.status in ("done", "failed", "cancelled")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate for the current phase from its pace so far; None before its first batch."""
+        if not self.done or self.phase_started is None:
+            return None
+        return (time.monotonic() - self.phase_started) / self.done * (self.total - self.done)
+
+
+@dataclass(eq=False)
+class Job:
+    """``request`` asked by ``owners``, sessions with their users; cancelled for good only when the last one cancels.
+
+    ``urgent``: somebody waits for one text, so that it comes before jobs that are not, and between their batches.
+    """
+
+    key: str
+    request: Question
+    owners: dict[str, User]
+    urgent: bool = True
+    progress: Progress = field(default_factory=Progress)
+    result: Answer | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def users(self) -> list[User]:
+        """Who asks, each once, the first to ask first."""
+        return list(dict.fromkeys([*self.owners.values()]))
+
+    def update(self, **changes) -> None:
+        """Replace the snapshot."""
+        self.progress = replace(self.progress, **changes)
+
+
+def no_pause() -> float:
+    """Nothing is done between two batches: see :class:`JobContext`."""
+    return 0.0
+
+
+class JobContext(RunContext):
+    """Reports a method's progress into its job, and stops it when it is cancelled or has run for ``limit`` seconds.
+
+    ``pause`` is called before every batch and returns the seconds that it took, which do not count.
+    """
+
+    def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
+        self._job = job
+        self._pause = pause
+        self._limit = limit
+        self._deadline = time.monotonic() + limit
+        self._batch_started = time.monotonic()
+
+    @property
+    def key(self) -> str:
+        """The job's key."""
+        return self._job.key
+
+    @property
+    def users(self) -> list[User]:
+        """Who ask for the job now."""
+        return self._job.users
+
+    @property
+    def urgent(self) -> bool:
+        """Whether somebody waits for the job by now."""
+        return self._job.urgent
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        before = self._job.progress
+        changes = {"done": done, "total": total, "phase": phase}
+        if (phase, total) != (before.phase, before.total) or done < before.done:
+            changes["phase_started"] = self._batch_started
+        self._job.update(**changes)
+
+    def begin(self, phase: str) -> None:
+        """A phase whose length is not known yet has begun."""
+        self._job.update(phase=phase, done=0, total=0, phase_started=time.monotonic())
+
+    def check_cancelled(self) -> None:
+        self._without(self._pause())
+        self._batch_started = time.monotonic()
+        if self._job.stop.is_set():
+            raise Cancelled
+        if self._batch_started > self._deadline:
+            raise ResourceError(
+                f"The job was ended after {self._limit:g} s of work.",
+                "Texts of a data set that are finished are kept: run it again to go on from there. "
+                + limit_words("max_job_seconds"),
+            )
+
+    def _without(self, seconds: float) -> None:
+        """Count ``seconds`` neither as work nor in the pace."""
+        started = self._job.progress.phase_started
+        self._deadline += seconds
+        if seconds and started is not None:
+            self._job.update(phase_started=started + seconds)

@@ -1,0 +1,93 @@
+"""What may be asked of this instance, and how much of it: checked where requests come in, whoever made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from explainlab.analyses.run import check_affordable
+from explainlab.attribution.registry import parse_method
+from explainlab.data.examples import PREFIX as EMBEDDED
+from explainlab.data.uploads import PREFIX as UPLOADED
+from explainlab.errors import DataError, ModelError, RequestError, TextError
+from explainlab.models.completion import PREFIX as COMPLETION
+from explainlab.request import Request
+from explainlab.service.questions import Question
+from explainlab.settings import limit_words, settings
+
+_FILES = ("baseline_data", "attributions")
+
+
+def require_allowed(question: Question) -> None:
+    """Raise for a complete ``question`` about a model or a file that is not served here; nothing is opened.
+
+    :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the question
+    names a file of the server.
+    """
+    require_model(question.model)
+    for source in named_files(question):
+        require_source(source)
+
+
+def require_model(model_id: str) -> None:
+    """Raise :class:`ModelError`, with what is allowed, unless a pattern of the settings matches ``model_id``.
+
+    A language model with a template may be matched with the template or without.
+    """
+    names = {model_id}
+    if model_id.startswith(COMPLETION):
+        names.add(model_id.removeprefix(COMPLETION).partition(":")[2])
+    patterns = settings().model_patterns
+    if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
+        raise ModelError(
+            f"The model {model_id!r} is not served here.",
+            f"Choose one of {', '.join(patterns)}; EXPLAINLAB_ALLOWED_MODELS is set by whoever runs this instance.",
+        )
+
+
+def require_source(source: str) -> None:
+    """Raise :class:`DataError` if the data ``source`` is a file of the server and the instance is hosted."""
+    if settings().hosted and not source.startswith((EMBEDDED, UPLOADED)):
+        raise DataError(
+            f"The file {source!r} cannot be read: files of the server cannot be named here.",
+            "Choose the embedded examples, or upload the file.",
+        )
+
+
+def require_bounded(question: Question) -> None:
+    """Raise for a complete ``question`` beyond the settings' limits, naming the limit and who can change it.
+
+    :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations. Steps, samples and
+    candidates have been checked when the question was completed.
+    """
+    for text in (question.text, question.text_pair):
+        if text is not None and len(text) > settings().max_characters:
+            raise TextError(f"The text has {len(text):,} characters.", limit_words("max_characters"))
+    if isinstance(question, Request):
+        return
+    rows = question.parameters.get("rows", 0)
+    if question.data is not None and rows > settings().max_rows:
+        raise RequestError(f"{rows:,} rows are asked for.", limit_words("max_rows"))
+    check_affordable(question)
+
+
+def named_files(question: Question) -> Iterator[str]:
+    """Every data set or file that a complete ``question`` names, however deep in its parameters."""
+    data = getattr(question, "data", None)
+    if data is not None:
+        yield data
+    yield from _named_in(question.parameters)
+
+
+def _named_in(value: Any, name: str = "") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _named_in(part, key)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _named_in(part, name)
+    elif isinstance(value, str) and value and name in _FILES:
+        yield value
+    elif isinstance(value, str) and any(file in value for file in _FILES):  # a method with its options
+        yield from _named_in(parse_method(value).parameters.model_dump(mode="json"))

@@ -1,0 +1,41 @@
+"""A look at a data set for a user, before anything is asked about it: nothing is opened that they may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from explainlab import data
+from explainlab.data.uploads import reading_as, upload_name
+from explainlab.service.limits import require_source
+from explainlab.service.users import User
+
+
+def preview(source: str, user: User) -> data.Preview:
+    """See :func:`explainlab.data.preview`; raises as :func:`explainlab.service.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.preview(source)
+
+
+def survey(source: str, classes: Sequence[str], columns: Mapping[str, str], user: User) -> data.Survey:
+    """See :func:`explainlab.data.survey`; raises as :func:`explainlab.service.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.survey(source, classes, columns)
+
+
+def source_digest(source: str, user: User) -> str:
+    """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.service.limits.require_source` too."""
+    with _allowed(source, user):
+        return data.source_digest(source)
+
+
+def source_name(source: str, user: User) -> str:
+    """What the data ``source`` is called: an upload of this user by its file's name, any other as it is."""
+    return upload_name(source, user.id)
+
+
+@contextmanager
+def _allowed(source: str, user: User) -> Iterator[None]:
+    require_source(source)
+    with reading_as(user.id):
+        yield

@@ -1,0 +1,185 @@
+"""The service: ask a question, get the stored answer or a job. Pages and the command line know nothing below it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from functools import lru_cache
+
+from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.models.context import RunContext
+from explainlab.models.devices import choose_device
+from explainlab.models.loading import known_digest, model_digest
+from explainlab.service.access import Access, Unanswered
+from explainlab.service.jobs import Job, JobContext
+from explainlab.service.limits import require_allowed, require_bounded
+from explainlab.service.memory import StoredContext
+from explainlab.service.pool import ModelPool
+from explainlab.service.questions import Answer, Question, again_key, asked_as, is_batch, job_key, kind_of
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL, User
+from explainlab.service.worker import Worker
+from explainlab.settings import settings
+
+
+class Service(Access):
+    """The store, one device's worker, the way between them, and who may see what. Safe to use from any thread.
+
+    ``notice`` is what a user must know of the store; empty if all is well.
+    """
+
+    def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
+        super().__init__(store)
+        self.notice = notice
+        self.device = choose_device(device)
+        self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
+        self.worker = Worker(self._work, self._ended)
+
+    def find(self, request: Question) -> Answer | None:
+        """The stored answer, or None; never loads a model, never waits for the network.
+
+        Raises :class:`explainlab.errors.RequestError` for a request that can have no answer, and as
+        :func:`explainlab.service.limits.require_allowed` for one that may have none here.
+        """
+        request = _allowed(request)
+        model = known_digest(request.model)
+        if model is None:
+            return None
+        job = self.worker.job(job_key(request))
+        if job is not None and job.result is not None and job.result.versions["model"] == model:
+            return job.result
+        return self._stored(request, kind_of(request).key(request, model))
+
+    def submit(self, request: Question, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
+        """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
+
+        ``owner`` names who may cancel it, a session of theirs. ``ahead``: nobody waits for it yet, so that it comes
+        after what somebody waits for, as data sets do. Raises as :meth:`find`, as
+        :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
+        """
+        request = _allowed(request)
+        require_bounded(request)
+        key, urgent = job_key(request), not (ahead or is_batch(request))
+        job = self.worker.submit(key, request, owner, user, urgent)
+        if not ahead:
+            self.remember(key, request, user)
+            if job.progress.finished:  # before it was written down
+                self._ended(job)
+        return job
+
+    def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
+        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.worker.Worker.cancel`.
+
+        With the last session of theirs it is nothing that ``user`` has asked.
+        """
+        self.worker.cancel(key, owner)
+        job = self.worker.job(key)
+        if job is not None and user not in job.users:
+            with suppress(ResourceError):
+                self.forget([key], user)
+
+    def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
+        """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
+        request = _allowed(request)
+        require_bounded(request)
+        return self.worker.submit(again_key(request), request, owner, user, not is_batch(request))
+
+    def computed_again(self, request: Question) -> Job | None:
+        """The job of :meth:`compute_again` for this request, if there is or lately was one."""
+        return self.worker.job(again_key(_allowed(request)))
+
+    def job(self, request: Question) -> Job | None:
+        """The job of this request, if there is or lately was one."""
+        return self.worker.job(self.key(request))
+
+    def key(self, request: Question) -> str:
+        """The key that the job of this request has, complete or not."""
+        return job_key(_allowed(request))
+
+    def run(self, request: Question, context: RunContext | None = None) -> Answer:
+        """Answer ``request`` here and now, on the caller's thread, from the store if it is there.
+
+        For whoever has a shell on this machine: models and files are not restricted.
+        """
+        return self._answer(kind_of(request).complete(request), context or RunContext())
+
+    def cut_short(self, user: User) -> list[Unanswered]:
+        """What ``user`` asked of a server that stopped too early, unless it is answered by now.
+
+        Raises :class:`ResourceError` where the store fails.
+        """
+        return [left for left in self.unanswered(user) if not self._is_answered(left)]
+
+    def _work(self, request: Question, context: JobContext) -> Answer:
+        """Do a job: its result becomes a run of everyone who waits for it.
+
+        Not so what is only computed again, or ahead: that is a run once it is looked at.
+        """
+        context.begin("loading the model")
+        if context.key == again_key(request):
+            return self._compute(request, context)
+        result = self._answer(request, context)
+        if context.urgent or is_batch(request):
+            for user in context.users:
+                self.record(request, result, user)
+        return result
+
+    def _ended(self, job: Job) -> None:
+        with suppress(ResourceError):
+            self.store.unfinished.end(job.key)
+
+    def _is_answered(self, left: Unanswered) -> bool:
+        try:
+            return self.find(left.request) is not None
+        except (RequestError, ModelError):  # told when it is asked again
+            return False
+
+    def _answer(self, request: Question, context: RunContext) -> Answer:
+        stored = self._stored(request, kind_of(request).key(request, model_digest(request.model)))
+        return stored or self._compute(request, StoredContext(context, self.store))
+
+    def _compute(self, request: Question, context: RunContext) -> Answer:
+        kind = kind_of(request)
+        classifier = self.pool.get(request.model, request.dtype)
+        result = kind.answer(classifier, request, context)
+        try:
+            kind.put(self.store, kind.key(request, classifier.digest), result)
+        except ResourceError as error:
+            note = f"This result could not be stored and will be gone after a restart. {error}"
+            result = result.with_warning(note)
+        return result
+
+    def _stored(self, request: Question, key: str) -> Answer | None:
+        """What the store has, under the name that the model is asked by now; None also where the store fails."""
+        try:
+            found = kind_of(request).get(self.store, key)
+        except ResourceError:
+            return None
+        return found and asked_as(request, found)
+
+
+def _allowed(request: Question) -> Question:
+    """The same request complete; its files are looked at only once it is known that they may be."""
+    request = kind_of(request).complete(request)
+    require_allowed(request)
+    return request
+
+
+def open_service(device: str | None = None) -> Service:
+    """A service on the store that the settings name, or on memory alone where that one cannot be used."""
+    try:
+        return Service(Store(settings().store_url), device)
+    except ResourceError as error:
+        return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}")
+
+
+_lock = threading.Lock()
+
+
+def service() -> Service:
+    """The service of this process."""
+    with _lock:
+        return _service()
+
+
+_service = lru_cache(maxsize=1)(open_service)

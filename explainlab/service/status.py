@@ -1,0 +1,89 @@
+"""How an instance is doing: what runs and what waits, which models are loaded, whether the store answers."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+from explainlab.errors import ResourceError
+from explainlab.models.devices import free_memory
+from explainlab.service.jobs import Job
+from explainlab.service.pool import Loaded
+from explainlab.service.service import Service
+from explainlab.service.users import User
+from explainlab.settings import settings
+
+SILENT_SECONDS = 600.0
+"""A worker that gave no sign of life for so long, neither idle nor before a batch, is taken for dead."""
+LEAST_FREE_MB = 50
+"""With less room than this on the disk of the home folder it is told."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One job in the queue; ``job`` itself only for a user who asks for it."""
+
+    running: bool
+    urgent: bool
+    job: Job | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a user may know. ``free_bytes`` are the device's; ``problem`` is the store's or the disk's, if any."""
+
+    places: tuple[Place, ...]
+    loaded: tuple[Loaded, ...]
+    device: str
+    free_bytes: int
+    worker_alive: bool
+    problem: str
+
+
+def status(service: Service, user: User) -> Status:
+    """The instance as ``user`` may see it: the jobs of others without what they are."""
+    places = tuple(
+        Place(job.progress.status == "running", job.urgent, job if user in job.users else None)
+        for job in service.worker.unfinished()
+    )
+    return Status(
+        places=places,
+        loaded=service.pool.loaded,
+        device=str(service.device),
+        free_bytes=free_memory(service.device),
+        worker_alive=_is_alive(service),
+        problem=_store_problem(service) or _disk_problem(),
+    )
+
+
+def health(service: Service) -> dict[str, Any]:
+    """``{"ready", "store", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
+    jobs = service.worker.unfinished()
+    running = sum(job.progress.status == "running" for job in jobs)
+    store, worker = not _store_problem(service), _is_alive(service)
+    ready = store and worker
+    return {"ready": ready, "store": store, "worker": worker, "running": running, "waiting": len(jobs) - running}
+
+
+def _is_alive(service: Service) -> bool:
+    return service.worker.silent_seconds < SILENT_SECONDS
+
+
+def _store_problem(service: Service) -> str:
+    """Why results are not kept as they should be; empty if they are."""
+    try:
+        service.store.note("")
+        return service.notice
+    except ResourceError as error:
+        return str(error)
+
+
+def _disk_problem() -> str:
+    try:
+        free = shutil.disk_usage(settings().home).free // 2**20
+    except OSError:  # no home folder: nothing is kept there
+        return ""
+    if free >= LEAST_FREE_MB:
+        return ""
+    return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."

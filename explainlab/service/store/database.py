@@ -1,0 +1,138 @@
+"""The database behind the store: opened by URL, brought up to date, and its errors told in words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Executable, Table, create_engine, event, insert
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from explainlab.errors import ResourceError
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_TURNS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7296815436202811)"}
+"""What makes those who open one database at once bring it up to date one after the other."""
+_alembic = threading.Lock()  # it keeps what it is at in its modules
+_POSTGRESQL = ("postgres", "postgresql")
+_CONNECT_SECONDS = 5
+
+
+class Database:
+    """A SQL database with the tables of :mod:`.schema`: SQLite, PostgreSQL or any other with a SQLAlchemy URL.
+
+    Opening brings it up to date and loses nothing; several processes may do so at once. Every statement is a
+    transaction of its own. Whatever goes wrong comes as :class:`ResourceError`; a server that was away is reached again
+    by the next statement.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._place = "EXPLAINLAB_DATABASE_URL"
+        try:
+            place = make_url(url)
+            self._place = place.set(query={}).render_as_string(hide_password=True)
+            if place.drivername in _POSTGRESQL:
+                place = place.set(drivername="postgresql+psycopg")
+            self._engine = create_engine(place, pool_pre_ping=True, **_options(place))
+            if place.get_backend_name() == "sqlite":
+                event.listen(self._engine, "connect", _configure_sqlite)
+            self._bring_up_to_date()
+        except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
+            raise self._unavailable(error) from error
+
+    def insert(self, table: Table, row: dict[str, Any]) -> bool:
+        """Add ``row``, made now; False where its place is taken."""
+        try:
+            with self.connection() as connection:
+                connection.execute(insert(table).values(**row, created=datetime.now(UTC)))
+        except IntegrityError:
+            return False
+        return True
+
+    def change(self, statement: Executable) -> int:
+        """Carry out an update or a deletion; how many rows it met."""
+        with self.connection() as connection:
+            return connection.execute(statement).rowcount
+
+    def rows(self, query: Executable) -> list[Any]:
+        """All rows of a selection."""
+        with self.connection() as connection:
+            return list(connection.execute(query))
+
+    def value(self, query: Executable) -> Any:
+        """The one value of a selection, or None."""
+        with self.connection() as connection:
+            return connection.execute(query).scalar_one_or_none()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except IntegrityError:
+            raise
+        except SQLAlchemyError as error:
+            raise self._unavailable(error) from error
+
+    def _bring_up_to_date(self) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        scripts = ScriptDirectory.from_config(config)
+        with self._engine.connect() as connection:
+            version = MigrationContext.configure(connection).get_current_revision()
+        if version == scripts.get_current_head():
+            return
+        if version is not None and version not in {script.revision for script in scripts.walk_revisions()}:
+            raise ResourceError(
+                f"The result store at {self._place} was made by a newer ExplainLab (its version is {version}).",
+                "Update ExplainLab, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL to another store.",
+            )
+        backend = self._engine.dialect.name
+        with self._engine.connect() as connection:
+            if backend == "sqlite":  # else its driver would begin a transaction only before the first insert
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+            with _alembic, connection.begin():
+                if backend in _TURNS:
+                    connection.exec_driver_sql(_TURNS[backend])
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+
+    def _unavailable(self, error: Exception) -> ResourceError:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        return ResourceError(
+            f"The result store at {self._place} cannot be used: {reason}.",
+            "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
+        )
+
+
+def _options(place: URL) -> dict[str, Any]:
+    """A server answers soon or not at all; SQLite needs its folder, and in memory one connection taken in turns."""
+    if place.drivername == "postgresql+psycopg":
+        return {"connect_args": {"connect_timeout": _CONNECT_SECONDS}}
+    if place.get_backend_name() != "sqlite":
+        return {}
+    if place.database in (None, "", ":memory:"):
+        turns = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+        return {**turns, "connect_args": {"check_same_thread": False}}
+    if not place.database.startswith("file:"):
+        Path(place.database).parent.mkdir(parents=True, exist_ok=True)
+    return {}
+
+
+def _configure_sqlite(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA busy_timeout=10000")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()

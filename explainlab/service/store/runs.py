@@ -1,0 +1,190 @@
+"""Runs: users' requests with their results, as one table that is filtered, sorted newest first and paged."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
+
+from explainlab.service.store.database import Database
+from explainlab.service.store.schema import RUNS
+
+Kind = Literal["attribution", "study"]
+Visibility = Literal["private", "instance", "link"]
+
+SUBJECT = 160
+"""Characters of a text that the list shows."""
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # what PostgreSQL or UTF-8 cannot hold
+_LISTED = [column for column in RUNS.c if column.name not in ("words", "request_key")]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One user's request with its result, which is stored under ``key``.
+
+    ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
+    ``created`` and ``asked`` (UTC) are when it was asked first and last; ``forward`` and ``backward`` count passes;
+    ``imported`` tells that the result came from a file.
+    """
+
+    owner: str
+    owner_name: str
+    kind: Kind
+    question: str
+    model: str
+    subject: str
+    seconds: float
+    forward: int
+    backward: int
+    key: str
+    request: dict[str, Any]
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    title: str = ""
+    visibility: Visibility = "private"
+    imported: bool = False
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    asked: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which runs: each of ``words`` is in its text, title, model, question or owner's name; empty fields let all pass.
+
+    ``since`` (with a time zone) is the earliest time asked.
+    """
+
+    words: str = ""
+    kind: str = ""
+    question: str = ""
+    model: str = ""
+    owner: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """Some of the runs that passed the filters, newest first, and how many did in all."""
+
+    runs: list[Run]
+    total: int
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What there is to filter by: questions, models, and owners' names by their ids."""
+
+    questions: list[str]
+    models: list[str]
+    owners: dict[str, str]
+
+
+class Runs:
+    """The table of runs. What a user may do with them is not decided here: see ``service/access.py``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, run: Run, request_key: str) -> str:
+        """Keep ``run``, or bring up to date what its owner has under ``request_key``; returns the id it has."""
+        row = row_of(run, request_key)
+        same = (RUNS.c.owner == run.owner, RUNS.c.request_key == request_key)
+        renewed = ("owner_name", "asked", "seconds", "forward", "backward", "key", "request")
+        again = update(RUNS).where(*same).values({name: row[name] for name in renewed})
+        row.pop("created")
+        if not self._database.change(again) and not self._database.insert(RUNS, row):
+            self._database.change(again)
+        return self._database.value(select(RUNS.c.id).where(*same))
+
+    def get(self, run_id: str) -> Run | None:
+        """The run with this id, whoever's it is; None if there is none."""
+        found = self._database.rows(select(*_LISTED).where(RUNS.c.id == run_id))
+        return _run(found[0]) if found else None
+
+    def page(self, reader: str, filters: Filters, start: int = 0, count: int = 50) -> RunPage:
+        """Of the runs that ``reader`` (a user's id) finds in a list, ``count`` from the ``start``-th."""
+        passed = (_listed_for(reader), *_conditions(filters))
+        order = (RUNS.c.asked.desc(), RUNS.c.id.desc())
+        asked = select(RUNS.c.id, func.count().over()).where(*passed).order_by(*order).limit(count).offset(start)
+        shown = self._database.rows(asked)  # one pass over narrow rows tells their number too
+        if shown:
+            total = shown[0][1]
+        else:
+            total = self._database.value(select(func.count()).select_from(RUNS).where(*passed)) if start else 0
+        whole = self._database.rows(select(*_LISTED).where(RUNS.c.id.in_([run_id for run_id, _ in shown])))
+        found = {row.id: _run(row) for row in whole}
+        return RunPage([found[run_id] for run_id, _ in shown if run_id in found], total)
+
+    def choices(self, reader: str) -> Choices:
+        """What ``reader`` can filter by."""
+        columns = (RUNS.c.question, RUNS.c.model, RUNS.c.owner, RUNS.c.owner_name)
+        found = self._database.rows(select(*columns).where(_listed_for(reader)).distinct())
+        owners = {owner: name for _, _, owner, name in found}
+        return Choices(
+            questions=sorted({question for question, *_ in found}),
+            models=sorted({model for _, model, *_ in found}),
+            owners=dict(sorted(owners.items(), key=lambda item: item[1].casefold())),
+        )
+
+    def share(self, run_id: str, visibility: Visibility) -> None:
+        """Set who may see the run."""
+        self._database.change(update(RUNS).where(RUNS.c.id == run_id).values(visibility=visibility))
+
+    def entitle(self, run: Run, title: str) -> None:
+        """Give ``run`` a title."""
+        title = line(title)
+        words = _words(run.subject, title, run.model, run.question, run.owner_name)
+        self._database.change(update(RUNS).where(RUNS.c.id == run.id).values(title=title, words=words))
+
+    def delete(self, run_id: str) -> None:
+        """Forget the run; its result stays."""
+        self._database.change(delete(RUNS).where(RUNS.c.id == run_id))
+
+    def has(self, key: str) -> bool:
+        """Whether any run has the result under ``key``."""
+        return bool(self._database.rows(select(RUNS.c.id).where(RUNS.c.key == key).limit(1)))
+
+
+def row_of(run: Run, request_key: str) -> dict[str, Any]:
+    """``run`` as a row of the table."""
+    texts = {name: line(getattr(run, name)) for name in ("owner_name", "model", "subject", "title")}
+    return {
+        **vars(run),
+        **texts,
+        "request": json.dumps(run.request, allow_nan=False),
+        "request_key": request_key,
+        "words": _words(texts["subject"], texts["title"], texts["model"], run.question, texts["owner_name"]),
+    }
+
+
+def line(text: str, most: int = SUBJECT) -> str:
+    """``text`` on one line of at most ``most`` characters, with nothing in it that a database cannot hold."""
+    one = _UNWRITABLE.sub("\ufffd", " ".join(text[: 4 * most].split()))
+    return one if len(one) <= most else f"{one[: most - 1]}…"
+
+
+def _words(*texts: str) -> str:
+    return "\n".join(texts).casefold()
+
+
+def _listed_for(reader: str) -> ColumnElement[bool]:
+    return or_(RUNS.c.owner == reader, RUNS.c.visibility == "instance")
+
+
+def _conditions(filters: Filters) -> Sequence[ColumnElement[bool]]:
+    same = [
+        RUNS.c[name] == value for name in ("kind", "question", "model", "owner") if (value := getattr(filters, name))
+    ]
+    words = [RUNS.c.words.contains(word, autoescape=True) for word in line(filters.words).casefold().split()]
+    return [*same, *words, *([RUNS.c.asked >= filters.since.astimezone(UTC)] if filters.since else [])]
+
+
+def _run(row: Any) -> Run:
+    fields = dict(row._mapping)
+    times = {name: fields[name].replace(tzinfo=fields[name].tzinfo or UTC) for name in ("created", "asked")}
+    return Run(**{**fields, **times, "request": json.loads(fields["request"])})

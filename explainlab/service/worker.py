@@ -1,0 +1,204 @@
+"""One worker a device: a thread that owns the loaded models and takes jobs from its queue, one at a time."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from explainlab.data.uploads import reading_as
+from explainlab.errors import Cancelled, ExplainLabError, ResourceError
+from explainlab.service.jobs import Job, JobContext
+from explainlab.service.logs import log_end
+from explainlab.service.questions import Answer, Question
+from explainlab.service.scheduler import Scheduler
+from explainlab.service.users import LOCAL, User
+from explainlab.settings import limit_words, settings
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[Question, JobContext], Answer]
+Ended = Callable[[Job], None]
+_KEPT = 512
+_BEAT_SECONDS = 1.0
+
+
+class Worker:
+    """A queue of jobs and the thread that works on them.
+
+    ``answer`` computes one request; it is only ever called on the worker's thread. Equal requests share one job.
+    :class:`Scheduler` decides which job is next; urgent jobs also run between two batches of one that is not. Whatever
+    ends a job leaves the worker alive; ``ended`` is called afterwards, and must not raise. The last 512 finished jobs
+    are remembered, so that a page can read how its own ended.
+    """
+
+    def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
+        self._answer = answer
+        self._ended = ended
+        self._scheduler = Scheduler()
+        self._running: list[Job] = []  # the urgent one that runs between two batches of another comes last
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._changed = threading.Condition()
+        self._beat = time.monotonic()
+        self._thread = threading.Thread(target=self._work, name="explainlab-worker", daemon=True)
+        self._thread.start()
+
+    def submit(self, key: str, request: Question, owner: str, user: User = LOCAL, urgent: bool = True) -> Job:
+        """Queue ``request``, or join the job that already answers it; ``owner`` is a session of ``user``.
+
+        Raises :class:`ResourceError` on a full queue.
+        """
+        with self._changed:
+            job = self._jobs.get(key)
+            if job is not None and not job.progress.finished and not job.stop.is_set():
+                job.owners[owner] = user
+                job.urgent |= urgent
+                self._scheduler.changed()
+                return job
+            self._require_room(user)
+            job = Job(key, request, {owner: user}, urgent)
+            self._scheduler.add(job)
+            self._jobs[key] = job
+            self._jobs.move_to_end(key)
+            self._forget()
+            self._changed.notify_all()
+            return job
+
+    def job(self, key: str) -> Job | None:
+        """The job under ``key``, if it is waiting, running or among the last that ended."""
+        return self._jobs.get(key)
+
+    def unfinished(self) -> list[Job]:
+        """What runs, then what waits in the order in which it will run."""
+        with self._changed:
+            return [*reversed(self._running), *self._scheduler.order()]
+
+    def position(self, key: str) -> int:
+        """How many jobs will run before this one, those running included; 0 if it runs or has ended.
+
+        One that is urgent waits for no running one that is not.
+        """
+        with self._changed:
+            waiting = [job.key for job in self._scheduler.order()]
+            if key not in waiting:
+                return 0
+            urgent = self._jobs[key].urgent
+            return waiting.index(key) + sum(job.urgent or not urgent for job in self._running)
+
+    def cancel(self, key: str, owner: str) -> None:
+        """``owner`` gives the job up; with its last owner it leaves the queue, or stops within one batch."""
+        with self._changed:
+            job = self._jobs.get(key)
+            if job is None or owner not in job.owners:
+                return
+            del job.owners[owner]
+            self._scheduler.changed()
+            if job.owners:
+                return
+            job.stop.set()
+            waited = self._scheduler.discard(job)
+            if waited:
+                job.update(status="cancelled")
+                self._changed.notify_all()
+        if waited:
+            self._ended(job)
+
+    def wait(self, job: Job, timeout: float | None = None) -> bool:
+        """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
+        with self._changed:
+            return self._changed.wait_for(lambda: job.progress.finished, timeout)
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since when the thread has given no sign of life: idle it does so every second, at work before every batch."""
+        return time.monotonic() - self._beat if self._thread.is_alive() else math.inf
+
+    def _require_room(self, user: User) -> None:
+        if len(self._scheduler) >= settings().max_queue:
+            raise ResourceError(
+                f"The queue is full: {len(self._scheduler)} jobs are waiting.",
+                f"Try again when some have finished. {limit_words('max_queue')}",
+            )
+        if self._scheduler.waiting_of(user) >= settings().max_queue_per_user:
+            raise ResourceError(
+                f"{self._scheduler.waiting_of(user)} jobs of yours are waiting already.",
+                f"Try again when some have finished. {limit_words('max_queue_per_user')}",
+            )
+
+    def _forget(self) -> None:
+        ended = [key for key, job in self._jobs.items() if job.progress.finished]
+        for key in ended[: max(0, len(self._jobs) - _KEPT)]:
+            del self._jobs[key]
+
+    def _work(self) -> None:
+        while True:
+            try:
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._scheduler), _BEAT_SECONDS)
+                    self._beat = time.monotonic()
+                self._run_next()
+            except BaseException:
+                log.exception("the worker was interrupted")
+                self._abandon()
+
+    def _run_next(self, urgent_only: bool = False) -> bool:
+        """Take the next job and work on it to its end; False if none waits."""
+        with self._changed:
+            job = self._scheduler.take(urgent_only)
+            if job is None:
+                return False
+            self._running.append(job)
+            users = job.users
+        job.update(status="running", started=time.monotonic())
+        changes = self._run(job, users)
+        log_end(job, users, changes["status"])
+        with self._changed:
+            self._running.remove(job)
+            job.update(**changes)
+            self._changed.notify_all()
+        self._ended(job)
+        return True
+
+    def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
+        """Answer the job; how it ended, as changes to its progress."""
+        limit = settings().max_job_seconds or math.inf
+        try:
+            with reading_as(users[0].id if users else LOCAL.id):
+                job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
+        except Cancelled:
+            return {"status": "cancelled"}
+        except ExplainLabError as error:
+            return {"status": "failed", "error": str(error)}
+        except BaseException:  # also what would end the thread
+            log.exception("job %s failed", job.key[:12])
+            return _unexpected(job)
+        return {"status": "done"}
+
+    def _between_batches(self, job: Job) -> float:
+        """Work on everything urgent unless ``job`` is so itself; the seconds that it took."""
+        self._beat = start = time.monotonic()
+        if job.urgent or not self._run_next(urgent_only=True):
+            return 0.0
+        while self._run_next(urgent_only=True):
+            continue
+        return time.monotonic() - start
+
+    def _abandon(self) -> None:
+        with self._changed:
+            jobs, self._running = self._running, []
+            for job in jobs:
+                job.update(**_unexpected(job))
+            self._changed.notify_all()
+        for job in jobs:
+            self._ended(job)
+
+
+def _unexpected(job: Job) -> dict[str, str]:
+    return {
+        "status": "failed",
+        "error": f"Something unexpected went wrong; the server's log has it under {job.key[:12]}. "
+        "Other results are not affected; run it again or report it.",
+    }

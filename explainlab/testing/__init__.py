@@ -1,0 +1,16 @@
+"""What every method, metric and model must pass, for those of this project and for those written elsewhere.
+
+    from explainlab.testing import check_method
+    check_method(MyMethod(), explainlab.load_model("embedded:bert-mini-sst2"), samples=6)
+
+Each check raises :class:`AssertionError` with a sentence that says what is broken. Comparisons of two computations run
+in float64 (:func:`exact`), so that they hold on every processor.
+"""
+
+from explainlab.testing.exact import exact
+from explainlab.testing.methods import check_method
+from explainlab.testing.metrics import check_metric
+from explainlab.testing.models import check_model
+from explainlab.testing.observation import traces, watched
+
+__all__ = ["check_method", "check_metric", "check_model", "exact", "traces", "watched"]

@@ -1,0 +1,286 @@
+"""What every method keeps, on every model that it can run on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from explainlab.attribution.explain import attribute
+from explainlab.attribution.method import Method
+from explainlab.attribution.records import Attribution
+from explainlab.declared import parse
+from explainlab.errors import Cancelled, ResourceError, UnsupportedError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import Request
+from explainlab.testing.exact import assert_equal, exact
+from explainlab.testing.observation import unchanged, watched
+from explainlab.text.units import group
+
+TEXT = "A funny film. It isn't good!"
+PAIR = ("a funny film", "the plot")
+FEWEST = 2
+"""Texts in the smallest batch that a method may need: some run a text together with its baseline."""
+
+
+@dataclass(frozen=True, eq=False)
+class MethodRun:
+    """One method on one classifier, with fixed parameters."""
+
+    method: Method
+    classifier: Classifier
+    parameters: dict[str, Any]
+
+    def __call__(self, text: str = TEXT, **options: Any) -> Attribution:
+        """The attribution of ``text``; see :meth:`on`."""
+        return self.on(self.classifier, text, **options)
+
+    def on(
+        self,
+        classifier: Classifier,
+        text: str = TEXT,
+        *,
+        padding: int = 0,
+        context: RunContext | None = None,
+        **options: Any,
+    ) -> Attribution:
+        """The attribution of ``text`` by another ``classifier``, in an encoding that is ``padding`` tokens longer.
+
+        ``options`` are fields of the request.
+        """
+        parameters = parse(self.method, self.parameters).model_dump(mode="json")
+        fields = {"output": self.method.default_output(parameters), **options}
+        request = Request(model=classifier.id, text=text, method=self.method.id, parameters=parameters, **fields)
+        encoding = classifier.encode(text, request.text_pair)
+        encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
+        self.method.require(classifier)
+        return attribute(classifier, encoding, self.method, request, context)
+
+
+Check = Callable[[MethodRun], None]
+
+
+def check_method(method: Method, classifier: Classifier, **parameters: Any) -> None:
+    """Check that ``method`` with these ``parameters`` keeps the contract on ``classifier``.
+
+    A method that cannot run on the classifier must refuse it. Raises :class:`AssertionError` with what is broken.
+    Choose parameters under which the method is quick: it runs about twenty times.
+    """
+    check_method_on_model(method, classifier, **parameters)
+    if not method.unsupported(classifier.architecture):
+        run = MethodRun(method, classifier, parameters)
+        for check in ANYWHERE:
+            _run_check(check, run)
+
+
+def check_method_on_model(method: Method, classifier: Classifier, **parameters: Any) -> None:
+    """The part of :func:`check_method` that another model could break: check it for every pair."""
+    run = MethodRun(method, classifier, parameters)
+    for check in ON_EVERY_MODEL if not method.unsupported(classifier.architecture) else (refuses,):
+        _run_check(check, run)
+
+
+def _run_check(check: Check, run: MethodRun) -> None:
+    try:
+        check(run)
+    except AssertionError as error:
+        raise AssertionError(f"{run.method.id} on {run.classifier.id}, {check.__name__}: {error}") from error
+
+
+# What depends on the method and on the model ---------------------------------------------------------------------
+
+
+def refuses(run: MethodRun) -> None:
+    """A method that needs what the model lacks says so before any pass, with every reason."""
+    capabilities = run.classifier.architecture.capabilities
+    with watched(run.classifier) as passes:
+        try:
+            run()
+        except UnsupportedError as error:
+            told = str(error)
+        else:
+            raise AssertionError("it runs although it says that it cannot")
+    assert passes.calls == 0, "it makes passes before it refuses"
+    missing = [capabilities[need] for need in run.method.needs if capabilities[need]]
+    assert all(reason in told for reason in missing), f"the refusal does not name what is missing: {told}"
+
+
+def answers(run: MethodRun) -> None:
+    """The scores are finite, one a token, with the right target and sum; nothing stays behind; repeatable."""
+    with unchanged(run.classifier, "a run"):
+        result = run()
+    _has_its_shape(run, result)
+    again = run(seed=0 if run.method.random else 1)
+    assert np.array_equal(again.scores, result.scores), "a second run gives other scores"
+
+
+def _has_its_shape(run: MethodRun, result: Attribution) -> None:
+    encoding = run.classifier.encode(TEXT)
+    scores = result.scores
+    assert scores.shape == (len(encoding),), f"the scores have the shape {scores.shape}, not one a token"
+    assert scores.dtype == np.float64, f"the scores are {scores.dtype}"
+    assert np.isfinite(scores).all(), "a score is not finite"
+    assert np.abs(scores).max() > 0, "all scores are zero"
+    assert result.signed or scores.min() >= 0, "a method without sign has a negative score"
+    assert [f.special for f in result.features] == encoding.special.tolist(), "the special tokens are not flagged"
+    assert result.target.label == result.prediction.label, "the target is not the predicted class"
+    probabilities = run.classifier.predict(encoding).probabilities
+    told = result.prediction.probabilities
+    assert all(abs(told[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction is another one"
+    assert result.errors is None or result.errors.shape == scores.shape, "the errors are not one a score"
+    if result.completeness:
+        assert abs(result.completeness.sum - scores.sum()) < 1e-12 * len(scores), (
+            "the sum told is not that of the scores"
+        )
+        assert np.isfinite(result.completeness.expected), "the expected sum is not finite"
+
+
+def costs(run: MethodRun) -> None:
+    """The cost is the number of texts that passed the model, forwards and backwards.
+
+    Where a method replaces the attention of a lower layer, one pass may come in two parts, which this counts as two. A
+    prompt that is read apart, once for all texts behind it, is no pass of its own.
+    """
+    with watched(run.classifier) as passes:
+        cost = run().cost
+    apart = passes.forward - cost.forward == 1 and run.classifier.prompt is not None
+    made = (passes.forward - apart, passes.backward)
+    assert (cost.forward, cost.backward) == made, f"the cost is told as {cost}, the passes made are {made}"
+    assert cost.seconds > 0, "the cost has no seconds"
+
+
+def batches(run: MethodRun) -> None:
+    """Neither padding nor the size of the batches changes a score: compared in float64."""
+    with exact(run.classifier) as classifier:
+        with watched(classifier) as passes:
+            expected = run.on(classifier)
+        terms = max(1.0, *np.abs(classifier.finite(classifier.logits(classifier.inputs([classifier.encode(TEXT)])))[0]))
+        padded = run.on(classifier, padding=3)
+        assert_equal(padded.scores, expected.scores, "the scores of the padded text", terms)
+        if passes.widest > FEWEST:
+            with watched(classifier, limit=max(FEWEST, passes.widest // 3)):
+                halved = run.on(classifier)
+            assert_equal(halved.scores, expected.scores, "the scores from smaller batches", terms)
+            costs = (halved.cost.forward, halved.cost.backward), (expected.cost.forward, expected.cost.backward)
+            assert costs[0] == costs[1], f"the cost depends on the size of the batches: {costs}"
+
+
+# What depends on the method alone -------------------------------------------------------------------------------
+
+
+def stores(run: MethodRun) -> None:
+    """The result goes through JSON and comes back equal."""
+    result = run()
+    body = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    back = Attribution.from_json(body)
+    assert json.loads(json.dumps(back.to_json())) == body, "the JSON of what comes back from JSON is another one"
+    assert np.array_equal(back.scores, result.scores), "the scores do not come back from JSON bit by bit"
+
+
+def units(run: MethodRun) -> None:
+    """Words and sentences have one score each; methods that score tokens add them up."""
+    adds_up = run.method.family in ("Gradients", "Paths", "Attention")
+    tokens = run()
+    for unit in ("word", "sentence"):
+        result = run(unit=unit)
+        expected = [f.text for f in group(run.classifier.encode(TEXT), unit).features]
+        assert [f.text for f in result.features] == expected, f"the features of the unit {unit} are others"
+        assert result.scores.shape == (len(expected),), f"there is not one score a {unit}"
+        assert np.isfinite(result.scores).all(), f"the score of a {unit} is not finite"
+        if adds_up and not _chooses(run.method):
+            total, whole = result.scores.sum(), tokens.scores.sum()
+            limit = 1e-9 * float(np.abs(tokens.scores).sum())
+            assert abs(total - whole) <= limit, (
+                f"the scores of every {unit} add up to {total}, of the tokens to {whole}"
+            )
+
+
+def _chooses(method: Method) -> bool:
+    """Whether the method chooses among many attributions: the best by words may be another than the best by tokens."""
+    return "select_by" in method.Parameters.model_fields
+
+
+def texts(run: MethodRun) -> None:
+    """A pair of texts, a text of one token and one that is too long for the model are explained."""
+    assert np.isfinite(run("a").scores).all(), "the score of a text of one token is not finite"
+    if not run.classifier.prompt:
+        pair = run(PAIR[0], text_pair=PAIR[1])
+        assert {f.part for f in pair.features if not f.special} == {0, 1}, "a pair has no scores for both of its texts"
+        assert np.isfinite(pair.scores).all(), "a score of a pair is not finite"
+    short = replace(run.classifier, max_tokens=len(run.classifier.encode(TEXT)) - 2)
+    cut = run.on(short)
+    assert cut.cut == 2, f"a text that is two tokens too long is told to be cut by {cut.cut}"
+    assert any("the last 2 of the text were cut" in told for told in cut.warnings), "the cut is not told"
+
+
+def targets(run: MethodRun) -> None:
+    """Every class can be explained, by its logit as well."""
+    prediction = run().prediction
+    for label in run.classifier.labels:
+        result = run(target=label, output="logit")
+        assert result.target.label == label, f"the target {label} is not explained"
+        assert result.prediction == prediction, "the prediction depends on the target"
+        assert np.isfinite(result.scores).all(), f"a score for {label} is not finite"
+
+
+class _Recorder(RunContext):
+    """Keeps the progress told, and cancels at the check with the number ``last``."""
+
+    def __init__(self, last: int = 10**9) -> None:
+        self.seen: list[tuple[int, int, str]] = []
+        self.checks, self.last = 0, last
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.seen.append((done, total, phase))
+
+    def check_cancelled(self) -> None:
+        self.checks += 1
+        if self.checks == self.last:
+            raise Cancelled
+
+
+def progress(run: MethodRun) -> None:
+    """Progress counts up to its total, and a run that is cancelled stops before its next batch."""
+    context = _Recorder()
+    run(context=context)
+    if context.checks:
+        assert context.seen, "no progress is told"
+        assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"
+        assert all(0 < done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
+    if context.checks < 2:
+        return
+    with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
+        try:
+            run(context=_Recorder(last=2))
+        except Cancelled:
+            pass
+        else:
+            raise AssertionError("a cancelled run does not stop")
+    assert passes.calls <= 1, "a cancelled run makes another pass"
+
+
+def memory(run: MethodRun) -> None:
+    """Smaller batches are told; where not even one text fits, the error says so, and nothing stays behind."""
+    with watched(run.classifier) as passes:
+        run()
+    limit = max(FEWEST, passes.widest // 3)
+    with watched(run.classifier, limit=limit):
+        result = run()
+    halved = any("Memory ran out" in told for told in result.warnings)
+    assert halved == (passes.widest > limit), "smaller batches are not told"
+    with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
+        try:
+            run()
+        except ResourceError as error:
+            told = str(error)
+        else:
+            raise AssertionError("a run for which there is no memory does not fail")
+    assert "does not fit into the memory" in told, f"the error does not name the memory: {told}"
+
+
+ON_EVERY_MODEL: tuple[Check, ...] = (answers, costs, batches)
+ANYWHERE: tuple[Check, ...] = (stores, units, texts, targets, progress, memory)

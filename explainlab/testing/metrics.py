@@ -1,0 +1,111 @@
+"""What every metric keeps, on every classifier that can be judged by it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from explainlab.declared import parse
+from explainlab.errors import UnsupportedError
+from explainlab.metrics.evaluate import Case, MetricResult, evaluate
+from explainlab.metrics.metric import Metric
+from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.testing.exact import assert_equal, exact
+from explainlab.testing.observation import unchanged, watched
+from explainlab.text.units import group
+
+TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
+
+
+def check_metric(metric: Metric, classifier: Classifier, **parameters: Any) -> None:
+    """Check that ``metric`` with these ``parameters`` keeps the contract on ``classifier``.
+
+    A metric that cannot judge the classifier must refuse it. Raises :class:`AssertionError` with what is broken.
+    """
+    try:
+        _check(MetricRequest(metric.id, parse(metric, parameters)), metric, classifier)
+    except AssertionError as error:
+        raise AssertionError(f"{metric.id} on {classifier.id}: {error}") from error
+
+
+def _check(request: MetricRequest, metric: Metric, classifier: Classifier) -> None:
+    assert parse_metric(request.name) == request, f"the name {request.name} reads back as another request"
+    json.dumps(request.told, allow_nan=False)
+    assert metric.definition(request.parameters).strip(), "it has no definition"
+    if metric.unsupported(classifier, request.parameters):
+        _refuses(request, classifier)
+        return
+    with unchanged(classifier, "an evaluation"):
+        cases = [_case(classifier, text) for text in TEXTS]
+        with watched(classifier) as passes:
+            results = _results(classifier, request, cases)
+    _has_its_shape(request, metric, classifier, results, passes.forward)
+    _judges_alone_as_together(request, classifier)
+
+
+def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
+    """A text with three random attributions, the first of them full of ties."""
+    encoding = classifier.encode(text)
+    logits = classifier.finite(classifier.logits(classifier.inputs([encoding])))[0]
+    encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
+    units = group(encoding, "token")
+    scores = np.random.default_rng(len(classifier.encode(text))).normal(size=(3, len(units.features)))
+    scores[0] = np.round(scores[0])
+    return Case(encoding, units, logits, int(logits.argmax()), scores)
+
+
+def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
+    """By text and by attribution."""
+    by_text = evaluate(cases, [request], Batcher(classifier, RunContext()))
+    return [[columns[0] for columns in rows] for rows in by_text]
+
+
+def _values(results: list[list[MetricResult]]) -> np.ndarray:
+    return np.array([[result.value for result in rows] for rows in results])
+
+
+def _refuses(request: MetricRequest, classifier: Classifier) -> None:
+    with watched(classifier) as passes:
+        try:
+            _results(classifier, request, [])
+        except UnsupportedError:
+            assert passes.calls == 0, "it makes passes before it refuses"
+        else:
+            raise AssertionError("it runs although it says that it cannot")
+
+
+def _has_its_shape(
+    request: MetricRequest, metric: Metric, classifier: Classifier, results: list[list[MetricResult]], passes: int
+) -> None:
+    values = _values(results)
+    assert values.shape == (len(TEXTS), 3), "there is not one value for every attribution"
+    assert np.isfinite(values).all(), "a value is not finite"
+    lengths = [len(classifier.encode(text)) for text in TEXTS]
+    most = sum(3 * metric.inputs(request.parameters, length) for length in lengths)
+    assert passes <= most, f"{passes} texts are run, {most} at most are told"
+    for rows in results:
+        for result in rows:
+            chances = result.probabilities
+            assert ((chances >= 0) & (chances <= 1 + 1e-6)).all(), "a probability is out of range"
+            assert all(0 <= step.level <= 100 for step in result.steps), "a level is no percentage"
+
+
+def _judges_alone_as_together(request: MetricRequest, classifier: Classifier) -> None:
+    """One text at a time, one attribution at a time, padded or not, and in the smallest batches: in float64."""
+    with exact(classifier) as twin:
+        cases = [_case(twin, text) for text in TEXTS]
+        together = _values(_results(twin, request, cases))
+        alone = np.concatenate([_values(_results(twin, request, [case])) for case in cases])
+        assert_equal(alone, together, "the values of texts judged alone", terms=1e2)
+        first = Case(cases[0].encoding, cases[0].units, cases[0].logits, cases[0].target, cases[0].scores[:1])
+        assert_equal(_values(_results(twin, request, [first]))[0], together[0, :1], "one attribution alone", terms=1e2)
+        padded = _values(_results(twin, request, [_case(twin, TEXTS[1], padding=3)]))
+        assert_equal(padded[0], together[1], "the values of a padded text", terms=1e2)
+        with watched(twin, limit=1):
+            single = _values(_results(twin, request, cases))
+        assert_equal(single, together, "the values from texts run one by one", terms=1e2)

@@ -1,0 +1,119 @@
+"""Methods at one budget: every number once more by single runs; what has nothing random has one map."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explainlab import explain, study
+from explainlab.analyses.attributions import text_seed
+from explainlab.attribution.registry import methods
+from explainlab.attribution.subject import Subject
+from explainlab.errors import RequestError
+from explainlab.metrics.evaluate import Case, evaluate
+from explainlab.metrics.registry import parse_metric
+from explainlab.metrics.summary import bootstrap
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from tests.attribution.plain import close
+
+TEXT = "A funny film. It isn't good, and the plot is thin!"
+METRICS = "comprehensiveness,sufficiency"
+METHODS = "rpi,kernel_shap,integrated_gradients"
+RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "rpi", "rpi_g", "rpi_ig", "rpi_sig"}
+SETTINGS = {"rpi": {"steps": 3, "layers": "all"}, "integrated_gradients": {"rule": "midpoint", "steps": 4}}
+R = 5
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def body(encoder: Classifier) -> Body:
+    return study(encoder, "ablation", TEXT, methods=METHODS, metrics=METRICS, samples=R, settings=SETTINGS).body
+
+
+def values(classifier: Classifier, maps: list[np.ndarray], metric: str) -> list[float]:
+    subject = Subject(classifier, classifier.encode(TEXT))
+    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, np.stack(maps))
+    (rows,) = evaluate([case], [parse_metric(metric)], Batcher(classifier, RunContext()))
+    return [row[0].value for row in rows]
+
+
+def of(body: Body, method: str) -> Body:
+    return next(one for one in body["methods"] if one["method"] == method)
+
+
+def test_every_method_with_something_random_says_so(encoder: Classifier) -> None:
+    settings = {"rpi_sig": {"samples": 1, "steps": 2}, "rpi": {"samples": 1}, "rpi_g": {"samples": 1}}
+    for name, method in methods().items():
+        if not method.unsupported(encoder.architecture):
+            first, second = (
+                explain(encoder, TEXT, name, seed=seed, **settings.get(name, {})).scores for seed in (1, 2)
+            )
+            assert method.random == (not np.array_equal(first, second)), name
+    assert {name for name, method in methods().items() if method.random} >= RANDOM
+
+
+def test_random_is_always_there_and_one_map_where_nothing_is_random(body: Body) -> None:
+    assert [one["method"] for one in body["methods"]] == [*METHODS.split(","), "random"]
+    assert [one["maps"] for one in body["methods"]] == [R, R, 1, R]
+    own = of(body, "integrated_gradients")["selection"]["comprehensiveness"]
+    assert own["first"] == own["mean"] == own["best"] == own["held_out"]["sufficiency"]
+
+
+@pytest.mark.parametrize("method", ["kernel_shap", "random"])
+def test_a_method_is_run_once_for_every_seed(encoder: Classifier, body: Body, method: str) -> None:
+    seed = text_seed(Subject(encoder, encoder.encode(TEXT)))
+    seeds = [seed, *map(int, np.random.SeedSequence(seed).generate_state(R - 1))]
+    maps = [explain(encoder, TEXT, method, seed=each).scores for each in seeds]
+    found = of(body, method)["selection"]
+    comprehensive, sufficient = (values(encoder, maps, metric) for metric in METRICS.split(","))
+    told = found["comprehensiveness"]
+    assert told["first"] == pytest.approx(comprehensive[0], abs=1e-6)
+    assert told["mean"] == pytest.approx(np.mean(comprehensive), abs=1e-6)
+    assert told["best"] == pytest.approx(max(comprehensive), abs=1e-6)
+    assert told["held_out"] == {"sufficiency": pytest.approx(comprehensive[int(np.argmin(sufficient))], abs=1e-6)}
+    assert found["sufficiency"]["best"] == pytest.approx(min(sufficient), abs=1e-6)
+
+
+def test_rpi_gives_the_first_draws_of_its_candidates(encoder: Classifier, body: Body) -> None:
+    seed = text_seed(Subject(encoder, encoder.encode(TEXT)))
+    drawn = study(encoder, "rpi_candidates", TEXT, samples=R, steps=3, layers="all", metrics=METRICS, seed=seed).body
+    maps = [one["metrics"] for one in drawn["candidates"][:R]]
+    for metric, choose in (("comprehensiveness", max), ("sufficiency", min)):
+        told = of(body, "rpi")["selection"][metric]
+        assert told["first"] == pytest.approx(maps[0][metric], abs=1e-6)
+        assert told["best"] == pytest.approx(choose(one[metric] for one in maps), abs=1e-6)
+
+
+def test_costs_are_those_of_single_runs(encoder: Classifier, body: Body) -> None:
+    alone = explain(encoder, TEXT, "integrated_gradients", **SETTINGS["integrated_gradients"]).cost
+    assert of(body, "integrated_gradients")["cost"] == {"forward": alone.forward, "backward": alone.backward}
+    assert of(body, "kernel_shap")["cost"]["forward"] == R * explain(encoder, TEXT, "kernel_shap").cost.forward
+
+
+def test_a_data_set_has_means_with_intervals(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text",), (TEXT,), ("A warm film.",), ("Dull and slow!",)])
+    asked = {"methods": "occlusion", "metrics": METRICS, "samples": 3}
+    result = study(encoder, "ablation", data=str(path), **asked)
+    alone = [study(encoder, "ablation", text["text"], **asked).body for text in result.body["texts"]]
+    assert result.body["summary"]["n"] == len(alone) == 3
+    for method in ("occlusion", "random"):
+        told = of(result.body, method)["selection"]["comprehensiveness"]
+        for part in ("first", "mean", "best"):
+            each = [of(one, method)["selection"]["comprehensiveness"][part] for one in alone]
+            close(np.array([told[part]["mean"]]), np.array([np.mean(each)]), 1e-5)
+            assert told[part]["low"] == pytest.approx(bootstrap(each)[1], abs=1e-6)
+
+
+def test_what_cannot_be_is_refused(encoder: Classifier) -> None:
+    with pytest.raises(RequestError, match="samples"):
+        study(encoder, "ablation", TEXT, samples=0)
+    with pytest.raises(RequestError, match="no_method"):
+        study(encoder, "ablation", TEXT, methods="no_method")

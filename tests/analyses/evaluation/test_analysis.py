@@ -1,0 +1,157 @@
+"""The evaluation: methods by metrics on a data set, against a plain loop; what is asked, kept, refused and printed."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import explainlab
+from explainlab import cli
+from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.base import StudyResult
+from explainlab.attribution.subject import Subject
+from explainlab.errors import DataError, RequestError
+from explainlab.metrics.evaluate import Case, evaluate
+from explainlab.metrics.registry import parse_metric
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+
+TEXTS = [("A funny and warm film, well worth the evening.", 1), ("A dull, lifeless and slow evening.", 0), ("Fine.", 1)]
+METRICS = ["comprehensiveness", "sufficiency:k=50", "log_odds:k=40"]
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    return explainlab.load_model("embedded:bert-mini-sst2", device="cpu")
+
+
+@pytest.fixture
+def data(tmp_path) -> str:
+    return write(tmp_path / "rows.csv", TEXTS)
+
+
+def write(path, rows) -> str:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *rows])
+    return str(path)
+
+
+def plain_values(classifier: Classifier, text: str, method: str, metric: str, **settings) -> float:
+    """One map of one text judged alone."""
+    subject = Subject(classifier, classifier.encode(text))
+    found = explainlab.explain(classifier, text, method, seed=text_seed(subject), **settings)
+    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, found.scores[None])
+    return evaluate([case], [parse_metric(metric)], Batcher(classifier, RunContext()))[0][0][0].value
+
+
+def test_means_are_those_of_a_plain_loop_and_random_is_always_there(classifier, data) -> None:
+    methods = ["input_x_gradient", "occlusion"]
+    body = explainlab.evaluate(classifier, data, methods, METRICS).body
+    assert body["n"] == 3
+    assert [row["method"] for row in body["rows"]] == [m for m in [*methods, "random"] for _ in METRICS]
+    for row in body["rows"]:
+        values = [plain_values(classifier, text, row["method"], row["asked"]) for text, _ in TEXTS]
+        assert row["mean"] == pytest.approx(np.mean(values), abs=1e-6)
+        assert row["preset"] == "rpi"
+        assert row["low"] is None or row["low"] <= row["mean"] <= row["high"]
+
+
+def test_a_text_too_short_for_k_is_counted_apart(classifier, data) -> None:
+    (row, _) = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body["rows"]
+    assert (row["n"], row["counted"]) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
+
+
+def test_random_maps_of_two_texts_are_not_the_same(classifier, tmp_path) -> None:
+    twins = write(tmp_path / "twins.csv", [("a good film", 1), ("a warm book", 1), ("a good film", 1)])
+    texts = explainlab.evaluate(classifier, twins, ["random"], ["comprehensiveness:k=50"]).body["texts"]
+    assert texts[0]["text_seed"] == texts[2]["text_seed"] != texts[1]["text_seed"]
+
+
+def test_settings_reach_their_method_and_equal_settings_are_one_question(classifier, data) -> None:
+    asked = {"settings": {"integrated_gradients": {"rule": "midpoint", "steps": 3}}}
+    result = explainlab.evaluate(classifier, data, ["integrated_gradients"], ["log_odds:k=40"], **asked)
+    assert result.body["cost_by_method"]["integrated_gradients"]["backward"] == 9
+    written = {"integrated_gradients": {"steps": "3", "rule": "midpoint"}}
+    again = explainlab.evaluate(classifier, data, ["integrated_gradients"], ["log_odds:k=40"], settings=written)
+    assert again.request.parameters == result.request.parameters
+
+
+def test_a_finished_text_is_remembered_whole(classifier, data) -> None:
+    context = RunContext()
+    asked = {"seed": 3, "context": context}
+    first = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
+    again = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
+    assert again.body == first.body
+    assert StudyResult.from_json(first.to_json()) == first
+
+
+def test_gold_explains_the_label_of_every_row(classifier, tmp_path) -> None:
+    wrong = write(tmp_path / "wrong.csv", [(TEXTS[0][0], "negative")])
+    by_gold = explainlab.evaluate(classifier, wrong, ["random"], ["log_odds:k=40"], target="gold").body
+    by_name = explainlab.evaluate(classifier, wrong, ["random"], ["log_odds:k=40"], target="negative").body
+    assert by_gold["texts"][0]["values"] == by_name["texts"][0]["values"]
+
+
+def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -> None:
+    path = write(tmp_path / "bad.csv", [TEXTS[0], ("a fine film", "splendid"), TEXTS[1]])
+    with pytest.raises(DataError, match="2"):
+        explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"])
+    body = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True).body
+    assert body["n"] == 2
+    assert [number for number, _ in body["skipped"]] == [2]
+
+
+@pytest.mark.parametrize(
+    ("methods", "metrics", "settings", "told"),
+    [
+        (["occlusoin"], ["comprehensiveness"], {}, "occlusion"),
+        (["occlusion"], ["comprehensivness"], {}, "comprehensiveness"),
+        (["occlusion"], ["comprehensiveness:k=101"], {}, "k = "),
+        (["occlusion"], ["comprehensiveness", "comprehensiveness:k=20"], {}, "each once"),
+        (["occlusion", "occlusion"], ["comprehensiveness"], {}, "each once"),
+        (["occlusion"], ["comprehensiveness"], {"lime": {}}, "not among the methods"),
+        (["occlusion"], ["comprehensiveness"], {"occlusion": {"steps": 3}}, "no parameter"),
+    ],
+)
+def test_a_bad_question_is_refused_in_words(classifier, data, methods, metrics, settings, told) -> None:
+    with pytest.raises(RequestError, match=told):
+        explainlab.evaluate(classifier, data, methods, metrics, settings=settings)
+
+
+def test_the_command_line_prints_the_contract(data, capsys, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+    arguments = ["evaluate", "--model", "embedded:bert-mini-sst2", "--data", data, "--methods", "input_x_gradient"]
+    arguments += ["--metrics", "log_odds,comprehensiveness:k=10:removal=mask,aopc_sufficiency:bins=1+5+10", "--json"]
+    monkeypatch.setattr("sys.argv", ["explainlab", *arguments, "--set", "input_x_gradient.reduction=l2"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    printed = json.loads(capsys.readouterr().out)
+    assert {"model", "data", "n", "rows", "skipped"} <= printed.keys()
+    assert printed["skipped"] == 0
+    assert len(printed["rows"]) == 6
+    assert {"method", "metric", "preset", "mean", "low", "high", "n"} <= printed["rows"][0].keys()
+
+
+def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, capsys) -> None:
+    records = []
+    for text, _ in TEXTS:
+        seed = text_seed(Subject(classifier, classifier.encode(text)))
+        records.append(explainlab.explain(classifier, text, "occlusion", seed=seed).to_json())
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    body = explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)]).body
+    rows = {(row["method"], row["asked"]): row for row in body["rows"]}
+    for metric in {row["asked"] for row in body["rows"]}:
+        ours, theirs = rows["occlusion", metric], rows["other", metric]
+        assert (ours["mean"], ours["low"], ours["n"]) == (theirs["mean"], theirs["low"], theirs["n"])
+    assert set(body["cost_by_method"]) == {"occlusion", "random"}
+    path.write_text(json.dumps(records[:1]), encoding="utf-8")
+    with pytest.raises(RequestError, match=r"other\.json has no attribution of"):
+        explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)])
+    with pytest.raises(RequestError, match="one name"):
+        explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path), str(path)])

@@ -1,0 +1,67 @@
+"""Every study asked about texts, class names and words that try to break out of a page, before tiny models."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from explainlab import load_model, study
+from explainlab.analyses.base import DataStudy
+from explainlab.analyses.registry import studies
+from explainlab.models.classifier import Classifier
+from tests.zoo import model_of, tokenizer_of
+
+TEXT = "<script>alert(1)</script> a good </script><img src=x onerror=alert(2)> film &amp; more"
+LABELS = ("<script>alert(3)</script>", "</script><img src=x onerror=alert(4)>", "%{x} <b>bold</b>")
+TEXTS = [TEXT, "the plot is thin and the acting is worse", "a great story", "it isn't good!", "a <b>film</b> = 2+2"]
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "ablation": {"methods": ["input_x_gradient"], "samples": 3, "metrics": ["sufficiency", "log_odds"]},
+    "activation": {"methods": ["occlusion", "attention_average"], "reference": "input_x_gradient"},
+    "evaluation": {"methods": ["occlusion", "attention_average"]},
+    "integration_error": {"steps": [2, 4], "rules": ["right", "midpoint"]},
+    "intermediate_predictions": {},
+    "judged_map": {},
+    "mistake_drivers": {"right": 3},
+    "path_gradients": {"steps": [3, 6]},
+    "predictions": {},
+    "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
+    "trust": {"method": "occlusion"},
+}
+"""Little work for each."""
+
+CASES = [(name, kind) for name, one in studies().items() for kind in ("text", "data")
+         if kind == "data" or not isinstance(one, DataStudy)]  # fmt: skip
+"""Every study, of a text where it has an answer to that, and of a data set."""
+
+Found = Callable[[str, str], tuple[dict[str, Any], dict[str, Any]]]
+
+
+def models(directory: Path) -> dict[str, Classifier]:
+    """An encoder and a decoder whose classes are :data:`LABELS`, by name."""
+    classes = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
+    found = {}
+    for name in ("bert", "gpt2"):
+        model_of(name, **classes).save_pretrained(directory / name)
+        tokenizer_of(name).save_pretrained(directory / name)
+        found[name] = load_model(str(directory / name), device="cpu")
+    return found
+
+
+def write_data(path: Path) -> str:
+    """A file of :data:`TEXTS`, each with every label."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *((text, i) for text in TEXTS for i in range(len(LABELS)))])
+    return str(path)
+
+
+def answer(model: Classifier, data: str, name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The record and the body of the study ``name`` of a ``text``, or of the file ``data``."""
+    parameters = dict(PARAMETERS[name])
+    if name == "judged_map":
+        n = len(study(model, "trust", TEXT, method="occlusion").body["features"])
+        parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
+    found = study(model, name, **({"text": TEXT} if kind == "text" else {"data": data}), **parameters)
+    return found.to_json(), found.body

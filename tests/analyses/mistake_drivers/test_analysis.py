@@ -1,0 +1,183 @@
+"""What drives mistakes: every count, mean and interval against a slow loop over attributions made one by one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+import regex
+
+from explainlab import explain, load_model, study
+from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS, TESTED_ROWS
+from explainlab.attribution.subject import Subject
+from explainlab.errors import Cancelled, RequestError
+from explainlab.metrics.summary import bootstrap
+from explainlab.models.context import RunContext
+
+DATA = "embedded:sentiment"
+ASKED = {"data": DATA, "right": 12, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return load_model("embedded:bert-mini-sst2", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def rows(bert):
+    return study(bert, "predictions", data=DATA).body["rows"]
+
+
+@pytest.fixture(scope="module")
+def body(bert):
+    return study(bert, "mistake_drivers", **ASKED).body
+
+
+@pytest.fixture(scope="module")
+def compared(rows):
+    """The correct rows that the seed draws."""
+    right = [row for row in rows if row["label"] == row["predicted"]]
+    return [right[i] for i in sorted(np.random.default_rng(3).permutation(len(right))[:12])]
+
+
+def scored(bert, row, label) -> list[tuple[str, float]]:
+    """The words of a row with their scores toward ``label``; punctuation and special tokens are empty."""
+    found = explain(bert, row["text"], "input_x_gradient", target=label, output="logit", unit="word")
+    letters = [regex.search(r"[^\p{P}\p{Z}\p{C}]", f.text) for f in found.features]
+    return [
+        (f.text.casefold() if keep and not f.special else "", score)
+        for f, keep, score in zip(found.features, letters, found.scores.tolist(), strict=True)
+    ]
+
+
+def collected(bert, wanted) -> tuple[dict, dict]:
+    """Scores by (words, class), with their rows' numbers, of words and of neighbours."""
+    words, pairs = defaultdict(dict), defaultdict(dict)
+    for row, label in wanted:
+        found = scored(bert, row, label)
+        for i, (word, score) in enumerate(found):
+            if word:
+                one = words[(word,), label]
+                one[row["row"]] = one.get(row["row"], 0) + score
+            if i and word and found[i - 1][0]:
+                one = pairs[(found[i - 1][0], word), label]
+                one[row["row"]] = one.get(row["row"], 0) + found[i - 1][1] + score
+    return words, pairs
+
+
+def test_words_and_pairs_are_what_a_loop_finds(bert, rows, compared, body) -> None:
+    wrong = [row for row in rows if row["label"] != row["predicted"]]
+    assert (body["n_wrong"], body["n_right"], body["n_compared"]) == (len(wrong), len(rows) - len(wrong), 12)
+    labels = {row["predicted"] for row in wrong}
+    in_wrong = collected(bert, [(row, row["predicted"]) for row in wrong])
+    in_right = collected(bert, [(row, label) for row in compared for label in labels])
+    for listed, among, beside in zip((body["words"], body["pairs"]), in_wrong, in_right, strict=True):
+        assert len(listed) == 100
+        for one in listed:
+            key = tuple(one["words"]), one["predicted"]
+            assert sorted(one["row_numbers"]) == sorted(among[key])
+            for prefix, scores in (("", among[key]), ("right_", beside.get(key, {}))):
+                mean, low, high = bootstrap(list(scores.values()))
+                assert one[f"{prefix}rows"] == len(scores)
+                told = [one[f"{prefix}{name}"] for name in ("mean", "low", "high")]
+                assert told == [
+                    value if value is None else pytest.approx(value, abs=1e-6) for value in (mean, low, high)
+                ]
+    assert [one["word"] for one in body["words"]] == [one["words"][0] for one in body["words"]]
+    assert any(one["right_rows"] > 1 for one in body["words"])
+
+
+def test_the_ranking_is_honest(bert, body) -> None:
+    everything = study(bert, "mistake_drivers", **ASKED, most=1000).body
+    for listed, whole in ((body["words"], everything["words"]), (body["pairs"], everything["pairs"])):
+        assert all(one["mean"] > 0 for one in listed)
+        clear = [one["rows"] >= 6 and one["low"] is not None and one["low"] > 0 for one in listed]
+        assert clear == [one["clear"] for one in listed]
+        tiers = [2 if one["once"] else 1 - is_clear for one, is_clear in zip(listed, clear, strict=True)]
+        assert tiers == sorted(tiers)
+        for tier in (0, 1, 2):
+            push = [one["mean"] * one["rows"] for one, of in zip(listed, tiers, strict=True) if of == tier]
+            assert push == sorted(push, reverse=True)
+        once = [one for one in listed if one["once"]]
+        assert all(one["low"] is one["high"] is None and one["rows"] == 1 for one in once)
+        if once:
+            several = [one["words"] for one in whole if not one["once"]]
+            assert sum(not one["once"] for one in listed) == len(several)
+
+
+def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
+    texts = {row["row"]: row["text"] for row in rows}
+    tested = body["pairs"][:TESTED_PAIRS]
+    assert all("interaction" in one for one in tested)
+    assert not any("interaction" in one for one in body["pairs"][TESTED_PAIRS:])
+    for one in tested[:4]:
+        values = []
+        for number in one["row_numbers"][:TESTED_ROWS]:
+            subject = Subject(bert, bert.encode(texts[number]), target=one["predicted"], output="logit", unit="word")
+            names = [subject.units.features[i].text.casefold() for i in subject.units.content]
+            places = [i for i in range(len(names) - 1) if names[i : i + 2] == one["words"]]
+
+            def without(*taken, subject=subject, names=names) -> float:
+                keep = np.array([[i not in taken for i in range(len(names))]])
+                return float(subject.masked(keep, "mask")[0])
+
+            second = [i + 1 for i in places]
+            values.append(without() - without(*places) - without(*second) + without(*places, *second))
+        assert one["interaction"]["rows"] == len(values)
+        assert one["interaction"]["mean"] == pytest.approx(np.mean(values), abs=1e-4)
+
+
+class Stopped(RunContext):
+    """Cancels after so many maps."""
+
+    def __init__(self) -> None:
+        self.left: float = 90
+
+    def check_cancelled(self) -> None:
+        if self.left <= 0:
+            raise Cancelled
+        self.left -= 1
+
+
+def test_maps_made_before_a_cancel_are_not_made_again(bert, rows, body) -> None:
+    context = Stopped()
+    with pytest.raises(Cancelled):
+        study(bert, "mistake_drivers", **ASKED, context=context)
+    context.left = math.inf
+    rest = study(bert, "mistake_drivers", **ASKED, context=context)
+    whole = study(bert, "mistake_drivers", **ASKED)
+    assert whole.cost.backward == body["n_wrong"] + 12 * len({one["predicted"] for one in body["words"]})
+    assert 0 < rest.cost.backward < whole.cost.backward
+    assert whole.cost.forward - rest.cost.forward >= len(rows)
+    assert rest.body == whole.body == body
+
+
+def test_no_mistakes_and_no_correct_rows_are_told(bert, rows, tmp_path) -> None:
+    for right in (True, False):
+        kept = [row for row in rows if (row["label"] == row["predicted"]) == right][:5]
+        path = tmp_path / f"{right}.jsonl"
+        path.write_text("\n".join(json.dumps({"text": row["text"], "label": row["label"]}) for row in kept))
+        found = study(bert, "mistake_drivers", data=str(path)).body
+        assert (found["n_wrong"], found["n_right"]) == ((0, 5) if right else (5, 0))
+        assert bool(found["words"]) is not right
+        assert all(one["right_mean"] is None and one["right_rows"] == 0 for one in found["words"])
+
+
+@pytest.mark.parametrize("method", ["gradient", "input_x_gradient:reduction=l2", "random"])
+def test_scores_without_a_sign_push_nowhere(bert, method) -> None:
+    with pytest.raises(RequestError, match="have no sign"):
+        study(bert, "mistake_drivers", data=DATA, method=method)
+
+
+def test_another_method_and_a_pair_of_texts(zoo, tmp_path) -> None:
+    classifier, records = zoo("bert"), []
+    for text in ("a good film", "the plot is thin", "I did not like this film"):
+        records += [{"text": text, "text_b": "a great story", "label": label} for label in range(3)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    found = study(classifier, "mistake_drivers", data=str(path), method="occlusion:baseline=pad").body
+    assert (found["n_wrong"], found["method"]) == (6, "occlusion:baseline=pad")
+    assert not [one for one in found["pairs"] if one["words"] in (["film", "a"], ["thin", "a"])], "across the texts"

@@ -1,0 +1,240 @@
+"""Every study's figures and bundle: there is one of each, its numbers are the study's, and text stays text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html.parser import HTMLParser
+from typing import Any
+
+import plotly.io
+import pytest
+
+from explainlab import study
+from explainlab.analyses.figures import STUDIES, figures_of
+from explainlab.analyses.registry import studies
+from explainlab.app.runs.bundle import study_bundle
+from explainlab.attribution.registry import methods
+from tests.analyses import hostile_study
+from tests.analyses.hostile_study import CASES, LABELS, TEXT, Found
+
+every_case = pytest.mark.parametrize(("name", "kind"), CASES, ids=lambda part: part)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """``found(study, kind)``: its record and its body, asked once."""
+    directory = tmp_path_factory.mktemp("hostile")
+    models, data = hostile_study.models(directory), hostile_study.write_data(directory / "rows.csv")
+
+    def asked(name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        model = models["gpt2" if name == "intermediate_predictions" else "bert"]
+        return hostile_study.answer(model, data, name, kind)
+
+    return cache(asked)
+
+
+class Parsed(HTMLParser):
+    """The tags of a document, and what stands in its scripts."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.feed(document)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "script":
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+
+def unzipped(body: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_every_study_has_figures() -> None:
+    assert STUDIES.keys() == studies().keys() == hostile_study.PARAMETERS.keys()
+
+
+@every_case
+def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, name: str, kind: str) -> None:
+    record, _ = found(name, kind)
+    figures = figures_of(json.loads(json.dumps(record)))
+    assert figures.charts
+    assert not figures.none
+    for key, chart in figures.charts.items():
+        assert key == chart.name
+        assert chart.title
+        assert chart.alt.endswith(".")
+        assert chart.rows
+        assert any(len(trace.x) for trace in chart.figure.data if trace.x is not None)
+        assert len(list(csv.DictReader(io.StringIO(chart.to_csv())))) == len(chart.rows)
+    assert bool(figures.maps) == (kind == "text" and name != "ablation")
+    for one in figures.maps.values():
+        assert "".join(t.before + t.shown for t in one.drawn.tokens if not t.special).startswith(TEXT[:30])
+
+
+@every_case
+def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, kind: str) -> None:
+    record, body = found(name, kind)
+    figures = figures_of(record)
+    files = unzipped(study_bundle(studies()[name].label, record, body, f"rows {LABELS[1]}.csv"))
+    report = Parsed(files["report.html"])
+    assert not {"img", "iframe", "link", "object", "embed", "form", "a"} & {tag for tag, _ in report.tags}
+    assert not [
+        attributes for _, attributes in report.tags if any(n.startswith(("on", "src", "href")) for n in attributes)
+    ]
+    payload, script = report.scripts
+    drawn = json.loads(payload)
+    (policy,) = (attributes["content"] for tag, attributes in report.tags if attributes.get("http-equiv"))
+    assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert sum(attributes.get("class") == "chart" for _, attributes in report.tags) == len(drawn) == len(figures.charts)
+    for one, chart in zip(drawn, figures.charts.values(), strict=True):
+        assert one["data"] == json.loads(chart.figure.to_json())["data"]
+        assert chart.title in report.text
+    assert f"rows {LABELS[1]}.csv" in report.text if kind == "data" else TEXT in report.text
+    written = {file.removeprefix("figures/") for file in files if file.startswith("figures/")}
+    assert len(written) == 2 * len(figures.charts) + len(figures.maps)
+    for file in written:
+        if file.endswith(".json"):
+            assert plotly.io.from_json(files[f"figures/{file}"]).data
+            assert f"{file[:-5]}.csv" in written
+
+
+@every_case
+def test_what_plotly_reads_as_html_is_escaped(found: Found, name: str, kind: str) -> None:
+    """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn by itself."""
+    record, _ = found(name, kind)
+    for chart in figures_of(record).charts.values():
+        told = json.loads(chart.figure.to_json())
+        del told["layout"]["template"]
+        written = json.dumps(told).replace("<extra>", "").replace("</extra>", "").replace("<br>", "")
+        assert "<" not in written, written[written.index("<") - 200 : written.index("<") + 100]
+
+
+def test_results_that_came_from_files_and_studies_of_other_versions_are_told(found: Found) -> None:
+    record, body = found("evaluation", "text")
+    for broken in ({"values": 3}, {"values": {"a": {"nothing": 1}}}, {"scores": {"occlusion": ["x"]}}):
+        figures = figures_of({**record, **broken})
+        assert (figures.charts, figures.maps) == ({}, {})
+        assert "another form" in figures.none
+    assert "no figures of this study" in figures_of({**record, "study": "later"}).none
+    files = unzipped(study_bundle("Later", {**record, "study": "later"}, body))
+    assert "no figures of this study" in files["report.html"]
+    assert "<script" not in files["report.html"]
+
+
+def test_where_the_change_cancels_the_reason_is_told(found: Found) -> None:
+    record, _ = found("integration_error", "text")
+    figures = figures_of({**record, "cancels": True})
+    assert not figures.charts
+    assert "hardly changes" in figures.none
+
+
+def test_nothing_that_drives_mistakes_is_told(found: Found) -> None:
+    record, _ = found("mistake_drivers", "data")
+    figures = figures_of({**record, "words": [], "pairs": []})
+    assert (figures.charts, figures.none) == ({}, "No word speaks for a wrong class.")
+
+
+# Charts that only bundles have ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["text", "data"])
+def test_methods_stand_in_the_order_of_their_values(found: Found, kind: str) -> None:
+    record, body = found("evaluation", kind)
+    for chart in figures_of(record).charts.values():
+        (dots,) = chart.figure.data
+        metric = chart.name.removeprefix("methods-by-metric-")
+        values = {}
+        for method in methods().values():
+            if kind == "text" and method.id in body["values"]:
+                values[method.label] = body["values"][method.id][metric]
+            for row in body.get("rows", ()):
+                if (row["method"], row["asked"]) == (method.id, metric):
+                    values[method.label] = row["mean"]
+        assert dict(zip(dots.y, dots.x, strict=True)) == values
+        assert len(values) == 3, "random is among them"
+        assert list(dots.x) == sorted(dots.x, reverse=metric.startswith("comprehensiveness"))
+        if kind == "data":
+            assert dots.error_x.array is not None
+
+
+def test_a_map_stands_beside_random_ones(found: Found) -> None:
+    record, body = found("trust", "text")
+    (chart,) = figures_of(record).charts.values()
+    usual, own = chart.figure.data
+    for i, one in enumerate(body["metrics"]):
+        assert own.x[i] == one["value"]
+        assert usual.x[i] == one["median"]
+        assert usual.x[i] - usual.error_x.arrayminus[i] == pytest.approx(one["low"])
+        assert usual.x[i] + usual.error_x.array[i] == pytest.approx(one["high"])
+
+
+def test_every_text_is_a_point_of_the_shares_beaten(found: Found) -> None:
+    record, body = found("trust", "data")
+    (chart,) = figures_of(record).charts.values()
+    *boxes, means = chart.figure.data
+    for i, (box, one) in enumerate(zip(boxes, body["summary"]["metrics"], strict=True)):
+        assert list(box.x) == [text["metrics"][i]["beaten"] for text in body["texts"]]
+        assert list(box.customdata) == [text["row"] for text in body["texts"]]
+        assert means.x[i] == pytest.approx(sum(box.x) / len(box.x)) == one["beaten"]["mean"]
+
+
+def test_a_line_goes_through_the_texts_behind_a_value(found: Found) -> None:
+    record, body = found("judged_map", "text")
+    (chart,) = figures_of(record).charts.values()
+    for line, one in zip(chart.figure.data, body["metrics"], strict=True):
+        assert [(x, y) for x, y in zip(line.x, line.y, strict=True)] == [
+            (step["level"], step["probability"]) for step in one["steps"]
+        ]
+    assert chart.figure.layout.shapes[0].y0 == body["prediction"]["probabilities"][body["target"]["label"]]
+
+
+def test_shares_of_the_gradient_add_up_to_the_whole(found: Found) -> None:
+    record, body = found("path_gradients", "data")
+    (chart,) = figures_of(record).charts.values()
+    for line, steps in zip(chart.figure.data, body["summary"]["share"], strict=True):
+        assert sum(line.y) == pytest.approx(1)
+        for i, y in enumerate(line.y):
+            assert y == pytest.approx(sum(text["shares"][steps][i] for text in body["texts"]) / len(body["texts"]))
+
+
+def test_settled_texts_are_counted_by_tenths(found: Found) -> None:
+    record, body = found("intermediate_predictions", "data")
+    (chart,) = figures_of(record).charts.values()
+    (bars,) = chart.figure.data
+    counts = [0] * 10
+    for text in body["texts"]:
+        place = 0
+        while text["settled"] > (place + 1) / 10 + 1e-12:
+            place += 1
+        counts[place] += 1
+    assert list(bars.y) == counts
+
+
+def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
+    """One text has no interval anywhere."""
+    path = tmp_path / "one.csv"
+    path.write_text("text,label\na good film,0\n", encoding="utf-8")
+    model = hostile_study.models(tmp_path)["bert"]
+    for name in sorted(STUDIES.keys() - {"intermediate_predictions", "judged_map"}):
+        record = study(model, name, data=str(path), **hostile_study.PARAMETERS[name]).to_json()
+        figures = figures_of(record)
+        assert figures.charts or figures.none in ("No word speaks for a wrong class.",), name

@@ -1,0 +1,43 @@
+"""What the command line prints of every study for a reader: its numbers, of one text and of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab import study
+from explainlab.analyses.base import DataStudy
+from explainlab.analyses.registry import get_study, studies
+from tests.conftest import Zoo
+
+TEXT = "a good film"
+CHEAP: dict[str, dict[str, Any]] = {
+    "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
+    "activation": {"methods": "occlusion"},
+    "integration_error": {"steps": "2,3", "rules": "right"},
+    "path_gradients": {"steps": "2"},
+    "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
+    "trust": {"method": "occlusion"},
+}
+
+
+ASKED = [
+    (study_id, of_data)
+    for study_id, asked in sorted(studies().items())
+    for of_data in ((True,) if isinstance(asked, DataStudy) else (False, True))
+]
+
+
+@pytest.mark.parametrize(("study_id", "of_data"), ASKED)
+def test_a_study_tells_its_numbers(zoo: Zoo, tmp_path: Path, study_id: str, of_data: bool) -> None:
+    file = tmp_path / "texts.csv"
+    file.write_text("text,label\na good film,0\n" + ("" if study_id == "judged_map" else "a bad film,1\n"))
+    source = {"data": str(file)} if of_data else {"text": TEXT}
+    classifier = zoo("gpt2" if study_id == "intermediate_predictions" else "bert")
+    scores = ",".join(map(str, range(len(classifier.encode(TEXT)))))
+    settings = {"scores": scores} if study_id == "judged_map" else CHEAP.get(study_id, {})
+    found = study(classifier, study_id, **source, **settings)
+    told = "\n".join(get_study(study_id).lines(found.body))
+    assert any(character.isdigit() for character in told), told

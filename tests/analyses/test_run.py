@@ -1,0 +1,117 @@
+"""Studies through the service and on the command line: stored once, found again, one object printed, bad input told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from explainlab import cli
+from explainlab.analyses.base import StudyRequest
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+
+TEXT = "a stirring, funny film"
+
+
+@pytest.fixture
+def model(zoo_path) -> str:
+    return str(zoo_path("bert"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    path.write_text(f'text\n"{TEXT}"\nnot good at all\n', encoding="utf-8")
+    return path
+
+
+def request(model: str, **fields) -> StudyRequest:
+    parameters = {"steps": "2,5"} | fields.pop("parameters", {})
+    return StudyRequest(**{"study": "integration_error", "model": model, **fields}, parameters=parameters)
+
+
+def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.sqlite'}"
+    service, asked = Service(Store(url)), request(model, text=TEXT)
+    assert service.find(asked) is None
+    job = service.submit(asked, "me")
+    assert service.worker.wait(job, 60)
+    assert job.progress.status == "done", job.progress.error
+    restarted = Service(Store(url))
+    again = restarted.find(request(model, text=TEXT, parameters={"steps": [2, 5]}))
+    assert restarted.find(asked) is again, "what is drawn of it need not be drawn again"
+    assert again.body == job.result.body
+    assert again.cost == job.result.cost
+    assert service.find(request(model, text=TEXT, parameters={"steps": [2]})) is None
+
+
+def test_the_texts_of_a_data_set_are_there_to_be_opened(model: str, data: Path) -> None:
+    service = Service(Store("sqlite://"))
+    whole = service.run(request(model, data=str(data)))
+    alone = service.find(request(model, text=TEXT))
+    assert alone is not None
+    assert alone.body["ideal_steps"] == whole.body["texts"][0]["ideal_steps"]
+    data.write_text("text\nanother one\n", encoding="utf-8")
+    assert service.find(request(model, data=str(data))) is None
+
+
+def run(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    monkeypatch.setattr("sys.argv", ["explainlab", "study", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    written = capsys.readouterr()
+    return ended.value.code or 0, written.out, written.err
+
+
+def test_one_text_prints_the_contract(monkeypatch, capsys, model: str) -> None:
+    options = ["--model", model, "--text", TEXT, "--set", "steps=2,5", "--target", "1", "--seed", "3", "--json"]
+    code, out, _ = run(monkeypatch, capsys, "integration_error", *options)
+    found = json.loads(out)
+    assert code == 0
+    assert found.keys() >= {"study", "parameters", "seed", "rows", "ideal_steps", "features", "cost", "versions"}
+    assert (found["study"], found["seed"], found["target"]["index"]) == ("integration_error", 3, 1)
+    assert all(row.keys() >= {"rule", "steps", "approximation_error"} for row in found["rows"])
+    code, out, _ = run(monkeypatch, capsys, "path_gradients", *options)
+    found = json.loads(out)
+    assert all(path.keys() == {"steps", "rule", "alphas", "total", "per_feature"} for path in found["paths"])
+
+
+def test_a_data_set_prints_the_contract(monkeypatch, capsys, model: str, data: Path) -> None:
+    options = ["--model", model, "--data", str(data), "--set", "steps=2,5"]
+    code, out, _ = run(monkeypatch, capsys, "integration_error", *options, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found.keys() >= {"study", "parameters", "seed", "texts", "summary"}
+    assert all(text.keys() >= {"row", "errors", "ideal_steps"} for text in found["texts"])
+    code, out, _ = run(monkeypatch, capsys, "integration_error", *options)
+    assert code == 0
+    assert "ideal_steps" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "either a text or a data set"),
+        (["--text", TEXT, "--set", "steps=9,3"], "rising order"),
+        (["--text", TEXT, "--set", "stepz=9"], "has no parameter"),
+        (["--text", " "], "The text is empty"),
+        (["--data", "nothing.csv"], "There is no data file"),
+    ],
+)
+def test_bad_input_is_one_line(monkeypatch, capsys, model: str, options: list[str], told: str) -> None:
+    code, out, err = run(monkeypatch, capsys, "integration_error", "--model", model, *options)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert told in err
+
+
+def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: str, data: Path) -> None:
+    service = Service(Store("sqlite://"))
+    first = service.run(request(model, data=str(data), parameters={"rows": 1}))
+    assert service.find(request(model, text=TEXT)).cost == first.cost
+    assert service.find(request(model, text="not good at all")) is None
+    both = service.run(request(model, data=str(data), parameters={"rows": 2}))
+    assert both.body["texts"][0] == first.body["texts"][0]
+    assert both.cost.seconds > first.cost.seconds
+    assert service.find(request(model, text="not good at all")) is not None

@@ -1,0 +1,70 @@
+"""Where the rounding of a pass shows in the scores, the result says so, and about how much."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from explainlab import Attribution, methods
+from explainlab.attribution.gradients import NORMALISED
+from explainlab.attribution.registry import get_method
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import load_model
+from explainlab.testing import watched
+from explainlab.testing.methods import MethodRun
+from tests.conftest import Zoo
+
+TEXTS = ["a stirring, funny film", "A funny film. It isn't good!", "film film film film film film", "dull"]
+SUMS = ["input_x_gradient", "lrp", "kernel_shap", "lime", "occlusion", "sp_pi", "mp_pi"]
+"""Methods whose scores are sums that may cancel; DeepLift also rounds quotients of small differences."""
+MODELS = ["bert", "albert", "modernbert", "deberta", "gpt2", "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"]
+
+
+def told(result: Attribution) -> float:
+    """The share of the largest score that the note of ``result`` names; 0 without a note."""
+    for note in result.notes:
+        if note.startswith("Rounding in float32: another batch size, padding or processor may move the scores by "):
+            share = re.search(r"by about ([\d.e+-]+)% of the largest\.$", note)
+            return float(share[1]) / 100 if share else 1.0
+    return 0.0
+
+
+@pytest.mark.parametrize("method", SUMS)
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_move_by_no_more_than_is_told(zoo: Zoo, name: str, method: str) -> None:
+    classifier = load_model(name, device="cpu") if ":" in name else zoo(name)
+    if get_method(method).unsupported(classifier.architecture):
+        pytest.skip("refused")
+    for output in ("probability", "logit"):
+        run = MethodRun(get_method(method), classifier, {})
+        for text in TEXTS:
+            with watched(classifier) as passes:
+                plain = run(text, output=output)
+            with watched(classifier, limit=max(1, passes.widest // 3)):
+                others = [run(text, output=output), run.on(classifier, text, output=output, padding=3)]
+            largest = np.abs(plain.scores).max()
+            moved = max(np.abs(other.scores - plain.scores).max() for other in others)
+            assert moved <= max(2e-5, 2 * told(plain)) * largest, (
+                f"{output} of {text!r}: {moved / largest:.1g} is not told"
+            )
+
+
+@pytest.mark.parametrize(("name", "cancels"), [("deberta", True), ("modernbert", True), ("bert", False), ("t5", False)])
+def test_products_that_a_normalised_embedding_cancels_are_told(zoo: Zoo, name: str, cancels: bool) -> None:
+    """A model that normalises every word embedding first does not see its length, so x · dF/dx is next to zero."""
+    run = MethodRun(get_method("input_x_gradient"), zoo(name), {})
+    result = run()
+    assert (NORMALISED in result.warnings) == cancels
+    assert (told(result) > 1e-4) == cancels
+    norms = MethodRun(get_method("input_x_gradient"), zoo(name), {"reduction": "l2"})()
+    assert not norms.warnings
+    assert not told(norms)
+
+
+def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
+    classifier: Classifier = load_model(str(zoo_path("bert")), device="cpu", dtype="bfloat16")
+    for method in ("occlusion", "input_x_gradient", "kernel_shap", "lime", "lrp", "deep_lift"):
+        notes = MethodRun(methods()[method], classifier, {})().notes
+        assert any(note.startswith("Rounding in bfloat16") for note in notes), method

@@ -1,0 +1,28 @@
+"""Every metric by every preset keeps the contract, and every metric on every architecture."""
+
+from __future__ import annotations
+
+import pytest
+
+from explainlab.metrics.registry import get_metric, metrics
+from explainlab.models.classifier import Classifier
+from explainlab.testing import check_metric
+from tests.conftest import Zoo
+
+PRESETS = [(metric.id, preset) for metric in metrics().values() for preset in metric.presets]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+@pytest.mark.parametrize(("metric", "preset"), PRESETS)
+def test_every_preset(zoo: Zoo, name: str, metric: str, preset: str) -> None:
+    check_metric(get_metric(metric), zoo(name), preset=preset)
+
+
+@pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc", "inverse_activation_auc"])
+def test_every_architecture(classifier: Classifier, metric: str) -> None:
+    check_metric(get_metric(metric), classifier)
+
+
+@pytest.mark.parametrize("preset", ["dig_sig", "thesis"])
+def test_a_model_read_at_its_end_token_refuses_presets_that_may_remove_it(zoo: Zoo, preset: str) -> None:
+    check_metric(get_metric("comprehensiveness"), zoo("t5"), preset=preset)

