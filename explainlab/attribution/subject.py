@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -282,12 +282,12 @@ class Subject:
     def _logits(self, points: Points, count: int, phase: str = "forward passes") -> np.ndarray:
         before = int(self.encoding.content.argmax())  # a prompt's tokens, which no point changes
         pays = self.encoding.prompt and before >= LEAST and count >= FEW
-        prefix = self.classifier.prefix(self.inputs.ids[0, :before]) if pays else None
+        prefix = cache(lambda: self.classifier.prefix(self.inputs.ids[0, :before]) if pays else None)
 
         def run(part: slice) -> Tensor:
             batch = points(part)
             with torch.no_grad():
-                logits = self.classifier.logits(self.inputs.repeat(len(batch)), batch, prefix)
+                logits = self.classifier.logits(self.inputs.repeat(len(batch)), batch, prefix())
             self.forward += len(batch)
             return logits
 

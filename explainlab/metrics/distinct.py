@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from math import log2
 
@@ -111,11 +111,12 @@ class DistinctInputs:
 
     def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
         rows = [self._rows[number] for number in numbers]
-        lengths, prefix = np.array([row.shape[1] for row in rows]), self._common(rows)
+        lengths = np.array([row.shape[1] for row in rows])
+        prefix = cache(lambda: self._common(rows))  # read within a batch, which says so if memory is short
 
         def run(part: slice) -> Tensor:
             with torch.no_grad():
-                return self._logits(self._inputs(rows[part]), prefix)
+                return self._logits(self._inputs(rows[part]), prefix())
 
         batches = batcher.over(lengths, run, gradients=False, phase="perturbed texts", done=done, total=total)
         return self._classifier.finite(torch.cat(list(batches)))

@@ -69,7 +69,7 @@ def traces(classifier: Classifier) -> dict[str, object]:
         state[f"{name}: training"] = module.training
         state[f"{name}: attention"] = getattr(getattr(module, "config", None), "_attn_implementation", None)
     for name, parameter in classifier.model.named_parameters():
-        state[f"{name}: weights"] = (parameter.data_ptr(), float(parameter.double().sum()))
+        state[f"{name}: weights"] = (parameter.data_ptr(), float(parameter.detach().double().sum()))
         state[f"{name}: gradient"] = (parameter.requires_grad, parameter.grad)
     return state
 
