@@ -57,6 +57,10 @@ class Request(BaseModel):
             raise PydanticCustomError("source", "A question needs either a text or a data set")
         return self
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both ask the same in the same words; a complete request equals one that was written out in full."""
+        return isinstance(other, Request) and self.__dict__ == other.__dict__
+
     @property
     def single_text(self) -> str:
         """The text; raises :class:`RequestError` for a request about a data set."""
@@ -112,6 +116,8 @@ def checked(record: type[R], /, **fields: Any) -> R:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
+        if not name:
+            raise RequestError("This is not accepted.", f"{first['msg']}.") from None
         problem = "is missing" if first["type"] == "missing" else f"= {quote(first['input'])} is not accepted"
         raise RequestError(f"{name} {problem}.", f"{first['msg']}.") from None
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.attribution.registry import complete, methods, request_key
+from explainlab.analyses.registry import complete, get_analysis, request_key
+from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
-from explainlab.request import Request, checked, digest
+from explainlab.request import Kind, Request, checked, digest
 
-FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "method": "integrated_gradients"}
+FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "question": "integrated_gradients"}
 DIGEST = "d" * 64
 
 
@@ -24,11 +25,27 @@ def key(**fields: Any) -> str:
 # Keys ----------------------------------------------------------------------------------------------------------------
 
 
-def test_keys_stay_the_same_from_release_to_release() -> None:
-    """Another key for the same question forgets every stored result: only RECORD_VERSION may change this one."""
-    found = Request(**FIELDS, parameters={"b": 1, "a": "é"}).key(DIGEST, 3)
-    assert found == Request(**FIELDS, parameters={"a": "é", "b": 1}).key(DIGEST, 3)
-    assert found == "f36efc63742854a6dc6c2faf5fe759db59a303e3c2aa7002903d175da7eacbfb"
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (FIELDS, "d35ab064280cee519f183139bb32ea0d8c844802a53b0649feba10bbe99bf164"),
+        (
+            {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
+            "64be8570de77e69b6f394beb477918f99f6d9bbf684f5657fa8d36351162eba7",
+        ),
+        (
+            {"question": "path_gradients", "model": "m", "text": "a film"},
+            "0d6cc6331af3bb69791fb7fff4ee646a2e60dbf0a2304d7256881f5e4c1c9c7f",
+        ),
+        (
+            {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
+            "9d107507e76a60384e6da75118e0d3e0270da4098e0403bd533902fda49b8a22",
+        ),
+    ],
+)
+def test_keys_stay_the_same_from_release_to_release(fields: dict[str, Any], expected: str) -> None:
+    """Another key for the same question forgets every stored result: only a version may change these."""
+    assert request_key(complete(Request(**fields)), DIGEST) == expected
 
 
 def test_defaults_filled_in_or_left_out_give_one_key() -> None:
@@ -41,7 +58,7 @@ def test_defaults_filled_in_or_left_out_give_one_key() -> None:
 
 @pytest.mark.parametrize("method", methods())
 def test_completing_twice_changes_nothing(method: str) -> None:
-    once = complete(checked(Request, **{**FIELDS, "method": method}))
+    once = complete(checked(Request, **{**FIELDS, "question": method}))
     assert complete(once) == once
     assert list(once.parameters) == [spec.name for spec in methods()[method].parameter_specs()]
     assert json.loads(json.dumps(once.parameters)) == once.parameters
@@ -49,20 +66,21 @@ def test_completing_twice_changes_nothing(method: str) -> None:
 
 def test_every_field_but_the_models_name_changes_the_key() -> None:
     others = {
-        "text": "a film ", "text_pair": "a plot", "method": "gradient", "parameters": {"steps": 51},
+        "text": "a film ", "text_pair": "a plot", "question": "gradient", "parameters": {"steps": 51},
         "target": "negative", "output": "logit", "unit": "word", "seed": 1, "dtype": "bfloat16",
     }  # fmt: skip
-    assert others.keys() == Request.model_fields.keys() - {"model"}
+    assert others.keys() == Request.model_fields.keys() - {"model", "data", "columns", "classes"}
     keys = [key(), *(key(**{name: value}) for name, value in others.items())]
     assert len(set(keys)) == len(keys)
     assert key(model="another name") == key()
 
 
-def test_model_and_version_change_the_key() -> None:
-    request = Request(**FIELDS)
-    keys = {request.key(DIGEST, 1), request.key(DIGEST, 2), request.key("e" * 64, 1)}
-    assert len(keys) == 3
-    assert request.key(DIGEST, 1, "") == request.key(DIGEST, 1) != request.key(DIGEST, 1, "data")
+def test_model_and_version_change_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = complete(Request(**FIELDS))
+    before = request_key(request, DIGEST)
+    assert request_key(request, "e" * 64) != before
+    monkeypatch.setattr(get_analysis(request.question), "version", 100)
+    assert request_key(request, DIGEST) != before
 
 
 def test_a_missing_second_text_is_not_an_empty_one() -> None:
@@ -97,7 +115,7 @@ def test_a_digest_refuses_what_is_no_number() -> None:
         ({"output": "loss"}, "output = 'loss' is not accepted. Input should be 'probability' or 'logit'."),
         ({"unit": "letter"}, "unit = 'letter' is not accepted. Input should be 'token', 'word' or 'sentence'."),
         ({"dtype": "int8"}, "dtype = 'int8' is not accepted. Input should be 'float32', 'bfloat16' or 'float16'."),
-        ({"text": None}, "text = None is not accepted. Input should be a valid string."),
+        ({"text": None}, "This is not accepted. A question needs either a text or a data set."),
         ({"text": "film " * 10_000, "unit": "x" * 10_000}, "unit = 'xxx"),
         ({"parameters": [1]}, "parameters = [1] is not accepted. Input should be a valid dictionary."),
         ({"temperature": 1}, "temperature = 1 is not accepted. Extra inputs are not permitted."),
@@ -116,3 +134,28 @@ def test_a_request_is_frozen_and_survives_json() -> None:
     assert Request.model_validate_json(request.model_dump_json()) == request
     with pytest.raises(ValueError, match="frozen"):
         request.text = "another"
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind", "names"),
+    [
+        (Request(**FIELDS), "attribution", ["model", "text", "text_pair", "method", "parameters", "target"]),
+        (Request(question="trust", model="m", data="d"), "study", ["study", "model", "text", "text_pair", "data"]),
+    ],
+)
+def test_json_names_the_method_or_the_study(request_: Request, kind: Kind, names: list[str]) -> None:
+    record = json.loads(json.dumps(request_.to_json(kind)))
+    assert list(record)[: len(names)] == names
+    assert Request.from_json(record) == request_
+    assert Request.of_result({**record, "target": {"index": 0}, "target_asked": request_.target}) == request_
+
+
+def test_json_without_a_question_is_not_a_request() -> None:
+    with pytest.raises(RequestError, match="neither a method nor a study"):
+        Request.from_json({"model": "m", "text": "a film"})
+
+
+def test_a_complete_request_equals_one_written_out_in_full() -> None:
+    done = complete(Request(**FIELDS))
+    assert done == Request(**done.model_dump()) != Request(**FIELDS)
+    assert complete(done) is done

@@ -17,6 +17,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
+from explainlab.settings import settings
 
 
 @cache
@@ -57,7 +58,7 @@ def request_key(request: CompleteRequest, model_digest: str) -> str:
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
     """What ``request`` asks of its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
     complete_request = complete(request)
-    require_affordable(complete_request, classifier.limits.max_evaluations)
+    require_affordable(complete_request, settings().max_evaluations)
     return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.session import owner, submit_again, submitted, user
 from explainlab.app.text import plain
-from explainlab.attribution.registry import get_method
-from explainlab.request import Request
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
@@ -65,9 +63,7 @@ def _draw_ended(job: Job, page: str) -> None:
 def label(job: Job) -> str:
     """What the job computes, in words."""
     request = job.request
-    if isinstance(request, Request):
-        return get_method(request.question).label
-    return f"{get_study(request.question).label}{', whole data set' if request.data else ''}"
+    return f"{get_analysis(request.question).label}{', whole data set' if request.data else ''}"
 
 
 def _given_up(job: Job) -> bool:

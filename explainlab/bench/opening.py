@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, insert
 
 from explainlab.analyses.errors.figures import difference
+from explainlab.analyses.registry import complete, request_key
 from explainlab.attribution.explain import answer
 from explainlab.bench.predictions import varied
 from explainlab.bench.runner import Row, classifiers, model_name
@@ -21,7 +22,6 @@ from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
-from explainlab.service.questions import kind_of
 from explainlab.service.service import Service
 from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
@@ -54,9 +54,9 @@ def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
             asked.append(both)
             bodies = [answer(classifier, request).to_json() for request in both]
         for request, body in zip(both, bodies, strict=True):
-            key = kind_of(request).key(request, classifier.digest)
+            key = request_key(request, classifier.digest)
             kept = json.dumps({**body, "text": request.text})
-            row = {"key": key, "model": request.model, "method": request.question, "body": kept}
+            row = {"key": key, "model": request.model, "question": request.question, "body": kept}
             made.append({**row, "created": datetime.now(UTC)})
     engine = create_engine(url)
     with engine.begin() as connection:
@@ -67,7 +67,7 @@ def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
 
 def _question(classifier: Classifier, text: str, label: str) -> Request:
     request = Request(model=classifier.id, text=text, question="gradient", target=label)
-    return kind_of(request).complete(request)
+    return complete(request)
 
 
 def _opened(service: Service, both: tuple[Request, Request]) -> float:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.errors.analysis import Predictions
+from explainlab.analyses.registry import complete
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest
 from explainlab.data import Row as DataRow
 from explainlab.data import examples_for, read_dataset
@@ -32,7 +33,7 @@ def rows() -> Iterator[Row]:
 
 def _measured(classifier: Classifier) -> Row:
     data = varied(read_dataset(examples_for(classifier.labels).id, classifier.labels).rows, TEXTS)
-    request = Request(question="predictions", model=classifier.id, data="varied")
+    request = complete(Request(question="predictions", model=classifier.id, data="varied"))
     study, parameters = Predictions(), Predictions.Parameters()
     texts = [row.text for row in data]
     tokens = classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens)

@@ -15,7 +15,7 @@ from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.looks import source_name
-from explainlab.service.questions import kind_of, request_json, store_result, stored_result
+from explainlab.service.questions import kind_of, request_json
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -94,7 +94,7 @@ class Access:
         run = self._readable(run_id, user)
         request = Request.from_json(run.request)
         try:
-            result = stored_result(self.store, run.key)
+            result = self.store.get(run.key)
             missing = "" if result else "Its result has been deleted."
         except (KeyError, TypeError, ValueError):
             result, missing = (
@@ -161,7 +161,7 @@ class Access:
 
     def _keep_imported(self, result: Result, user: User) -> Run:
         key = digest(["imported", user.id, result.to_json()])
-        store_result(self.store, key, result)
+        self.store.put(key, result)
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
 

@@ -18,7 +18,7 @@ from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import again_key, is_batch, job_key, store_result, stored_result
+from explainlab.service.questions import again_key, is_batch, job_key
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.service.worker import Worker
@@ -145,7 +145,7 @@ class Service(Access):
         classifier = self.pool.get(request.model, request.dtype)
         result = answer(classifier, request, context)
         try:
-            store_result(self.store, request_key(request, classifier.digest), result)
+            self.store.put(request_key(request, classifier.digest), result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)
@@ -154,7 +154,7 @@ class Service(Access):
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """What the store has, under the name that the model is asked by now; None also where the store fails."""
         try:
-            result = stored_result(self.store, key)
+            result = self.store.get(key)
         except ResourceError:
             return None
         return result and result.answering(request)

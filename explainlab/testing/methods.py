@@ -52,9 +52,9 @@ class MethodRun:
 
         ``options`` are fields of the request.
         """
-        parameters = parse(self.method, self.parameters).model_dump(mode="json")
-        fields = {"output": self.method.default_output(parameters), **options}
-        request = Request(model=classifier.id, text=text, question=self.method.id, parameters=parameters, **fields)
+        parameters = parse(self.method, self.parameters)
+        fields = {"output": self.method.default_output(parameters.model_dump(mode="json")), **options}
+        request = Request(model=classifier.id, text=text, question=self.method.id, **fields).completed(parameters)
         encoding = classifier.encode(text, request.text_pair)
         encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
         self.method.require(classifier)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
+from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
 from tests.zoo import model_of, tokenizer_of
@@ -32,7 +33,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 """Little work for each."""
 
 CASES = [(name, kind) for name, one in studies().items() for kind in ("text", "data")
-         if kind == "data" or not isinstance(one, DataStudy)]  # fmt: skip
+         if kind == "data" or not isinstance(one, DataAnalysis)]  # fmt: skip
 """Every study, of a text where it has an answer to that, and of a data set."""
 
 Found = Callable[[str, str], tuple[dict[str, Any], dict[str, Any]]]

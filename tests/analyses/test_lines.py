@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from explainlab import study
+from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_study, studies
 from tests.conftest import Zoo
 
@@ -25,7 +26,7 @@ CHEAP: dict[str, dict[str, Any]] = {
 ASKED = [
     (study_id, of_data)
     for study_id, asked in sorted(studies().items())
-    for of_data in ((True,) if isinstance(asked, DataStudy) else (False, True))
+    for of_data in ((True,) if isinstance(asked, DataAnalysis) else (False, True))
 ]
 
 

@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
 
 def request(model: str, **fields) -> Request:
     parameters = {"steps": "2,5"} | fields.pop("parameters", {})
-    return Request(**{"study": "integration_error", "model": model, **fields}, parameters=parameters)
+    return Request(**{"question": "integration_error", "model": model, **fields}, parameters=parameters)
 
 
 def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from explainlab import Attribution, explain, load_model, methods
+from explainlab.analyses.registry import request_key
 from explainlab.attribution.baselines import choose, data_digest, data_source, entropies, max_entropy
-from explainlab.attribution.registry import complete, get_method, request_key
+from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError, ResourceError

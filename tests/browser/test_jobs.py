@@ -9,8 +9,8 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from explainlab.analyses.explain.page.view import Choice
+from explainlab.analyses.registry import request_key
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import request_key
 from explainlab.models.loading import model_digest
 from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
 from tests.browser.jobs import cancel, job

@@ -58,7 +58,7 @@ def hostile(attribution):
     result = attribution(
         " ".join(HOSTILE), warnings=(HOSTILE[0],), notes=(HOSTILE[1],), versions={HOSTILE[2]: HOSTILE[0]}
     )
-    return with_request(result, model=HOSTILE[1], method=HOSTILE[0], parameters={HOSTILE[0]: HOSTILE[2]})
+    return with_request(result, model=HOSTILE[1], question=HOSTILE[0], parameters={HOSTILE[0]: HOSTILE[2]})
 
 
 def with_request(result: Attribution, **fields) -> Attribution:

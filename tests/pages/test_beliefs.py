@@ -61,7 +61,7 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
 
 def test_output_and_seed_make_no_other_question() -> None:
     request = Request(model=NEWS, text="Oil.", question="gradient")
-    other = request.model_copy(update={"output": "logit", "seed": 7, "method": "occlusion", "parameters": {"a": 1}})
+    other = request.model_copy(update={"output": "logit", "seed": 7, "question": "occlusion", "parameters": {"a": 1}})
     assert question(request) == question(other)
     assert question(request) != question(request.model_copy(update={"unit": "word"}))
 

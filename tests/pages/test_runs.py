@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.registry import complete
 from explainlab.app import session
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
-from explainlab.service.questions import job_key, kind_of
+from explainlab.service.questions import job_key
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.store.store import Store
@@ -40,7 +41,7 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service
 
 
 def computed(service: Service, method: str = "input_x_gradient", user: User = LOCAL, **chosen) -> Run:
-    request = Request(**{"model": MODEL, "text": TEXT, "method": method, **chosen})
+    request = Request(**{"model": MODEL, "text": TEXT, "question": method, **chosen})
     return _waited(service, request, user)
 
 
@@ -231,7 +232,7 @@ def cut_short(service: Service) -> Service:
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
         asked = Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient")
-        asked = kind_of(asked).complete(asked)
+        asked = complete(asked)
         before.begin(job_key(asked), user.id, "attribution", asked.model_dump(mode="json"))
     return service
 

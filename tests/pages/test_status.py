@@ -27,7 +27,7 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
     running = service().submit(
         Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), "mine", LOCAL
     )
-    study = Request(model=MODEL, study="path_gradients", data="embedded:sentiment")
+    study = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
     other = service().submit(study, "theirs", User("ann", "Ann"))
     while running.progress.status == "queued":
         worker.wait(running, 0.01)

@@ -36,7 +36,7 @@ def service() -> Iterator[Service]:
 
 
 def request(model: str, **chosen: Any) -> Request:
-    return Request(**{"model": model, "text": TEXT, "method": "input_x_gradient", **chosen})
+    return Request(**{"model": model, "text": TEXT, "question": "input_x_gradient", **chosen})
 
 
 def computed(service: Service, asked: Request, user: User) -> Run:
@@ -86,7 +86,7 @@ def test_what_is_stored_already_becomes_a_run_of_the_next_who_asks(service: Serv
 
 
 def test_two_who_wait_for_one_job_have_a_run_each_and_one_who_gave_up_has_none(service: Service, model: str) -> None:
-    endless = request(model, method="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
+    endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
     before = service.submit(endless, "before", ANN)
     for user in (ANN, BOB):
         job = service.submit(request(model), user.id, user)
@@ -102,7 +102,7 @@ def test_jobs_that_fail_or_are_cancelled_are_no_runs(service: Service, model: st
     job = service.submit(request(model, target="wonderful"), "ann", ANN)
     assert service.worker.wait(job, SOON)
     assert job.progress.status == "failed"
-    endless = request(model, method="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
+    endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
     job = service.submit(endless, "ann", ANN)
     service.worker.cancel(job.key, "ann")
     assert service.worker.wait(job, SOON)
@@ -207,7 +207,7 @@ def test_there_are_three_visibilities(service: Service, model: str) -> None:
 
 
 def test_nobody_cancels_anothers_job(service: Service, model: str) -> None:
-    endless = request(model, method="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
+    endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
     job = service.submit(endless, "a session of Ann's", ANN)
     service.worker.cancel(job.key, "a session of Bob's")
     service.worker.cancel(job.key, ANN.id)

@@ -13,7 +13,7 @@ MODEL = "embedded:bert-mini-sst2"
 METHODS = ("lrp", "deep_lift", "rpi", "gae")
 DATA = Request(
     model=MODEL,
-    study="integration_error",
+    question="integration_error",
     data="embedded:sentiment",
     parameters={"rows": 8, "steps": [100], "rules": ["right"]},
 )

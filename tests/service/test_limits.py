@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.registry import studies
+from explainlab.analyses.registry import complete, studies
 from explainlab.attribution.registry import methods
 from explainlab.data import keep_upload
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.request import Request
 from explainlab.service import looks
 from explainlab.service.limits import named_files, require_allowed
-from explainlab.service.questions import Question, kind_of
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
@@ -44,15 +43,15 @@ def file(tmp_path: Path) -> Path:
 
 
 def ask(**fields: Any) -> Request:
-    return Request(**{"model": MODEL, "text": "a film", "method": "random", **fields})
+    return Request(**{"model": MODEL, "text": "a film", "question": "random", **fields})
 
 
 def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
     source = {} if "data" in fields else {"text": "a film"}
-    return Request(**{"model": MODEL, "study": study, **source, **fields})
+    return Request(**{"model": MODEL, "question": study, **source, **fields})
 
 
-def refusals(service: Service, question: Question, error: type[Exception], match: str) -> None:
+def refusals(service: Service, question: Request, error: type[Exception], match: str) -> None:
     """No way in lets ``question`` pass."""
     for call in (service.find, service.job, service.key, lambda asked: service.submit(asked, "session")):
         with pytest.raises(error, match=match):
@@ -99,12 +98,12 @@ def test_a_hosted_instance_serves_the_embedded_models_unless_told(having: Set, s
 WITH_DATA = [method.id for method in methods().values() if "baseline_data" in method.Parameters.model_fields]
 
 
-def naming(path: str) -> dict[str, Question]:
+def naming(path: str) -> dict[str, Request]:
     """Every way in which a question can name a file of the server."""
     inside = {"baseline": "max_entropy", "baseline_data": path}
     option = f"occlusion:baseline=max_entropy:baseline_data={path}"
     return {
-        **{method: ask(method=method, parameters=inside) for method in WITH_DATA},
+        **{method: ask(question=method, parameters=inside) for method in WITH_DATA},
         "data": ask_study(data=path),
         "path_gradients": ask_study(parameters=inside),
         "integration_error": ask_study("integration_error", parameters=inside),
@@ -121,10 +120,10 @@ def naming(path: str) -> dict[str, Question]:
 def test_where_hosted_no_file_of_the_server_can_be_named(having: Set, service: Service, file: Path, way: str) -> None:
     for path in (str(file), "/there/is/no/such.csv"):
         question = naming(path)[way]
-        complete = kind_of(question).complete(question)
-        assert list(named_files(complete)) == [path]
+        asked = complete(question)
+        assert list(named_files(asked)) == [path]
         having(auth="none", allow_anyone=False)
-        require_allowed(complete)
+        require_allowed(asked)
         for hosted in ({"auth": "oidc"}, {"auth": "proxy"}, {"auth": "none", "allow_anyone": True}):
             having(**hosted)
             refusals(service, question, DataError, "cannot be named here")
@@ -175,16 +174,16 @@ def test_where_hosted_embedded_and_uploaded_data_may_be_named(having: Set) -> No
         ("max_characters", 10, ask(text_pair="a longer one"), TextError),
         ("max_characters", 5, ask_study(), TextError),
         ("max_rows", 9, ask_study(data="embedded:sentiment", parameters={"rows": 10}), RequestError),
-        ("max_evaluations", 49, ask(method="integrated_gradients", parameters={"steps": 50}), RequestError),
+        ("max_evaluations", 49, ask(question="integrated_gradients", parameters={"steps": 50}), RequestError),
         ("max_evaluations", 99, ask_study(parameters={"steps": [100]}), RequestError),
-        ("max_candidates", 9, ask(method="rpi", parameters={"samples": 10}), RequestError),
+        ("max_candidates", 9, ask(question="rpi", parameters={"samples": 10}), RequestError),
         ("max_candidates", 9, ask_study("rpi_candidates", parameters={"samples": 10}), RequestError),
         ("max_candidates", 9, ask_study("ablation", parameters={"samples": 10}), RequestError),
         ("max_candidates", 9, ask_study("activation", parameters={"methods": ["rpi:samples=10"]}), RequestError),
     ],
 )
 def test_beyond_a_limit_its_name_is_told(
-    having: Set, service: Service, limit: str, value: int, question: Question, error: type[Exception]
+    having: Set, service: Service, limit: str, value: int, question: Request, error: type[Exception]
 ) -> None:
     having(**{limit: value})
     with pytest.raises(error, match=f"EXPLAINLAB_{limit.upper()}") as caught:

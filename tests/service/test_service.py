@@ -44,7 +44,7 @@ def folder(zoo_path: Callable[[str], Path], tmp_path: Path) -> Path:
 @pytest.fixture
 def ask(folder: Path) -> Ask:
     """A request to the tiny BERT; any field can be chosen."""
-    return lambda **chosen: Request(**{"model": str(folder), "text": TEXT, "method": "input_x_gradient", **chosen})
+    return lambda **chosen: Request(**{"model": str(folder), "text": TEXT, "question": "input_x_gradient", **chosen})
 
 
 def serve(url: str = "sqlite://") -> Service:
@@ -108,7 +108,7 @@ def test_every_field_of_the_request_is_another_question(ask: Ask) -> None:
     first = finished(service, ask()).result
     for other in (
         {"text": "a dull film"}, {"text_pair": "and a dull one"}, {"target": "neutral"}, {"output": "logit"},
-        {"unit": "word"}, {"seed": 1}, {"dtype": "bfloat16"}, {"method": "gradient"},
+        {"unit": "word"}, {"seed": 1}, {"dtype": "bfloat16"}, {"question": "gradient"},
     ):  # fmt: skip
         assert service.find(ask(**other)) is None
         assert finished(service, ask(**other)).result.to_json() != first.to_json()
@@ -130,7 +130,7 @@ def test_a_retrained_directory_gets_a_new_answer(url: str, ask: Ask, folder: Pat
 
 
 def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = ask(method="random")
+    request = ask(question="random")
     assert finished(serve(url), request).result.versions["method"] == "1"
     monkeypatch.setattr(Random, "version", 2)
     service = serve(url)
@@ -153,7 +153,7 @@ def data(tmp_path: Path) -> Path:
 def from_entropy(ask: Ask, data: Path) -> Ask:
     """A request that starts from the most uniformly predicted text of the data file."""
     chosen = {"baseline": "max_entropy", "baseline_data": str(data)}
-    return lambda **fields: ask(method="occlusion", parameters=chosen, **fields)
+    return lambda **fields: ask(question="occlusion", parameters=chosen, **fields)
 
 
 def test_a_baseline_is_chosen_once_even_over_a_restart(url: str, from_entropy: Ask) -> None:
@@ -301,7 +301,7 @@ def test_weights_that_are_no_numbers_fail_with_a_clear_line(ask: Ask, folder: Pa
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"method": "input_x_gradiant"}, "Did you mean input_x_gradient"),
+        ({"question": "input_x_gradiant"}, "Did you mean input_x_gradient"),
         ({"parameters": {"no_such": 1}}, "no parameter 'no_such'"),
         ({"parameters": {"reduction": "max"}}, "reduction = 'max' is not accepted"),
     ],
@@ -339,7 +339,7 @@ def test_a_hub_model_that_is_not_here_is_not_looked_for(ask: Ask, monkeypatch: p
 def test_a_long_job_stops_within_a_batch(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
-    job = service.submit(ask(method="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}), "ann")
+    job = service.submit(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}), "ann")
     while job.progress.done < 20 and not job.progress.finished:
         service.worker.wait(job, 0.01)
     assert job.progress.phase == "gradients"

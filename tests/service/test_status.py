@@ -28,7 +28,7 @@ def service(tmp_path: Path) -> Service:
 def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -> None:
     steps = {"rule": "right", "steps": 9_999}
     endless = Request(model=MODEL, text="a long film " * 30, question="integrated_gradients", parameters=steps)
-    data = Request(model=MODEL, study="path_gradients", data="embedded:sentiment")
+    data = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
     running = service.submit(endless, "1", ANN)
     waiting = service.submit(data, "2", BOB)
     while running.progress.status == "queued":

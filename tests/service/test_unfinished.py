@@ -11,8 +11,8 @@ import pytest
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.request import Request
+from explainlab.result import Result
 from explainlab.service.jobs import JobContext
-from explainlab.service.questions import Answer, Question
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -38,7 +38,7 @@ def stuck(url: str) -> Iterator[Service]:
     """A server whose worker comes to no end before it is told to stop, as if it had been killed."""
     service, over = started(url), threading.Event()
 
-    def wait(_: Question, context: JobContext) -> Answer:
+    def wait(_: Request, context: JobContext) -> Result:
         while not over.wait(0.01):
             context.check_cancelled()
         raise Cancelled
@@ -49,7 +49,7 @@ def stuck(url: str) -> Iterator[Service]:
 
 
 def request(text: str = "a film", **fields) -> Request:
-    return Request(**{"model": MODEL, "text": text, "method": "input_x_gradient", **fields})
+    return Request(**{"model": MODEL, "text": text, "question": "input_x_gradient", **fields})
 
 
 def left(url: str) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from explainlab.analyses.registry import complete
 from explainlab.app.runs.opening import page_of
 from explainlab.request import Request
-from explainlab.service.questions import Question, kind_of
 
 BERT, GPT = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
 SHARED = {"model": BERT, "text": "a film", "text_pair": "a plot", "target": "negative", "seed": 3, "output": "logit"}
@@ -23,7 +23,7 @@ def study(study_id: str, parameters: dict[str, Any], **fields: Any) -> Request:
     return Request(question=study_id, parameters=parameters, **fields)
 
 
-QUESTIONS: dict[str, tuple[Question, str]] = {
+QUESTIONS: dict[str, tuple[Request, str]] = {
     "a map": (Request(**SHARED, question="integrated_gradients", **MAP), "Explain"),
     "errors": (study("integration_error", {"steps": [2, 9], "baseline": "pad"}, **SHARED), "Integration"),
     "a path": (study("path_gradients", {"steps": [3, 5], "rule": "left"}, **SHARED), "Integration"),
@@ -39,9 +39,9 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
 }
 
 
-def known(question: Question) -> Question:
+def known(question: Request) -> Request:
     """Complete; a text's study has no rows to speak of."""
-    question = kind_of(question).complete(question)
+    question = complete(question)
     if isinstance(question, Request) and question.text is not None:
         question.parameters.pop("rows")
     return question
@@ -50,7 +50,7 @@ def known(question: Question) -> Question:
 @pytest.mark.parametrize("case", QUESTIONS)
 def test_the_page_asks_what_the_run_had_asked(case: str) -> None:
     question, title = QUESTIONS[case]
-    page = page_of(kind_of(question).complete(question))
+    page = page_of(complete(question))
     assert page.entry.title == title
     assert known(question) in [known(asked) for asked in page.view.requests()]
 
@@ -58,14 +58,14 @@ def test_the_page_asks_what_the_run_had_asked(case: str) -> None:
 def test_what_drives_the_mistakes_is_on_the_errors_page() -> None:
     parameters = {"rows": 7, "method": "occlusion:baseline=pad"}
     asked = study("mistake_drivers", parameters, model=BERT, data="embedded:sentiment", output="logit")
-    page = page_of(kind_of(asked).complete(asked))
+    page = page_of(complete(asked))
     assert page.entry.title == "Errors"
     assert known(page.view.drivers_request()) == known(asked)
 
 
 def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
     asked = study("trust", {"method": "lime", "settings": {"samples": 50}}, model=BERT, text="a film")
-    (request,) = page_of(kind_of(asked).complete(asked)).view.requests()
+    (request,) = page_of(complete(asked)).view.requests()
     assert (request.question, request.parameters["samples"]) == ("lime", 50)
 
 

@@ -1,4 +1,4 @@
-"""The page that shows a run's question, and its view of it."""
+"""The page that shows a run's request, and its view of it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.integration.page import view as integration_view
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.path_gradients.analysis import PathGradients
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.frame import PAGES, PageEntry
 from explainlab.request import Request, checked
-from explainlab.service.questions import Question
 
 
 @dataclass(frozen=True)
 class ShownBy:
-    """The page that shows a question, and what it has to show for that."""
+    """The page that shows a request, and what it has to show for that."""
 
     entry: PageEntry
     view: BaseModel
@@ -56,47 +56,47 @@ _PAGES = {
 }
 
 
-def page_of(question: Question) -> ShownBy | None:
-    """Where ``question`` is shown; None for one that no page shows."""
-    if isinstance(question, Request):
-        return _explain(question, question.question, question.parameters)
-    if question.question == Trust.id and question.text is not None:
-        return _explain(question, question.parameters["method"], question.parameters["settings"])
-    if question.question in (Predictions.id, MistakeDrivers.id):
-        return _errors(question)
-    page = _PAGES.get(question.question)
-    return page and ShownBy(_entry(page.file), _study_view(page, question))
+def page_of(request: Request) -> ShownBy | None:
+    """Where ``request`` is shown; None for one that no page shows."""
+    if get_analysis(request.question).kind == "attribution":
+        return _explain(request, request.question, request.parameters)
+    if request.question == Trust.id and request.text is not None:
+        return _explain(request, request.parameters["method"], request.parameters["settings"])
+    if request.question in (Predictions.id, MistakeDrivers.id):
+        return _errors(request)
+    page = _PAGES.get(request.question)
+    return page and ShownBy(_entry(page.file), _study_view(page, request))
 
 
-def _explain(question: Question, method: str, parameters: dict[str, Any]) -> ShownBy:
-    asked = question.model_dump(include=View.model_fields.keys() - {"methods"})
+def _explain(request: Request, method: str, parameters: dict[str, Any]) -> ShownBy:
+    asked = request.model_dump(include=View.model_fields.keys() - {"methods"})
     return ShownBy(
         _entry("explain.py"), checked(View, **asked, methods=(Choice(method=method, parameters=parameters),))
     )
 
 
-def _errors(question: Request) -> ShownBy:
-    asked = question.model_dump(include={"model", "dtype", "columns", "classes"})
-    asked |= {"source": question.data, "rows": question.parameters["rows"]}
-    if question.question == MistakeDrivers.id:
-        asked["drivers"] = question.parameters["method"]
+def _errors(request: Request) -> ShownBy:
+    asked = request.model_dump(include={"model", "dtype", "columns", "classes"})
+    asked |= {"source": request.data, "rows": request.parameters["rows"]}
+    if request.question == MistakeDrivers.id:
+        asked["drivers"] = request.parameters["method"]
     return ShownBy(_entry("errors.py"), checked(ErrorsView, **asked))
 
 
-def _study_view(page: _StudyPage, question: Request) -> BaseModel:
-    """The page's first view with all that the question has a say in; a data set's text is the first view's."""
+def _study_view(page: _StudyPage, request: Request) -> BaseModel:
+    """The page's first view with all that the request has a say in; a data set's text is the first view's."""
     parameters = {
         name: ",".join(map(str, value)) if name == "steps" and isinstance(value, list) else value
-        for name, value in question.parameters.items()
+        for name, value in request.parameters.items()
     }
     fields = page.record.model_fields
-    asked = {name: value for name, value in question.model_dump().items() if name in fields and name != "data"}
+    asked = {name: value for name, value in request.model_dump().items() if name in fields and name != "data"}
     asked |= {name: value for name, value in parameters.items() if name in fields}
-    if question.question == PathGradients.id:
-        compared = question.parameters["steps"]
+    if request.question == PathGradients.id:
+        compared = request.parameters["steps"]
         asked |= {"steps": integration_view.FIRST, "compare": (compared[0], compared[-1])}
-    if question.data is not None:
-        asked["data"] = {"source": question.data, **{name: parameters[name] for name in page.data}}
+    if request.data is not None:
+        asked["data"] = {"source": request.data, **{name: parameters[name] for name in page.data}}
         asked |= {"text": page.first().text, "text_pair": None}
     return checked(page.record, **asked)
 

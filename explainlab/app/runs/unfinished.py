@@ -12,7 +12,6 @@ from explainlab.app.runs import page as runs_page
 from explainlab.request import digest
 from explainlab.service import looks
 from explainlab.service.access import Unanswered
-from explainlab.service.questions import kind_of
 from explainlab.service.service import Service
 from explainlab.service.store.runs import line
 
@@ -66,7 +65,7 @@ def _row(left: Unanswered) -> dict[str, object]:
     about = request.text if request.text is not None else looks.source_name(request.data, session.user())
     return {
         "Asked": pd.Timestamp(left.asked).tz_convert(runs_page.timezone()),
-        "What": runs_page.label(kind_of(request).asks(request)),
+        "What": runs_page.label(request.question),
         "Text or data": line(about),
         "Model": request.model,
     }

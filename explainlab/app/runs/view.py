@@ -19,8 +19,8 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
+from explainlab.result import Result
 from explainlab.service.access import OpenRun
-from explainlab.service.questions import Answer
 from explainlab.service.service import Service
 from explainlab.service.store.runs import SUBJECT, Filters
 from explainlab.settings import ROOT
@@ -69,7 +69,7 @@ def draw_map(result: Attribution, key: str) -> None:
     st.caption(" · ".join(results.facts(result)))
 
 
-def _draw_result(result: Answer) -> None:
+def _draw_result(result: Result) -> None:
     if isinstance(result, Attribution):
         draw_map(result, "run_map")
         return
@@ -150,7 +150,7 @@ def _draw_again(service: Service, found: OpenRun) -> None:
         st.info("It has been computed, and is in the list as a run of its own.")
 
 
-def _draw_difference(stored: Answer, again: Answer) -> None:
+def _draw_difference(stored: Result, again: Result) -> None:
     if isinstance(stored, Attribution):
         found, size = map_difference(stored, again), "the largest score"
     else:

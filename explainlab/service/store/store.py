@@ -6,16 +6,22 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import delete, select, update
 
+from explainlab.analyses.registry import read_result
 from explainlab.request import digest
+from explainlab.result import Result
 from explainlab.service.store.database import Database
 from explainlab.service.store.remarks import Remarks
 from explainlab.service.store.runs import Runs, Visibility
 from explainlab.service.store.schema import NOTES, RESULTS, VIEWS
 from explainlab.service.store.unfinished import Unfinished
+
+_MOST_KEPT = 2**20
+"""Characters of a stored result that stays in memory once it was read; longer ones are read anew."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +50,28 @@ class Store:
         """What the user with the id ``owner`` has left on a data set, which goes by its digest."""
         return Remarks(self._database, owner, data)
 
-    def result(self, key: str) -> str | None:
-        """The JSON of the result stored under ``key``, or None."""
-        return self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+    def get(self, key: str) -> Result | None:
+        """The result stored under ``key``, or None.
 
-    def put(self, key: str, model: str, question: str, record: Mapping[str, Any]) -> None:
-        """Keep the JSON ``record`` of a result under ``key`` (64 hexadecimal digits); one already there stays."""
-        row = {"key": key, "model": model, "question": question}
+        Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version does not read.
+        """
+        body = self._body(key)
+        if body is None:
+            return None
+        return _kept(body) if len(body) <= _MOST_KEPT else _read(body)
+
+    def put(self, key: str, result: Result) -> None:
+        """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
+        self.put_record(key, result.to_json())
+
+    def record(self, key: str) -> dict[str, Any] | None:
+        """The JSON of the result stored under ``key``, or None."""
+        body = self._body(key)
+        return None if body is None else json.loads(body)
+
+    def put_record(self, key: str, record: Mapping[str, Any]) -> None:
+        """As :meth:`put`, of the JSON of a result."""
+        row = {"key": key, "model": record["model"], "question": record.get("study") or record["method"]}
         self._database.insert(RESULTS, {**row, "body": json.dumps(record, allow_nan=False)})
 
     def forget(self, key: str) -> None:
@@ -91,3 +112,14 @@ class Store:
     def keep_note(self, key: str, body: dict[str, Any]) -> None:
         """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
+
+    def _body(self, key: str) -> str | None:
+        return self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+
+
+def _read(body: str) -> Result:
+    return read_result(json.loads(body))
+
+
+_kept = lru_cache(maxsize=256)(_read)
+"""Equal texts are one record, so that what is made of it need not be made again."""

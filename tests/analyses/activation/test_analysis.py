@@ -13,7 +13,7 @@ from explainlab import cli, explain, study
 from explainlab.analyses.activation.analysis import flip
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, study_key
+from explainlab.analyses.registry import complete, request_key
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.metrics.summary import bootstrap
@@ -280,7 +280,7 @@ def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) 
 
     def key(*methods: str, **parameters) -> str:
         asked = {"methods": list(methods), **parameters}
-        return study_key(complete(Request(question="activation", model="m", text=TEXT, parameters=asked)), "0" * 64)
+        return request_key(complete(Request(question="activation", model="m", text=TEXT, parameters=asked)), "0" * 64)
 
     assert key("lime") == key("lime:samples=200") == key("lime", "random") != key("lime:samples=100")
     assert key("lime") != key("lime", reference="kernel_shap")

@@ -297,7 +297,7 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
 
 
 def test_costs_are_told_before() -> None:
-    asked = {"study": "rpi_candidates", "model": "any", "text": TEXT}
+    asked = {"question": "rpi_candidates", "model": "any", "text": TEXT}
     few = {"samples": 2, "steps": 5, "metrics": "aopc_sufficiency"}
     assert evaluations(Request(**asked, parameters=few)) == 2 * (5 + 5)
     assert evaluations(Request(**asked, parameters={**few, "layers": "2,3"})) == 4 * (5 + 5)
@@ -306,7 +306,7 @@ def test_costs_are_told_before() -> None:
 
 
 def test_equal_questions_are_one_and_versions_are_stamped() -> None:
-    asked = {"study": "rpi_candidates", "model": "any", "text": TEXT}
+    asked = {"question": "rpi_candidates", "model": "any", "text": TEXT}
     usual, written = (
         complete(Request(**asked, parameters=parameters))
         for parameters in ({}, {"metrics": ",".join(FIVE), "layers": ["last"], "samples": "24"})

@@ -103,7 +103,7 @@ def test_the_doubling_schedule_counts_every_gradient_of_every_count(encoder: Cla
 
 
 def test_the_cost_is_known_before(encoder: Classifier) -> None:
-    asked = {"study": "integration_error", "model": encoder.id, "text": TEXT}
+    asked = {"question": "integration_error", "model": encoder.id, "text": TEXT}
     assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "2,4,8"})) == 8
     assert evaluations(Request(**asked, parameters={"rules": "right,left", "steps": [10]})) == 11
     assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "10:1000:10"})) > 10_000

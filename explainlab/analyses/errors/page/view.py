@@ -65,8 +65,8 @@ class ErrorsView(BaseModel):
 
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
         """The complete request for the map of a text against the class ``target``."""
-        shared = self.model_dump(include={"model", "method", "output", "unit", "dtype"})
-        return complete(checked(Request, **shared, text=text, text_pair=text_pair, target=target))
+        shared = self.model_dump(include={"model", "output", "unit", "dtype"})
+        return complete(checked(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target))
 
     def _request(self, study: str, **parameters: Any) -> Request:
         shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
