@@ -1,13 +1,15 @@
-"""Which figures each study has, of one text and of a data set: the charts that pages draw, and maps of its tokens."""
+"""The figures of any result, as the folder of its analysis declares them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.activation import figures as activation
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.errors.figures import confusion
@@ -18,74 +20,37 @@ from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.judged_map import figures as judged
 from explainlab.analyses.mistake_drivers import figures as mistakes
+from explainlab.analyses.registry import get_study
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
 from explainlab.figures.chart import Chart
-from explainlab.figures.heatmap import Heatmap, heatmap
+from explainlab.figures.declared import Figures, Map, StudyFigures, keyed
+from explainlab.figures.heatmap import heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 
 Body = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Map:
-    """A map of a study's text, under a title that tells it from the others."""
-
-    title: str
-    drawn: Heatmap
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a study's result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart."""
-
-    charts: dict[str, Chart]
-    maps: dict[str, Map]
-    none: str = ""
+def figures_of(result: AnalysisResult[Any]) -> Figures:
+    """The figures of ``result``: ``FIGURES`` in the folder of its analysis."""
+    folder = type(get_study(result.request.question)).__module__.removesuffix(".analysis")
+    declared = getattr(importlib.import_module(f"{folder}.figures"), "FIGURES", None)
+    return declared.draw(result) if declared else _drawn(result)
 
 
-@dataclass(frozen=True)
-class StudyFigures:
-    """The figures of one study: charts ``of_text`` and ``of_data`` (None: it is not asked so), and maps of its text.
-
-    ``none`` says when there is no chart.
-    """
-
-    of_text: Callable[[Body], Iterable[Chart]] | None
-    of_data: Callable[[Body], Iterable[Chart]] | None
-    maps: Callable[[Body], Iterable[Map]] = lambda body: ()
-    none: str = ""
-
-
-def figures_of(record: Mapping[str, Any]) -> Figures:
-    """The figures of a study's result: ``record`` is all of it, as ``study --json`` prints it.
-
-    A study that this version does not know, and a file's result that is in another form than ours, have none.
-    """
-    study = STUDIES.get(record["study"])
-    if study is None:
-        return Figures({}, {}, "This version draws no figures of this study.")
-    body, is_text = dict(record), record["text"] is not None
-    draw = study.of_text if is_text else study.of_data
-    try:
-        charts = {chart.name: chart for chart in (draw(body) if draw else ())}
-        maps = {f"map-{i}-{one.drawn.file_name}": one for i, one in enumerate(study.maps(body) if is_text else (), 1)}
-    except Exception:  # whatever was written into a file that was imported
-        return Figures({}, {}, "The result is in another form than this version draws.")
-    return Figures(charts, maps, "" if charts else study.none)
+def _drawn(result: AnalysisResult[Any]) -> Figures:
+    """The figures of an analysis whose result is not typed yet."""
+    old, record = STUDIES[result.request.question], result.to_json()
+    draws = (old.of_text and (lambda _: old.of_text(record)), old.of_data and (lambda _: old.of_data(record)))
+    return StudyFigures(*draws, lambda _: old.maps(record), old.none).draw(result)
 
 
 # Charts --------------------------------------------------------------------------------------------------------------
 
 
-def _of(key: str, chart: Chart) -> Chart:
-    """One of several such charts, which tells ``key`` in its name."""
-    return replace(chart, name=f"{chart.name}-{key}")
-
-
 def _ablation(body: Body) -> list[Chart]:
-    return [_of(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
+    return [keyed(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
 
 
 def _activation_data(body: Body) -> list[Chart]:
@@ -94,7 +59,7 @@ def _activation_data(body: Body) -> list[Chart]:
 
 
 def _evaluation(body: Body) -> list[Chart]:
-    return [_of(metric, judged.methods_by_metric(body, metric)) for metric in judged.metrics_of(body)]
+    return [keyed(metric, judged.methods_by_metric(body, metric)) for metric in judged.metricskeyed(body)]
 
 
 def _integration(body: Body) -> list[Chart]:
@@ -105,7 +70,7 @@ def _integration_data(body: Body) -> list[Chart]:
     rules, tolerance = body["parameters"]["rules"], body["parameters"]["tolerance"]
     every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
     draws = (integration_data.error_boxes, integration_data.ideal_histogram)
-    return [*every, *(_of(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
+    return [*every, *(keyed(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
 
 
 def _mistake_drivers(body: Body) -> list[Chart]:
@@ -128,7 +93,7 @@ def _candidates_data(body: Body) -> list[Chart]:
 
 def _choice(body: Body, keys: Sequence[str]) -> list[Chart]:
     draws = [candidates.selection, candidates.by_draws, *([candidates.by_layer] if body["by_layer"] else [])]
-    return [_of(key, draw(body, key)) for key in keys for draw in draws]
+    return [keyed(key, draw(body, key)) for key in keys for draw in draws]
 
 
 # Maps ----------------------------------------------------------------------------------------------------------------

@@ -39,5 +39,5 @@ def test_a_study_tells_its_numbers(zoo: Zoo, tmp_path: Path, study_id: str, of_d
     scores = ",".join(map(str, range(len(classifier.encode(TEXT)))))
     settings = {"scores": scores} if study_id == "judged_map" else CHEAP.get(study_id, {})
     found = study(classifier, study_id, **source, **settings)
-    told = "\n".join(get_study(study_id).lines(found.body))
+    told = "\n".join(get_study(study_id).lines(found))
     assert any(character.isdigit() for character in told), told

@@ -42,8 +42,8 @@ QUESTIONS: dict[str, tuple[Request, str]] = {
 def known(question: Request) -> Request:
     """Complete; a text's study has no rows to speak of."""
     question = complete(question)
-    if isinstance(question, Request) and question.text is not None:
-        question.parameters.pop("rows")
+    if question.text is not None:
+        question.parameters.pop("rows", None)
     return question
 
 

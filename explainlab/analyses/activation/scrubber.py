@@ -110,7 +110,7 @@ def activation_scrubber(request: Request, body: Body, palette: str = DEFAULT) ->
     shown, columns = _classes(body)
     maps = [
         replace(
-            attribution(request.model_copy(update={"method": one["id"]}), body, one["scores"]), signed=one["signed"]
+            attribution(request.model_copy(update={"question": one["id"]}), body, one["scores"]), signed=one["signed"]
         )
         for one in body["methods"]
     ]

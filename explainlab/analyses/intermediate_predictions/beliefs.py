@@ -23,7 +23,7 @@ def beliefs(request: Request, body: dict[str, Any], palette: str = DEFAULT) -> H
     """
     target = body["target"]["label"]
     probabilities = [position["probabilities"] for position in body["positions"]]
-    asked = request.model_copy(update={"method": LABEL, "output": "probability"})
+    asked = request.model_copy(update={"question": LABEL, "output": "probability"})
     read = replace(attribution(asked, body, [one[target] for one in probabilities]), signed=False)
     drawn = drawn_map(read, palette, scale=1.0)
     tokens = [

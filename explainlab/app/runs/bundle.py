@@ -15,8 +15,11 @@ from typing import Any
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from explainlab.analyses.figures import Figures, figures_of
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.figures import figures_of
+from explainlab.analyses.registry import get_study
 from explainlab.attribution.records import Attribution
+from explainlab.figures.declared import Figures
 from explainlab.figures.export import component_file, inert, render, to_csv, to_html, to_json, to_svg
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
@@ -33,15 +36,15 @@ def map_bundle(result: Attribution) -> bytes:
     return _zip({**files, "result.json": to_json([result])})
 
 
-def study_bundle(label: str, record: Mapping[str, Any], body: Mapping[str, Any], data: str | None = None) -> bytes:
+def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     """The zip of one study: ``report.html`` with all its figures, these one by one, its tables, and ``result.json``.
 
-    ``record`` is all of the result as ``study --json`` prints it, ``body`` the study's own part of it, ``label`` the
-    study's name, ``data`` the name of its data set (None: as in the record). In ``figures/`` are a chart as Plotly's
-    JSON with the numbers behind it as CSV, and a map as SVG.
+    ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
+    the numbers behind it as CSV, and a heatmap as SVG.
     """
-    drawn = figures_of(record)
-    tables = [_Table.of(name, rows) for name, rows in body.items() if _is_table(rows)]
+    record, drawn = result.to_json(), figures_of(result)
+    tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
+    label = get_study(result.request.question).label
     files = {"report.html": _report(label, record, data or record["data"], drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()

@@ -21,6 +21,7 @@ from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
+from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 from explainlab.service.store.runs import SUBJECT, Filters
 from explainlab.settings import ROOT
@@ -97,10 +98,8 @@ def _draw_files(found: OpenRun) -> None:
     if isinstance(result, Attribution):
         files = (lambda: map_bundle(result), lambda: to_json([result]))
     else:
-        record = result.to_json()
-        label = runs_page.label(found.run.question)
         data = found.run.subject if result.request.data is not None else None
-        files = (lambda: study_bundle(label, record, result.body, data), lambda: json.dumps(record, ensure_ascii=False))
+        files = (lambda: study_bundle(result, data), lambda: json.dumps(result.to_json(), ensure_ascii=False))
     icon = ":material/folder_zip:"
     help_text = "One zip: an HTML report with all settings and versions, figures, tables and JSON."
     st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)
@@ -111,7 +110,8 @@ def _draw_files(found: OpenRun) -> None:
 def _draw_settings(found: OpenRun) -> None:
     """Everything that decided the result."""
     st.subheader("What it was computed with", anchor=False)
-    asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    asked = request_json(found.request)
+    del asked["parameters"]
     if asked.get("data") not in (None, found.run.subject):  # an upload goes by its file's name
         asked["data"] = f"{found.run.subject} ({asked['data']})"
     settings = {**asked, **found.request.parameters}

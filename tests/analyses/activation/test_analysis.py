@@ -12,8 +12,7 @@ import pytest
 from explainlab import cli, explain, study
 from explainlab.analyses.activation.analysis import flip
 from explainlab.analyses.attributions import text_seed
-from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, request_key
+from explainlab.analyses.registry import complete, read_result, request_key
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.metrics.summary import bootstrap
@@ -244,7 +243,7 @@ def test_equal_masked_texts_of_a_data_set_are_run_once(encoder: Classifier, tmp_
 
 
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, monkeypatch) -> None:
-    monkeypatch.setattr("explainlab.analyses.run.GROUP_EVALUATIONS", 1)
+    monkeypatch.setattr("explainlab.analyses.text_analysis.GROUP_EVALUATIONS", 1)
 
     class Stopping(RunContext):
         most: int | None = 1
@@ -271,7 +270,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
     assert [row["activation"] for row in result.body["rows"]] == [row["activation"] for row in whole.body["rows"]]
-    assert AnalysisResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
+    assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
 
 
 def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) -> None:

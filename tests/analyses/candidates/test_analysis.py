@@ -12,7 +12,7 @@ import pytest
 from explainlab import cli, explain, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.analysis import expected_best
-from explainlab.analyses.registry import complete, evaluations, studies
+from explainlab.analyses.registry import complete, evaluations, read_result, studies
 from explainlab.attribution.randomized import Rpi, candidates
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
@@ -176,7 +176,7 @@ def test_passes_are_counted(encoder: Classifier, result: AnalysisResult) -> None
 
 def test_the_record_is_plain_and_comes_back(result: AnalysisResult) -> None:
     record = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    again = AnalysisResult.from_json(record)
+    again = read_result(record)
     assert again.body == result.body
     assert again.request == result.request
 

@@ -12,11 +12,13 @@ import pytest
 from explainlab import cli, load_model, study
 from explainlab.analyses.errors import analysis as predictions
 from explainlab.analyses.errors.analysis import calibration
+from explainlab.analyses.registry import request_key
+from explainlab.analyses.text_analysis import row_request
 from explainlab.data import read_dataset
 from explainlab.errors import Cancelled, RequestError, TextError
 from explainlab.models.context import RunContext
 from explainlab.models.reading import read_all
-from explainlab.request import RECORD_VERSION, Request, digest
+from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 
@@ -69,7 +71,6 @@ class Counting(RunContext):
 
 def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:
     assert [row["row"] for row in body["rows"]] == sorted(slow)
-    assert body["skipped"] == []
     for row in body["rows"]:
         label, predicted, probabilities = slow[row["row"]]
         assert (row["label"], row["predicted"], row["text_pair"], row["cut"]) == (label, predicted, None, False)
@@ -162,9 +163,9 @@ def test_pairs_cuts_and_bad_rows(zoo, tmp_path) -> None:
     ]
     found = study(classifier, "predictions", data=write(tmp_path / "pairs.jsonl", records))
     assert [row["row"] for row in found.body["rows"]] == [1, 2, 6]
-    assert [number for number, _ in found.body["skipped"]] == [3, 4, 5]
-    assert "no class" in found.body["skipped"][0][1]
-    assert "no token" in found.body["skipped"][1][1]
+    assert [number for number, _ in found.skipped] == [3, 4, 5]
+    assert "no class" in found.skipped[0][1]
+    assert "no token" in found.skipped[1][1]
     assert "3 rows were left out" in found.warnings[0]
     for row, record in zip(found.body["rows"], (records[0], records[1], records[5]), strict=True):
         encoding = classifier.encode(record["text"], record["text_b"])
@@ -219,10 +220,8 @@ def test_columns_and_classes_are_chosen_and_part_of_the_key(bert, tmp_path) -> N
     request = found.request
     other = request.model_copy(update={"columns": {"text": "other", "label": "stars"}})
     plain = request.model_copy(update={"columns": {}, "classes": {}})
-    assert len({one.key("m", 1) for one in (request, other, plain)}) == 3
-    before = plain.model_dump(mode="json", exclude={"model", "data", "columns", "classes"})
-    assert plain.key("m", 1) == digest([before, "m", 1, RECORD_VERSION, ""])
-    assert not found.request.of_row(read_dataset(DATA).rows[0]).columns
+    assert len({request_key(chosen, "m") for chosen in (request, other, plain)}) == 3
+    assert not row_request(found.request, read_dataset(DATA).rows[0]).columns
 
 
 def test_a_single_text_and_unreadable_data_are_refused(bert, zoo, tmp_path) -> None:

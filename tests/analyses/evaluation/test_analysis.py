@@ -11,7 +11,7 @@ import pytest
 import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.registry import read_result
 from explainlab.attribution.subject import Subject
 from explainlab.errors import DataError, RequestError
 from explainlab.metrics.evaluate import Case, evaluate
@@ -86,7 +86,7 @@ def test_a_finished_text_is_remembered_whole(classifier, data) -> None:
     first = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
     again = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
     assert again.body == first.body
-    assert AnalysisResult.from_json(first.to_json()) == first
+    assert read_result(first.to_json()) == first
 
 
 def test_gold_explains_the_label_of_every_row(classifier, tmp_path) -> None:
@@ -100,9 +100,9 @@ def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -
     path = write(tmp_path / "bad.csv", [TEXTS[0], ("a fine film", "splendid"), TEXTS[1]])
     with pytest.raises(DataError, match="2"):
         explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"])
-    body = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True).body
-    assert body["n"] == 2
-    assert [number for number, _ in body["skipped"]] == [2]
+    result = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True)
+    assert result.body["n"] == 2
+    assert [number for number, _ in result.skipped] == [2]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from explainlab import explain, study
-from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import evaluations
+from explainlab.analyses.registry import evaluations, read_result
 from explainlab.analyses.summary import interval
 from explainlab.attribution.quadrature import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
@@ -115,7 +114,7 @@ def test_the_cost_is_known_before(encoder: Classifier) -> None:
 def test_a_data_set_gives_what_its_texts_give_alone(encoder: Classifier, data: Path) -> None:
     result = study(encoder, "integration_error", data=str(data), steps=[2, 6], rows=4)
     assert [text["row"] for text in result.body["texts"]] == [1, 2, 4, 5]
-    assert result.body["skipped"] == [[3, result.body["skipped"][0][1]]]
+    assert [row for row, _ in result.skipped] == [3]
     assert any("row 3" in warning for warning in result.warnings)
     for text in result.body["texts"]:
         alone = study(encoder, "integration_error", text["text"], steps=[2, 6]).body
@@ -132,7 +131,7 @@ def test_a_data_set_gives_what_its_texts_give_alone(encoder: Classifier, data: P
 
 
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, monkeypatch) -> None:
-    monkeypatch.setattr("explainlab.analyses.run.GROUP_EVALUATIONS", 1)
+    monkeypatch.setattr("explainlab.analyses.text_analysis.GROUP_EVALUATIONS", 1)
 
     class Stopping(RunContext):
         passes = 0
@@ -162,7 +161,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, m
 def test_a_result_survives_json(encoder: Classifier, data: Path) -> None:
     for asked in ({"text": TEXT}, {"data": str(data)}):
         result = study(encoder, "integration_error", **asked, steps=[2])
-        assert AnalysisResult.from_json(result.to_json()) == result
+        assert read_result(result.to_json()) == result
 
 
 # Honesty -------------------------------------------------------------------------------------------------------------

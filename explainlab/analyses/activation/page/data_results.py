@@ -39,7 +39,7 @@ def draw_data(result: AnalysisResult, open_text: OpenText) -> None:
         chart = once(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
     draw_opener(question, body, open_row)
-    draw_texts("activation_texts_all", lambda: _text_rows(body), body["skipped"])
+    draw_texts("activation_texts_all", lambda: _text_rows(body), result.skipped)
 
 
 def _row(picked: Any) -> int:

@@ -39,7 +39,7 @@ def draw_data(
     if len(summary["selection"]) > 1:
         draw_chart(once(result, candidates.same_winners, body), "candidates_same")
     draw_opener(question, body, row_opener(body, open_text))
-    draw_texts("candidates_texts_all", lambda: _text_rows(body), body["skipped"])
+    draw_texts("candidates_texts_all", lambda: _text_rows(body), result.skipped)
 
 
 def _text_rows(body: Body) -> list[Body]:

@@ -47,11 +47,11 @@ def draw_summary(view: ErrorsView, result: AnalysisResult) -> None:
                 name: st.column_config.NumberColumn(format="%.3f") for name in ("Precision", "Recall", "F1")
             },
         )
-    if body["skipped"]:
-        label = f"Rows left out: {len(body['skipped']):,}"
+    if result.skipped:
+        label = f"Rows left out: {len(result.skipped):,}"
         left_out = st.expander(label, icon=":material/block:", key="errors_skipped", on_change="rerun")
         if left_out.open:
-            left_out.dataframe(pd.DataFrame(body["skipped"], columns=["Row", "Reason"]), hide_index=True)
+            left_out.dataframe(pd.DataFrame(result.skipped, columns=["Row", "Reason"]), hide_index=True)
 
 
 def _draw_numbers(body: Body) -> None:

@@ -40,7 +40,7 @@ def draw_data(result: AnalysisResult, rule: str, open_text: OpenText) -> None:
     with within:
         draw_chart(once(result, integration_data.within_limit, body), "integration_within")
     draw_opener(question, body, open_row, "Choose a row, or press a point in the box plot")
-    draw_texts("integration_table", lambda: _text_rows(body, rule), body["skipped"])
+    draw_texts("integration_table", lambda: _text_rows(body, rule), result.skipped)
 
 
 def _text_rows(body: Body, rule: str) -> list[Body]:

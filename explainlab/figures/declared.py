@@ -1,0 +1,55 @@
+"""What an analysis declares of its pictures: charts of a text's or a data set's result, and heatmaps of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from explainlab.figures.chart import Chart
+from explainlab.figures.heatmap import Heatmap
+from explainlab.result import Result
+
+
+@dataclass(frozen=True)
+class Map:
+    """A heatmap of a result's text, under a title that tells it from the others."""
+
+    title: str
+    drawn: Heatmap
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart."""
+
+    charts: dict[str, Chart]
+    maps: dict[str, Map]
+    none: str = ""
+
+
+@dataclass(frozen=True)
+class StudyFigures:
+    """The pictures of one analysis: charts ``of_text`` and ``of_data`` (None: it has no such result), and ``maps``.
+
+    ``none`` says when there is no chart.
+    """
+
+    of_text: Callable[[Any], Iterable[Chart]] | None = None
+    of_data: Callable[[Any], Iterable[Chart]] | None = None
+    maps: Callable[[Any], Iterable[Map]] = lambda result: ()
+    none: str = ""
+
+    def draw(self, result: Result) -> Figures:
+        """All pictures of ``result``."""
+        is_text = result.request.text is not None
+        draw = self.of_text if is_text else self.of_data
+        charts = {chart.name: chart for chart in (draw(result) if draw else ())}
+        maps = enumerate(self.maps(result) if is_text else (), 1)
+        named = {f"map-{i}-{drawn.drawn.file_name}": drawn for i, drawn in maps}
+        return Figures(charts, named, "" if charts else self.none)
+
+
+def keyed(key: str, chart: Chart) -> Chart:
+    """One of several such charts, with ``key`` in its name."""
+    return replace(chart, name=f"{chart.name}-{key}")
