@@ -41,7 +41,7 @@ if found.table is not None:
     errors_results.draw_summary(view, found.answer.result)
     st.divider()
     st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
-    order = errors_list.draw_choice(view, found.table, found.answer.result.body["labels"])
+    order = errors_list.draw_choice(view, found.table, found.answer.result.body.labels)
     if len(order):
         errors_row.draw(service, view, card_of(view.model), found.table, order)
     else:

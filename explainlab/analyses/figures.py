@@ -12,14 +12,12 @@ from explainlab.analyses.activation import figures as activation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import winner_maps
-from explainlab.analyses.errors.figures import confusion
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration.step_morph import attribution, path_maps
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.judged_map import figures as judged
-from explainlab.analyses.mistake_drivers import figures as mistakes
 from explainlab.analyses.registry import get_study
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
@@ -71,10 +69,6 @@ def _integration_data(body: Body) -> list[Chart]:
     every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
     draws = (integration_data.error_boxes, integration_data.ideal_histogram)
     return [*every, *(keyed(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
-
-
-def _mistake_drivers(body: Body) -> list[Chart]:
-    return [mistakes.drivers(body, kind) for kind in ("words", "pairs") if body[kind]]
 
 
 def _paths(body: Body) -> list[Chart]:
@@ -185,9 +179,7 @@ STUDIES = {
     "judged_map": StudyFigures(
         lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
     ),
-    "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
-    "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
     "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
     "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
 }
