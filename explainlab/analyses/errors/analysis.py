@@ -21,7 +21,7 @@ from explainlab.analyses.errors.result import (
     Calibration,
     ClassScores,
     ConfidenceBin,
-    PredictedRows,
+    PredictedRow,
     PredictionsData,
 )
 from explainlab.data import Row
@@ -83,13 +83,14 @@ class Predictions(DataAnalysis[PredictionsData]):
         predictions, labels = predicted(subject), subject.classifier.labels
         gold, best = predictions.gold(labels), predictions.best
         rows = _rows(predictions, gold, labels)
+        confidence = np.array([row["confidence"] for row in rows])
         return PredictionsData(
             labels=list(labels),
             n=len(best),
             accuracy=_accuracy(int((gold == best).sum()), len(best)),
             macro_f1=float(f1_score(gold, best, average="macro", zero_division=0)),
             per_class=_per_class(gold, best, labels),
-            calibration=calibration(np.array(rows.confidence), gold == best, parameters.bins),
+            calibration=calibration(confidence, gold == best, parameters.bins),
             confusion=confusion_matrix(gold, best, labels=range(len(labels))).tolist(),
             rows=rows,
         )
@@ -207,18 +208,32 @@ def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> Calibra
     )
 
 
-def _rows(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> PredictedRows:
+def _rows(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[PredictedRow]:
     logs = log_softmax(predictions.logits, axis=1)
-    each, best, rows = np.arange(len(gold)), predictions.best, predictions.rows
-    return PredictedRows(
-        row=[row.number for row in rows],
-        text=[row.text for row in rows],
-        text_pair=[row.text_pair for row in rows],
-        label=[row.label for row in rows],
-        predicted=[labels[i] for i in best],
-        confidence=np.exp(logs[each, best]).tolist(),
-        probability=np.exp(logs[each, gold]).tolist(),
-        loss=(0 - logs[each, gold]).tolist(),
-        tokens=predictions.tokens.tolist(),
-        cut=(predictions.cut > 0).tolist(),
+    each, best = np.arange(len(gold)), predictions.best
+    columns = (
+        gold.tolist(),
+        best.tolist(),
+        np.exp(logs[each, best]).tolist(),
+        np.exp(logs[each, gold]).tolist(),
+        (0 - logs[each, gold]).tolist(),
+        predictions.tokens.tolist(),
+        (predictions.cut > 0).tolist(),
     )
+    return [
+        {
+            "row": row.number,
+            "text": row.text,
+            "text_pair": row.text_pair,
+            "label": labels[true],
+            "predicted": labels[predicted],
+            "confidence": confidence,
+            "probability": probability,
+            "loss": loss,
+            "tokens": tokens,
+            "cut": cut,
+        }
+        for row, true, predicted, confidence, probability, loss, tokens, cut in zip(
+            predictions.rows, *columns, strict=True
+        )
+    ]

@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import model_serializer, model_validator
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from explainlab.analyses.base import Record
 
 
-class PredictedRows(Record):
-    """The n rows that the model could read, in columns of n values, in the order of the file.
+class PredictedRow(TypedDict):
+    """A row that the model could read: a plain record, as a data set may have ten thousand of them.
 
-    ``row`` is a row's number in the file, ``label`` its true class. ``confidence`` is the probability of the predicted
+    ``row`` is its number in the file, ``label`` its true class. ``confidence`` is the probability of the predicted
     class, ``probability`` that of the true one, ``loss`` its cross entropy in nats. ``tokens`` is how many tokens the
-    model read; ``cut`` tells whether it read only the beginning. The JSON is a list of n objects, one a row.
+    model read; ``cut`` tells whether it read only the beginning.
     """
 
-    row: list[int]
-    text: list[str]
-    text_pair: list[str | None]
-    label: list[str]
-    predicted: list[str]
-    confidence: list[float]
-    probability: list[float]
-    loss: list[float]
-    tokens: list[int]
-    cut: list[bool]
-
-    @classmethod
-    def empty(cls) -> PredictedRows:
-        """No rows."""
-        return cls(**{name: [] for name in cls.model_fields})
-
-    def records(self) -> list[dict[str, Any]]:
-        """One plain record a row."""
-        columns = [getattr(self, name) for name in PredictedRows.model_fields]
-        return [dict(zip(PredictedRows.model_fields, values, strict=True)) for values in zip(*columns, strict=True)]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_records(cls, value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        try:
-            return {name: [record[name] for record in value] for name in cls.model_fields}
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"a row is no record of a prediction: {error}") from error
-
-    @model_serializer
-    def _to_records(self) -> list[dict[str, Any]]:
-        return self.records()
+    row: int
+    text: str
+    text_pair: str | None
+    label: str
+    predicted: str
+    confidence: float
+    probability: float
+    loss: float
+    tokens: int
+    cut: bool
 
 
 class Accuracy(Record):
@@ -92,7 +66,7 @@ class PredictionsData(Record):
     """How ``n`` rows of a data set are predicted, in ``labels``, the model's classes.
 
     ``confusion`` [classes, classes] counts rows by true class (outer) and predicted class; ``per_class`` is in the
-    order of ``labels``; ``macro_f1`` is over the classes that occur.
+    order of ``labels``; ``macro_f1`` is over the classes that occur; ``rows`` are in the order of the file.
     """
 
     labels: list[str]
@@ -102,8 +76,8 @@ class PredictionsData(Record):
     per_class: list[ClassScores]
     calibration: Calibration
     confusion: list[list[int]]
-    rows: PredictedRows
+    rows: list[PredictedRow]
 
     def without_rows(self) -> PredictionsData:
         """The same but for the rows, which are most of it."""
-        return self.model_copy(update={"rows": PredictedRows.empty()})
+        return self.model_copy(update={"rows": []})

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.errors.result import PredictedRows
+from explainlab.analyses.errors.result import PredictedRow
 from explainlab.figures.export import inert
 from explainlab.service.store.remarks import Remark
 
-COLUMNS = tuple(PredictedRows.model_fields)
+COLUMNS = tuple(PredictedRow.__annotations__)
 _SORTED_BY = {
     "loss": ("loss", -1),
     "confident": ("confidence", -1),
@@ -29,7 +29,7 @@ _SORTED_BY = {
 
 @dataclass(frozen=True, eq=False)
 class PredictionTable:
-    """``frame`` has one row a text, with the columns of :class:`PredictedRows`.
+    """``frame`` has one row a text, with the columns of :class:`PredictedRow`.
 
     Positions count the rows of ``frame`` from 0; row numbers are those of the file.
     """
@@ -37,9 +37,9 @@ class PredictionTable:
     frame: pd.DataFrame
 
     @classmethod
-    def of(cls, rows: PredictedRows) -> PredictionTable:
+    def of(cls, rows: Sequence[PredictedRow]) -> PredictionTable:
         """The table of the ``rows`` in a body."""
-        return cls(pd.DataFrame({name: getattr(rows, name) for name in COLUMNS}))
+        return cls(pd.DataFrame(rows, columns=list(COLUMNS)))
 
     @cached_property
     def wrong(self) -> np.ndarray:
