@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+
 import pytest
 
 from explainlab import load_model, study
