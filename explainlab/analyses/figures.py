@@ -56,10 +56,6 @@ def _activation_data(body: Body) -> list[Chart]:
     return [*drawn, *([activation.similarity_boxes(body)] if body["reference"] else [])]
 
 
-def _evaluation(body: Body) -> list[Chart]:
-    return [keyed(metric, judged.methods_by_metric(body, metric)) for metric in judged.metricskeyed(body)]
-
-
 def _integration(body: Body) -> list[Chart]:
     return [] if body["cancels"] else [integration.error_curve(body, body["parameters"]["tolerance"])]
 
@@ -115,14 +111,6 @@ def _activation_maps(body: Body) -> list[Map]:
     return [_map(body, one["id"], one["scores"], one["signed"], one["label"]) for one in body["methods"]]
 
 
-def _evaluation_maps(body: Body) -> list[Map]:
-    settings = body["parameters"]["settings"]
-    return [
-        _map(body, name, scores, _signed(name, settings.get(name, {}), scores))
-        for name, scores in body["scores"].items()
-    ]
-
-
 def _judged_maps(body: Body) -> list[Map]:
     scores = body["parameters"]["scores"]
     return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
@@ -166,7 +154,6 @@ _WAYS: tuple[activation.Direction, ...] = ("activation", "inverse_activation")
 STUDIES = {
     "ablation": StudyFigures(_ablation, _ablation),
     "activation": StudyFigures(lambda body: [activation.activation_curves(body)], _activation_data, _activation_maps),
-    "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
     "integration_error": StudyFigures(
         _integration,
         _integration_data,
