@@ -81,7 +81,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
         read = [data_digest(values) for values in parameters.settings.values()]
         read += [source_digest(path) for path in parameters.attributions]
-        return digest([[f"{part.id} {part.version}" for part in (*used, *metrics)], read])
+        versions = [f"{method.id} {method.version}" for method in used]
+        versions += [f"{metric.id} {metric.version}" for metric in metrics]
+        return digest([versions, read])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = [parse_metric(name) for name in parameters.metrics]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -92,7 +92,7 @@ def _maps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     return maps
 
 
-def _signed(name: str, settings: Mapping[str, Any], scores: Sequence[float]) -> bool:
+def _signed(name: str, settings: dict[str, Any], scores: Sequence[float]) -> bool:
     """Whether a method's scores have signs; those of a file have where one is negative."""
     method = methods().get(name)
     return method.is_signed(parse(method, settings)) if method else min(scores) < 0
