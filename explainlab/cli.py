@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from explainlab.errors import ExplainLabError, RequestError
+
+if TYPE_CHECKING:
+    from explainlab.result import Result
 
 app = typer.Typer(
     name="explainlab",
@@ -110,28 +113,25 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Attribute a prediction to the tokens, words or sentences of its text."""
+    from explainlab.analyses.registry import get_analysis
     from explainlab.attribution.registry import get_method
-    from explainlab.request import Request
 
     parameters = assignments(assigned)
+    chosen = get_analysis(get_method(method).id)
     result = _ask(
-        Request,
         device,
+        question=method,
         model=model,
         text=text,
         text_pair=text_pair,
-        method=method,
         parameters=parameters,
         target=target,
-        output=output or get_method(method).default_output(parameters),
+        output=output or chosen.default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=dtype,
     )
-    probability = result.prediction.probabilities[result.target.label]
-    head = f"{result.request.method} for '{result.target.label}' ({probability:.4f})"
-    table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
-    _print(result.to_json(), as_json, [head, table, *result.notes, *result.warnings])
+    _print(result.to_json(), as_json, [*chosen.lines(result), *result.warnings])
 
 
 @app.command()
@@ -155,14 +155,12 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
-    from explainlab.analyses.base import StudyRequest
     from explainlab.analyses.registry import get_study
 
     parameters = assignments(assigned)
     result = _ask(
-        StudyRequest,
         device,
-        study=study_id,
+        question=study_id,
         model=model,
         text=text,
         text_pair=text_pair,
@@ -176,7 +174,7 @@ def study(
         seed=seed,
         dtype=dtype,
     )
-    lines = get_study(study_id).lines(result.body)
+    lines = get_study(study_id).lines(result)
     _print(result.to_json(), as_json, [*lines, *result.warnings])
 
 
@@ -204,7 +202,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge methods by metrics on a data set, random maps beside them."""
-    from explainlab.analyses.base import StudyRequest
     from explainlab.analyses.registry import get_study
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
@@ -219,9 +216,8 @@ def evaluate(
             raise RequestError(f"--set {name} names no method.", "Write --set METHOD.name=value.")
         settings.setdefault(method, {})[parameter] = value
     result = _ask(
-        StudyRequest,
         device,
-        study="evaluation",
+        question="evaluation",
         model=model,
         data=data,
         parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings, attributions or []),
@@ -233,7 +229,7 @@ def evaluate(
     )
     found = result.to_json()
     found |= {"skipped": len(found["skipped"]), "skipped_rows": found["skipped"]}
-    lines = get_study("evaluation").lines(result.body)
+    lines = get_study("evaluation").lines(result)
     _print(found, as_json, [*lines, *result.warnings])
 
 
@@ -322,12 +318,12 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
     return [row.text for row in rows], [row.label for row in rows]
 
 
-def _ask(record: type, device: str | None, **fields: Any) -> Any:
-    """The answer to a request of kind ``record``, from the store or computed here."""
-    from explainlab.request import checked
+def _ask(device: str | None, **fields: Any) -> Result:
+    """The answer to the request of these ``fields``, from the store or computed here."""
+    from explainlab.request import Request, checked
     from explainlab.service.service import open_service
 
-    request = checked(record, **fields)
+    request = checked(Request, **fields)
     service = open_service(device)
     if service.notice:
         typer.echo(service.notice, err=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from reprlib import repr as quote
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from explainlab.errors import RequestError
 
@@ -15,25 +17,33 @@ R = TypeVar("R", bound=BaseModel)
 Output = Literal["probability", "logit"]
 Unit = Literal["token", "word", "sentence"]
 Dtype = Literal["float32", "bfloat16", "float16"]
+Kind = Literal["attribution", "study"]
+"""What a question is: a method's, whose answer is an attribution, or a study's."""
 
+GOLD = "gold"
+"""The target of a data set's rows that names every row's own label."""
 RECORD_VERSION = 2
 """Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
+_OF_DATA = ("data", "columns", "classes")
 
 
 class Request(BaseModel):
-    """One question to one model: explain ``text`` with ``method``.
+    """One question to one model, about one text (and its pair) or about the data set ``data``.
 
-    ``target`` is ``predicted``, a class name or a class index (as text). ``parameters`` are complete (defaults filled
-    in) once the request has passed :func:`explainlab.attribution.registry.complete`, so that equal questions have equal
-    keys however they were asked.
+    ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
+    text), for a data set also ``gold``. ``columns`` and ``classes`` say how the data set is read (see
+    :func:`explainlab.data.read_dataset`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    question: str
     model: str
-    text: str
+    text: str | None = None
     text_pair: str | None = None
-    method: str
+    data: str | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)
     target: str = "predicted"
     output: Output = "probability"
@@ -41,16 +51,58 @@ class Request(BaseModel):
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
 
-    def key(self, model_digest: str, method_version: int, data_digest: str = "") -> str:
-        """The store's key: 64 hexadecimal digits.
+    @model_validator(mode="after")
+    def _one_source(self) -> Request:
+        if (self.text is None) == (self.data is None):
+            raise PydanticCustomError("source", "A question needs either a text or a data set")
+        return self
 
-        The model enters by its digest, not by its name: a retrained directory gets new answers, and one model under
-        two names computes once. So does the data that the method reads beside the text, if it reads any.
-        """
-        body = self.model_dump(mode="json", exclude={"model"})
-        versions = {"model_digest": model_digest, "method_version": method_version, "record_version": RECORD_VERSION}
-        data = {"data_digest": data_digest} if data_digest else {}
-        return digest({**body, **versions, **data})
+    @property
+    def single_text(self) -> str:
+        """The text; raises :class:`RequestError` for a request about a data set."""
+        if self.text is None:
+            raise RequestError("This question is about one text, not about a data set.", "Name a text instead.")
+        return self.text
+
+    def completed(self, parameters: BaseModel) -> CompleteRequest:
+        """The same request with all ``parameters`` of its question."""
+        return CompleteRequest(**{**self.model_dump(), "parameters": parameters.model_dump(mode="json")})
+
+    def to_json(self, kind: Kind) -> dict[str, Any]:
+        """The plain record of this request; what a question of this ``kind`` cannot have is left out."""
+        fields = self.model_dump(mode="json")
+        question = fields.pop("question")
+        if kind == "study":
+            return {"study": question, **fields}
+        about = {name: fields.pop(name) for name in ("model", "text", "text_pair")}
+        return {**about, "method": question, **{k: v for k, v in fields.items() if k not in _OF_DATA}}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Request:
+        """The inverse of :meth:`to_json`; raises :class:`RequestError` as :func:`checked` does."""
+        fields = dict(record)
+        name = "study" if "study" in fields else "method"
+        if name not in fields:
+            raise RequestError("The request names neither a method nor a study.", "Use one that was exported here.")
+        return checked(cls, question=fields.pop(name), **fields)
+
+    @classmethod
+    def of_result(cls, record: Mapping[str, Any]) -> Request:
+        """The request that the JSON of a result answers; raises as :meth:`from_json`."""
+        names = {*cls.model_fields, "study" if "study" in record else "method"} - {"target", "question"}
+        fields = {name: value for name, value in record.items() if name in names}
+        return cls.from_json({**fields, "target": record["target_asked"]})
+
+
+class CompleteRequest(Request):
+    """A request with every parameter of its question: equal questions are equal however they were written.
+
+    Made by :func:`explainlab.analyses.registry.complete`, once, where a request comes in.
+    """
+
+    def completed(self, parameters: BaseModel) -> CompleteRequest:
+        """The same."""
+        return self
 
 
 def checked(record: type[R], /, **fields: Any) -> R:

@@ -37,7 +37,7 @@ def attribution_of(
             model=subject.classifier.id,
             text=encoding.text,
             text_pair=encoding.text_pair,
-            method=method_id,
+            question=method_id,
             parameters=dict(settings),
             target=subject.target.label,
             output=output,

@@ -1,190 +1,150 @@
-"""What a study is: a question whose answer is a table, for one text or for every text of a data set."""
+"""What an analysis declares: a question with its parameters, its typed result, and how it is computed."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.records import Cost
-from explainlab.attribution.subject import Subject
-from explainlab.data import Row
-from explainlab.declared import Parameters
+from explainlab.attribution.explain import versions
+from explainlab.data import source_digest
+from explainlab.declared import Parameters, parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import RECORD_VERSION, Dtype, Output, Unit, digest
+from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
+from explainlab.result import Cost, Result
 
-GOLD = "gold"
-"""The target of every row's own label."""
-
-
-class StudyRequest(BaseModel):
-    """One question to one model: ``study`` one text (and its pair), or the texts of the data set ``data``.
-
-    ``parameters`` are complete once the request has passed :func:`explainlab.analyses.registry.complete`. ``columns``
-    and ``classes`` tell how the data set is read (see :func:`explainlab.data.read_dataset`). The other fields are those
-    of :class:`explainlab.request.Request`.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    study: str
-    model: str
-    text: str | None = None
-    text_pair: str | None = None
-    data: str | None = None
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    target: str = "predicted"
-    output: Output = "probability"
-    unit: Unit = "token"
-    seed: int = Field(0, ge=0, lt=2**32)
-    dtype: Dtype = "float32"
-
-    @model_validator(mode="after")
-    def _one_source(self) -> StudyRequest:
-        if (self.text is None) == (self.data is None):
-            raise PydanticCustomError("source", "A study needs either a text or a data set")
-        return self
-
-    def key(self, model_digest: str, study_version: int, data_digest: str = "") -> str:
-        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
-
-        How many rows a data set has is nothing to a single text: one that was ever studied is not run again.
-        """
-        plain = {name for name in ("columns", "classes") if not getattr(self, name)}
-        body = self.model_dump(mode="json", exclude={"model", "data", *plain})
-        if self.text is not None:
-            body["parameters"].pop("rows", None)
-        return digest([body, model_digest, study_version, RECORD_VERSION, data_digest])
-
-    def of_row(self, row: Row) -> StudyRequest:
-        """The same question about one text of the data set; the target ``gold`` is the row's label."""
-        target = row.label if self.target == GOLD else self.target
-        text = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
-        return self.model_copy(update={**text, "target": target})
+B = TypeVar("B")
 
 
-@dataclass(frozen=True)
-class StudyResult:
-    """What a study found: ``body`` is its own part, plain JSON (design: the contract of ``study --json``)."""
+class Record(BaseModel):
+    """A part of a result: typed fields that are its JSON, in the order of their declaration."""
 
-    request: StudyRequest
-    body: dict[str, Any]
-    cost: Cost
-    warnings: tuple[str, ...]
-    versions: dict[str, str]
+    model_config = ConfigDict(frozen=True)
+
+
+class Skipped(NamedTuple):
+    """A row of a data set that was left out, by its number, and why."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisResult(Result, Generic[B]):
+    """The answer of an analysis: ``body`` is its own part; ``skipped`` are a data set's rows that were left out."""
+
+    body: B
+    skipped: tuple[Skipped, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The plain record that ``study --json`` prints and the store keeps."""
-        told = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        asked = {**self.request.model_dump(mode="json", exclude={"target"}), "target_asked": self.request.target}
-        return {**asked, **self.body, **told}
+        """See :meth:`explainlab.result.Result.to_json`."""
+        request = self.request.to_json("study")
+        target = request.pop("target")
+        skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
+        cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
+        return {**request, "target_asked": target, **self.body_json(), **skipped, **cost}
 
-    def with_warning(self, warning: str) -> StudyResult:
-        """The same result with one more warning."""
-        return replace(self, warnings=(*self.warnings, warning))
+    def body_json(self) -> dict[str, Any]:
+        """The JSON of the body alone."""
+        return self.body.model_dump(mode="json") if isinstance(self.body, BaseModel) else self.body
+
+
+class Analysis(ABC):
+    """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
+
+    ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
+    results are called in JSON.
+    """
+
+    id: str
+    label: str
+    source: str
+    definition: str
+    version: int = 1
+    labelled: bool = False
+    kind: Kind = "study"
+    Parameters: type[Parameters] = Parameters
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> StudyResult:
-        """The inverse of :meth:`to_json`."""
-        fields = StudyRequest.model_fields.keys() - {"target"}
-        known = {*fields, "target_asked", "cost", "warnings", "versions"}
-        return cls(
-            request=StudyRequest(
-                **{name: record[name] for name in fields if name in record}, target=record["target_asked"]
-            ),
-            body={name: value for name, value in record.items() if name not in known},
-            cost=Cost(**record["cost"]),
-            warnings=tuple(record["warnings"]),
-            versions=record["versions"],
-        )
-
-
-@dataclass(eq=False)
-class DataSubject:
-    """The ``rows`` of a data set before one classifier, for a study that judges them together.
-
-    The study counts the passes that it makes in ``forward`` and ``backward`` and adds the rows that this model cannot
-    read to ``skipped``, each as its number and the reason.
-    """
-
-    classifier: Classifier
-    rows: Sequence[Row]
-    request: StudyRequest
-    context: RunContext
-    forward: int = 0
-    backward: int = 0
-    warnings: list[str] = field(default_factory=list)
-    skipped: list[tuple[int, str]] = field(default_factory=list)
-
-
-class AnyStudy(ABC):
-    """What every study declares. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
-
-    ``labelled``: the rows of a data set need labels that are classes of the model.
-    """
-
-    id: ClassVar[str]
-    label: ClassVar[str]
-    source: ClassVar[str]
-    definition: ClassVar[str]
-    version: ClassVar[int] = 1
-    labelled: ClassVar[bool] = False
-    Parameters: ClassVar[type[Parameters]] = Parameters
+    def instances(cls) -> Sequence[Self]:
+        """What the registry lists: one analysis, unless the class stands for several."""
+        return [cls()]
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """What a request with these ``parameters`` explains unless it says."""
         return "probability"
 
-    def fingerprint(self, parameters: Parameters) -> str:
-        """What the numbers depend on beside the study's version and its data set: other data, others' versions."""
+    def fingerprint(self, parameters: Any) -> str:
+        """What the numbers depend on beside the version and the data set: other data, others' versions."""
         return data_digest(parameters.model_dump(mode="json"))
 
     @abstractmethod
-    def evaluations(self, parameters: Parameters) -> int:
+    def evaluations(self, parameters: Any) -> int:
         """About how many gradients one text costs, known before anything has run."""
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
-        """What a command line prints of ``body`` for a reader: the summary as JSON unless overridden."""
-        told = body.get("summary") or {
+    @abstractmethod
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+        """The answer to ``request``, whose model is the loaded ``classifier``."""
+
+    @abstractmethod
+    def read(self, record: Mapping[str, Any]) -> Result:
+        """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
+
+    def headline(self, result: Any) -> str:
+        """The answer in one sentence, in plain text."""
+        return ""
+
+    def lines(self, result: Any) -> list[str]:
+        """What a command line prints of ``result`` for a reader: the summary as JSON unless overridden."""
+        body = result.body_json()
+        short = body.get("summary") or {
             key: body[key] for key in ("expected", "ideal_steps", "selection", "positions") if key in body
         }
-        return [json.dumps(told, indent=2, ensure_ascii=False)]
+        return [json.dumps(short, indent=2, ensure_ascii=False)]
 
+    def parameters(self, request: Request) -> Any:
+        """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
+        return parse(self, request.parameters)
 
-class Study(AnyStudy):
-    """One question to a text; of a data set it is asked text by text."""
+    def complete(self, request: Request) -> CompleteRequest:
+        """The same request with every parameter filled in; raises as :meth:`parameters`."""
+        return request.completed(self.parameters(request))
 
-    @abstractmethod
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
-        """The body of every subject; their model passes are batched together."""
+    def key(self, request: CompleteRequest, model_digest: str) -> str:
+        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
-    @abstractmethod
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+        How many rows a data set has is nothing to a single text: one that was ever analysed is not run again.
+        """
+        empty = {name for name in ("columns", "classes") if not getattr(request, name)}
+        body = request.to_json("study")
+        body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
+        if request.text is not None:
+            body["parameters"].pop("rows", None)
+        data = source_digest(request.data) if request.data is not None else ""
+        read = data + self.fingerprint(self.parameters(request))
+        return digest([body, model_digest, self.version, RECORD_VERSION, read])
 
+    def versions(self, classifier: Classifier) -> dict[str, str]:
+        """What a result says of the versions that its numbers depend on."""
+        own = {"study": str(self.version), "model": classifier.digest, "device": str(classifier.device)}
+        return {**versions(), **own}
 
-class DataStudy(AnyStudy):
-    """One question to a whole data set, that a single text cannot answer."""
-
-    @abstractmethod
-    def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
-        """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
-
-
-def described(subject: Subject) -> dict[str, Any]:
-    """What every body tells of its text: prediction, target, features, and how many tokens the model did not read."""
-    return {
-        "prediction": asdict(subject.prediction),
-        "target": asdict(subject.target),
-        "features": [{**asdict(f), "pieces": list(f.pieces), "ids": list(f.ids)} for f in subject.units.features],
-        "cut": subject.encoding.cut,
-    }
+    def _read(self, record: Mapping[str, Any], body: type[Any]) -> AnalysisResult[Any]:
+        """The result of ``record`` with a ``body`` of this type."""
+        request = Request.of_result(record)
+        names = {*Request.model_fields, "study", "target_asked", "cost", "warnings", "versions", "skipped"} - {"target"}
+        fields = {name: value for name, value in record.items() if name not in names}
+        return AnalysisResult(
+            request=request,
+            body=body.model_validate(fields) if issubclass(body, Record) else fields,
+            skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
+            cost=Cost(**record["cost"]),
+            warnings=tuple(record["warnings"]),
+            versions=record["versions"],
+        )

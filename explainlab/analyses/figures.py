@@ -137,7 +137,7 @@ def _choice(body: Body, keys: Sequence[str]) -> list[Chart]:
 def _request(body: Body, method: str) -> Request:
     """What was asked of the text, as if ``method`` had been asked."""
     shared = ("model", "text", "text_pair", "output", "unit", "seed", "dtype")
-    return Request(**{name: body[name] for name in shared}, method=method)
+    return Request(**{name: body[name] for name in shared}, question=method)
 
 
 def _map(body: Body, method: str, scores: Sequence[float], signed: bool, title: str = "") -> Map:

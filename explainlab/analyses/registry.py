@@ -1,64 +1,94 @@
-"""All studies by id, and requests made complete."""
+"""All analyses, found by importing the folders beside this file; and what is done with requests and results."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
-from explainlab.analyses.ablation.analysis import Ablation
-from explainlab.analyses.activation.analysis import Activation
-from explainlab.analyses.base import AnyStudy, StudyRequest
-from explainlab.analyses.candidates.analysis import RpiCandidates
-from explainlab.analyses.errors.analysis import Predictions
-from explainlab.analyses.evaluation.analysis import Evaluation
-from explainlab.analyses.integration.analysis import IntegrationError
-from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
-from explainlab.analyses.judged_map.analysis import JudgedMap
-from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.path_gradients.analysis import PathGradients
-from explainlab.analyses.trust.analysis import Trust
-from explainlab.data import source_digest
-from explainlab.declared import named, parse
-
-STUDIES = (
-    Ablation,
-    Activation,
-    Evaluation,
-    IntegrationError,
-    IntermediatePredictions,
-    JudgedMap,
-    MistakeDrivers,
-    PathGradients,
-    Predictions,
-    RpiCandidates,
-    Trust,
-)
+import explainlab.analyses as package
+from explainlab.analyses.base import Analysis
+from explainlab.attribution.registry import get_method
+from explainlab.declared import named
+from explainlab.errors import RequestError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import CompleteRequest, Request
+from explainlab.result import Result
 
 
 @cache
-def studies() -> dict[str, AnyStudy]:
-    """Every study by id."""
-    return {study.id: study() for study in STUDIES}
+def analyses() -> dict[str, Analysis]:
+    """Every analysis by id: the methods, each as a question, then the studies, by id."""
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.ispkg:
+            importlib.import_module(f"{package.__name__}.{module.name}.analysis")
+    listed = [analysis for cls in _concrete(Analysis) for analysis in cls.instances()]
+    return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (a.kind, a.id))}
 
 
-def get_study(study_id: str) -> AnyStudy:
+def studies() -> dict[str, Analysis]:
+    """Every analysis but the methods, by id."""
+    return {name: analysis for name, analysis in analyses().items() if analysis.kind == "study"}
+
+
+def get_analysis(question: str) -> Analysis:
+    """The analysis with this id; raises :class:`RequestError` with the nearest names."""
+    return named("method or study", question, analyses())
+
+
+def get_study(study_id: str) -> Analysis:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
     return named("study", study_id, studies())
 
 
-def complete(request: StudyRequest) -> StudyRequest:
-    """The same request with every parameter of its study filled in."""
-    study = get_study(request.study)
-    return request.model_copy(update={"parameters": parse(study, request.parameters).model_dump(mode="json")})
+def complete(request: Request) -> CompleteRequest:
+    """The same request with every parameter of its question filled in; raises :class:`RequestError`."""
+    return get_analysis(request.question).complete(request)
 
 
-def study_key(request: StudyRequest, model_digest: str) -> str:
+def request_key(request: CompleteRequest, model_digest: str) -> str:
     """The store's key of a complete request."""
-    data = source_digest(request.data) if request.data is not None else ""
-    study = get_study(request.study)
-    return request.key(model_digest, study.version, data + study.fingerprint(parse(study, request.parameters)))
+    return get_analysis(request.question).key(request, model_digest)
 
 
-def evaluations(request: StudyRequest) -> int:
+def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
+    """What ``request`` asks of its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
+    complete_request = complete(request)
+    require_affordable(complete_request, classifier.limits.max_evaluations)
+    return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
+
+
+def read_result(record: Mapping[str, Any]) -> Result:
+    """The result whose JSON is ``record``.
+
+    Raises :class:`RequestError` for an unknown question, :class:`ValueError` or :class:`KeyError` for another form.
+    """
+    if "study" in record:
+        return get_study(record["study"]).read(record)
+    return get_analysis(get_method(record["method"]).id).read(record)
+
+
+def evaluations(request: Request) -> int:
     """About how many gradients one text of ``request`` costs, known before anything has run."""
-    study = get_study(request.study)
-    return study.evaluations(parse(study, request.parameters))
+    analysis = get_analysis(request.question)
+    return analysis.evaluations(analysis.parameters(request))
+
+
+def require_affordable(request: Request, most: int) -> None:
+    """Raise :class:`RequestError` if one text of ``request`` costs more than ``most`` gradients."""
+    cost = evaluations(request)
+    if cost > most:
+        raise RequestError(
+            f"This study needs {cost:,} gradients a text; the limit is {most:,}.",
+            "Ask for fewer steps or rules, or raise EXPLAINLAB_MAX_EVALUATIONS.",
+        )
+
+
+def _concrete(base: type[Analysis]) -> Iterator[type[Analysis]]:
+    for cls in base.__subclasses__():
+        if cls.__module__.startswith(f"{package.__name__}.") and cls.__module__.endswith(".analysis"):
+            yield cls
+        yield from _concrete(cls)

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.registry import evaluations
 from explainlab.app import links, session
 from explainlab.app.progress import draw_jobs
@@ -27,13 +26,13 @@ class StudyView(Protocol):
 
     data: Any
 
-    def text_requests(self) -> list[StudyRequest]:
+    def text_requests(self) -> list[Request]:
         """What the section about the text needs."""
 
-    def data_request(self) -> StudyRequest | None:
+    def data_request(self) -> Request | None:
         """What the section about the data set needs, if there is one."""
 
-    def requests(self) -> list[StudyRequest]:
+    def requests(self) -> list[Request]:
         """All of them."""
 
     def same_setting(self, other: StudyView) -> bool:
@@ -134,7 +133,7 @@ class StudyPage:
             session.ask(service, self.name, view)
         return view
 
-    def answer(self, service: Service, request: StudyRequest | Request) -> Answer:
+    def answer(self, service: Service, request: Request) -> Answer:
         """The stored result, else the job for it, which is queued if there is none yet."""
         try:
             result = session.find(service, self.name, request)
@@ -199,11 +198,11 @@ def _duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _all_known(service: Service, requests: Iterable[StudyRequest]) -> bool:
+def _all_known(service: Service, requests: Iterable[Request]) -> bool:
     return all(service.find(request) is not None for request in requests)
 
 
-def _known(service: Service, request: StudyRequest) -> bool:
+def _known(service: Service, request: Request) -> bool:
     """Whether the data set's result is there; a request that can have none is told of below its controls."""
     try:
         return service.find(request) is not None

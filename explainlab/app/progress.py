@@ -66,8 +66,8 @@ def label(job: Job) -> str:
     """What the job computes, in words."""
     request = job.request
     if isinstance(request, Request):
-        return get_method(request.method).label
-    return f"{get_study(request.study).label}{', whole data set' if request.data else ''}"
+        return get_method(request.question).label
+    return f"{get_study(request.question).label}{', whole data set' if request.data else ''}"
 
 
 def _given_up(job: Job) -> bool:

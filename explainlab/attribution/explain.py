@@ -11,14 +11,15 @@ import numpy as np
 import torch
 
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.records import Attribution, Completeness, Cost
+from explainlab.attribution.records import Attribution, Completeness
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import Request, checked
+from explainlab.request import CompleteRequest, Request, checked
+from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 
 VISIBLE = 1e-5
@@ -46,15 +47,16 @@ def explain(
     method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the
     method. Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
+    chosen = get_method(method)
     request = checked(
         Request,
         model=classifier.id,
         text=text,
         text_pair=text_pair,
-        method=method,
+        question=method,
         parameters=parameters,
         target=str(target),
-        output=output or get_method(method).default_output(parameters),
+        output=output or chosen.default_output(parameters),
         unit=unit,
         seed=seed,
         dtype=str(classifier.dtype).removeprefix("torch."),
@@ -65,16 +67,20 @@ def explain(
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
     """The attribution that ``request`` asks of its loaded ``classifier``."""
     request = complete(request)
-    method = get_method(request.method)
+    method = get_method(request.question)
     method.require(classifier)
-    encoding = classifier.encode(request.text, request.text_pair)
+    encoding = classifier.encode(request.single_text, request.text_pair)
     return attribute(classifier, encoding, method, request, context)
 
 
 def attribute(
-    classifier: Classifier, encoding: Encoding, method: Method, request: Request, context: RunContext | None = None
+    classifier: Classifier,
+    encoding: Encoding,
+    method: Method,
+    request: CompleteRequest,
+    context: RunContext | None = None,
 ) -> Attribution:
-    """Run ``method`` on an ``encoding`` that may be padded; ``request`` must be complete and answer to both."""
+    """Run ``method`` on an ``encoding`` that may be padded; ``request`` must answer to both."""
     parameters = parse(method, request.parameters)
     start = time.perf_counter()
     subject = Subject(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
+from explainlab.result import Cost, Result
 from explainlab.text.units import Feature
 
 
@@ -40,17 +41,8 @@ class Completeness:
         return cls(total, float(expected), error)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Passes spent, counted per single input (a batch of 8 counts 8; a gradient is one of each), and wall time."""
-
-    forward: int
-    backward: int
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Attribution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attribution(Result):
     """The scores of one method for one text.
 
     ``scores`` float64 [n_features], special tokens included; ``errors`` float64 [n_features] estimates of the scores'
@@ -58,7 +50,6 @@ class Attribution:
     the text did not fit into the model; ``notes`` are facts of this run that no other field tells.
     """
 
-    request: Request
     prediction: Prediction
     target: Target
     features: tuple[Feature, ...]
@@ -66,11 +57,8 @@ class Attribution:
     errors: np.ndarray | None
     signed: bool
     completeness: Completeness | None
-    cost: Cost
     cut: int = 0
-    warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def truncated(self) -> bool:
@@ -81,10 +69,6 @@ class Attribution:
     def content(self) -> np.ndarray:
         """bool [n]: which features are no special tokens."""
         return np.array([not feature.special for feature in self.features], dtype=bool)
-
-    def with_warning(self, warning: str) -> Attribution:
-        """The same result with one more warning."""
-        return replace(self, warnings=(*self.warnings, warning))
 
     @property
     def shares(self) -> np.ndarray:
@@ -121,9 +105,10 @@ class Attribution:
     def to_json(self) -> dict[str, Any]:
         """The plain record that ``explain --json`` prints and the store keeps (design: the contract)."""
         errors = self.errors if self.errors is not None else [None] * len(self.scores)
+        request = self.request.to_json("attribution")
+        del request["target"]
         return {
-            **self.request.model_dump(mode="json", exclude={"target", "dtype"}),
-            "dtype": self.request.dtype,
+            **request,
             "prediction": asdict(self.prediction),
             "target": asdict(self.target),
             "target_asked": self.request.target,
@@ -144,11 +129,10 @@ class Attribution:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Attribution:
         """The inverse of :meth:`to_json`; scores come back bit for bit."""
-        fields = Request.model_fields.keys() - {"target"}
         errors = [f["error"] for f in body["features"]]
         names = Feature.__dataclass_fields__
         return cls(
-            request=Request(**{name: body[name] for name in fields}, target=body["target_asked"]),
+            request=Request.of_result(body),
             prediction=Prediction(**body["prediction"]),
             target=Target(**body["target"]),
             features=tuple(

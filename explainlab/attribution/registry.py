@@ -10,10 +10,9 @@ from functools import cache
 from typing import Any, get_args
 
 import explainlab.attribution as package
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Family, Method
 from explainlab.declared import Parameters, named, options, parse
-from explainlab.request import Request
+from explainlab.request import CompleteRequest, Request
 
 
 @dataclass(frozen=True)
@@ -97,15 +96,9 @@ def _written(default: object) -> str:
     return "empty" if default == "" else str(default)
 
 
-def complete(request: Request) -> Request:
+def complete(request: Request) -> CompleteRequest:
     """The same request with every parameter of its method filled in."""
-    method = get_method(request.method)
-    return request.model_copy(update={"parameters": parse(method, request.parameters).model_dump(mode="json")})
-
-
-def request_key(request: Request, model_digest: str) -> str:
-    """The store's key of a complete request."""
-    return request.key(model_digest, get_method(request.method).version, data_digest(request.parameters))
+    return request.completed(parse(get_method(request.question), request.parameters))
 
 
 def _concrete(base: type[Method]) -> list[type[Method]]:

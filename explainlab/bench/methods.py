@@ -75,7 +75,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
 
 def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
     """The passes that ``result`` cost and nothing else, at the batch size at which they are fastest here."""
-    family = methods()[result.request.method].family
+    family = methods()[result.request.question].family
     if family == "Attention" and not result.cost.backward:
         return lambda: _attention_pass(classifier, text)
     candidates = {size: _passes(classifier, text, result, size) for size in _BATCHES}

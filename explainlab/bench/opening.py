@@ -56,7 +56,7 @@ def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
         for request, body in zip(both, bodies, strict=True):
             key = kind_of(request).key(request, classifier.digest)
             kept = json.dumps({**body, "text": request.text})
-            row = {"key": key, "model": request.model, "method": request.method, "body": kept}
+            row = {"key": key, "model": request.model, "method": request.question, "body": kept}
             made.append({**row, "created": datetime.now(UTC)})
     engine = create_engine(url)
     with engine.begin() as connection:
@@ -66,7 +66,7 @@ def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
 
 
 def _question(classifier: Classifier, text: str, label: str) -> Request:
-    request = Request(model=classifier.id, text=text, method="gradient", target=label)
+    request = Request(model=classifier.id, text=text, question="gradient", target=label)
     return kind_of(request).complete(request)
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explainlab.analyses.base import DataSubject, StudyRequest
+from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest
 from explainlab.data import Row as DataRow
 from explainlab.data import examples_for, read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.request import Request
 
 TEXTS = 10_000
 BATCHES = (32, 64, 128)
@@ -31,7 +32,7 @@ def rows() -> Iterator[Row]:
 
 def _measured(classifier: Classifier) -> Row:
     data = varied(read_dataset(examples_for(classifier.labels).id, classifier.labels).rows, TEXTS)
-    request = StudyRequest(study="predictions", model=classifier.id, data="varied")
+    request = Request(question="predictions", model=classifier.id, data="varied")
     study, parameters = Predictions(), Predictions.Parameters()
     texts = [row.text for row in data]
     tokens = classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens)

@@ -51,7 +51,7 @@ def to_csv(*attributions: Attribution) -> str:
     tables = []
     for attribution in attributions:
         frame = attribution.to_frame()
-        frame.insert(0, "method", attribution.request.method)
+        frame.insert(0, "method", attribution.request.question)
         frame.insert(1, "target", attribution.target.label)
         frame["pieces"] = [" ".join(f.pieces) for f in attribution.features]
         for column in ("target", "text", "pieces"):

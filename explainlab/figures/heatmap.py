@@ -169,7 +169,7 @@ def heatmap(
         paragraphs=_paragraphs(attribution),
         cut=attribution.cut,
         special_share=_special_share(attribution),
-        file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.method} {attribution.target.label}").strip("-").lower(),
+        file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark,
     )
 
@@ -231,15 +231,15 @@ def spelled(text: str) -> str:
 
 def settings(attribution: Attribution) -> dict[str, Any]:
     """The method's parameters that had a say in these scores; all where this version does not know the method."""
-    given, method = attribution.request.parameters, methods().get(attribution.request.method)
+    given, method = attribution.request.parameters, methods().get(attribution.request.question)
     idle = method.idle(parse(method, given)) if method else frozenset()
     return {name: value for name, value in given.items() if value != "" and name not in idle}
 
 
 def method_label(attribution: Attribution) -> str:
     """The method's name as a page shows it; its id where this version does not know the method."""
-    method = methods().get(attribution.request.method)
-    return method.label if method else attribution.request.method
+    method = methods().get(attribution.request.question)
+    return method.label if method else attribution.request.question
 
 
 def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> list[Token]:

@@ -13,7 +13,7 @@ def python_code(result: Attribution) -> str:
     """A snippet for the Python API; every value is written as a literal."""
     request = result.request
     arguments = {
-        "method": request.method,
+        "method": request.question,
         **({"text_pair": request.text_pair} if request.text_pair is not None else {}),
         "target": result.target.label,
         "output": request.output,
@@ -37,7 +37,7 @@ def command_line(result: Attribution) -> str:
     words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.text]
     if request.text_pair is not None:
         words += ["--text-pair", request.text_pair]
-    words += ["--method", request.method]
+    words += ["--method", request.question]
     for name, value in _parameters(request).items():
         words += ["--set", f"{name}={value}"]
     words += ["--target", result.target.label, "--output", request.output, "--unit", request.unit]

@@ -27,6 +27,14 @@ class RunContext:
         """Remember ``body`` under ``key``; what is already there stays."""
         self._memory.setdefault(key, body)
 
+    def recall_result(self, key: str) -> dict[str, Any] | None:
+        """The JSON of the result that is stored under ``key``, the key of its request; or None."""
+        return self.recall(key)
+
+    def keep_result(self, key: str, record: dict[str, Any]) -> None:
+        """Store a result, as its JSON ``record``, under the key of its request."""
+        self.keep(key, record)
+
     @cached_property
     def _memory(self) -> dict[str, dict[str, Any]]:
         return {}
@@ -49,3 +57,9 @@ class Relay(RunContext):
 
     def keep(self, key: str, body: dict[str, Any]) -> None:
         self._context.keep(key, body)
+
+    def recall_result(self, key: str) -> dict[str, Any] | None:
+        return self._context.recall_result(key)
+
+    def keep_result(self, key: str, record: dict[str, Any]) -> None:
+        self._context.keep_result(key, record)

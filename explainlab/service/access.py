@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
+from explainlab.analyses.registry import complete, request_key
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.loading import known_digest
-from explainlab.request import checked, digest
+from explainlab.request import Request, digest
+from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.looks import source_name
-from explainlab.service.questions import Answer, Kind, Question, asked_as, kind_named, kind_of
+from explainlab.service.questions import kind_of, request_json, store_result, stored_result
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -29,8 +31,8 @@ class OpenRun:
     """
 
     run: Run
-    request: Question
-    result: Answer | None
+    request: Request
+    result: Result | None
     missing: str
     gone: str
     own: bool
@@ -41,7 +43,7 @@ class Unanswered:
     """A question that the server did not live to answer: the ``key`` of its job, and when it was asked (UTC)."""
 
     key: str
-    request: Question
+    request: Request
     asked: datetime
 
 
@@ -55,25 +57,24 @@ class Access:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def record(self, request: Question, result: Answer, user: User) -> None:
+    def record(self, request: Request, result: Result, user: User) -> None:
         """Make ``result`` a run of ``user``; asked again it is the same run. Where the store fails there is none."""
         with suppress(ExplainLabError):
-            kind = kind_of(request)
-            request = kind.complete(request)
-            run = _run_of(kind, request, result, user, kind.key(request, result.versions["model"]))
+            request = complete(request)
+            run = _run_of(request, result, user, request_key(request, result.versions["model"]))
             self.store.runs.record(run, digest(run.request))
 
-    def remember(self, key: str, request: Question, user: User) -> None:
+    def remember(self, key: str, request: Request, user: User) -> None:
         """``user`` waits for the job ``key``, so that it can be told of should the server stop first."""
         with suppress(ResourceError):
-            self.store.unfinished.begin(key, user.id, kind_of(request).name, request.model_dump(mode="json"))
+            self.store.unfinished.begin(key, user.id, kind_of(request), request_json(request))
 
     def unanswered(self, user: User) -> list[Unanswered]:
         """What ``user`` asked of servers before this one, and they had not answered, the first asked first."""
         found = []
         for left in self.store.unfinished.cut_short(user.id):
             with suppress(RequestError):  # asked of another version of ExplainLab
-                found.append(Unanswered(left.key, checked(kind_named(left.kind).record, **left.request), left.asked))
+                found.append(Unanswered(left.key, Request.from_json(left.request), left.asked))
         return found
 
     def forget(self, keys: Sequence[str], user: User) -> None:
@@ -91,14 +92,16 @@ class Access:
     def open_run(self, run_id: str, user: User) -> OpenRun:
         """A run that ``user`` may read. Raises :class:`RequestError` where there is none under this id."""
         run = self._readable(run_id, user)
-        kind = kind_named(run.kind)
-        request = checked(kind.record, **run.request)
+        request = Request.from_json(run.request)
         try:
-            found = kind.get(self.store, run.key)
-            missing = "" if found else "Its result has been deleted."
+            result = stored_result(self.store, run.key)
+            missing = "" if result else "Its result has been deleted."
         except (KeyError, TypeError, ValueError):
-            found, missing = None, "Its result was stored by another version of ExplainLab, which this one cannot read."
-        result = found and asked_as(request, found)
+            result, missing = (
+                None,
+                "Its result was stored by another version of ExplainLab, which this one cannot read.",
+            )
+        result = result and result.answering(request)
         return OpenRun(run, request, result, missing, _gone(run.model), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:
@@ -156,28 +159,27 @@ class Access:
             raise RequestError("This run is somebody else's.", "Only its owner can change, share or delete it.")
         return run
 
-    def _keep_imported(self, result: Answer, user: User) -> Run:
-        kind = kind_of(result.request)
+    def _keep_imported(self, result: Result, user: User) -> Run:
         key = digest(["imported", user.id, result.to_json()])
-        kind.put(self.store, key, result)
-        run = replace(_run_of(kind, result.request, result, user, key), imported=True)
+        store_result(self.store, key, result)
+        run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
 
 
-def _run_of(kind: Kind, request: Question, result: Answer, user: User, key: str) -> Run:
-    text = request.text if request.text is not None else source_name(request.data, user)
+def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
+    text = source_name(request.data, user) if request.data is not None else request.single_text
     return Run(
         owner=user.id,
         owner_name=user.name,
-        kind=kind.name,
-        question=kind.asks(request),
+        kind=kind_of(request),
+        question=request.question,
         model=request.model,
         subject=f"{text} | {request.text_pair}" if request.text_pair else text,
         seconds=result.cost.seconds,
         forward=result.cost.forward,
         backward=result.cost.backward,
         key=key,
-        request=request.model_dump(mode="json"),
+        request=request_json(request),
     )
 
 

@@ -9,14 +9,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from explainlab.analyses import registry as studies
-from explainlab.analyses.base import StudyResult
-from explainlab.attribution import registry as methods
-from explainlab.attribution.records import Attribution, Completeness, Target
+from explainlab.analyses.registry import complete, read_result
+from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Prediction
 from explainlab.request import Dtype, Output, Unit, checked
-from explainlab.service.questions import Answer
+from explainlab.result import Result
 from explainlab.settings import settings
 
 MOST_MB = 20
@@ -105,7 +103,7 @@ class _AttributionFile(_Asked):
 
 
 class _StudyFile(_Asked):
-    """The record of :meth:`StudyResult.to_json`; what the study found is beside these fields."""
+    """The record of :meth:`AnalysisResult.to_json`; what the study found is beside these fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -113,7 +111,7 @@ class _StudyFile(_Asked):
     data: Name | None
 
 
-def read_results(file: bytes) -> list[Answer]:
+def read_results(file: bytes) -> list[Result]:
     """The results in an exported JSON file: one attribution or study, or ``{"attributions": [...]}``.
 
     Raises :class:`RequestError` for a file that is too large, is no JSON, or holds anything else.
@@ -129,7 +127,7 @@ def read_results(file: bytes) -> list[Answer]:
     return list(_results(body))
 
 
-def _results(body: Any) -> Iterator[Answer]:
+def _results(body: Any) -> Iterator[Result]:
     bodies = body["attributions"] if isinstance(body, dict) and set(body) == {"attributions"} else [body]
     if not isinstance(bodies, list) or not bodies or not all(isinstance(one, dict) for one in bodies):
         raise RequestError("The file holds no results.", "Choose a JSON file exported here.")
@@ -139,22 +137,21 @@ def _results(body: Any) -> Iterator[Answer]:
         )
     for one in bodies:
         if "study" in one:
-            yield _study(one)
+            yield _result(_StudyFile, one)
         elif "method" in one:
-            yield _attribution(one)
+            yield _result(_AttributionFile, one)
         else:
             raise RequestError(
                 "The file holds neither a method's nor a study's result.", "Choose a file exported here."
             )
 
 
-def _attribution(body: dict[str, Any]) -> Attribution:
-    result = Attribution.from_json(checked(_AttributionFile, **body).model_dump(mode="json"))
-    methods.complete(result.request)
-    return result
-
-
-def _study(body: dict[str, Any]) -> StudyResult:
-    result = StudyResult.from_json(checked(_StudyFile, **body).model_dump(mode="json"))
-    studies.complete(result.request)
+def _result(record: type[BaseModel], body: dict[str, Any]) -> Result:
+    try:
+        result = read_result(checked(record, **body).model_dump(mode="json"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise RequestError(
+            f"The result is in another form than ours: {error}.", "Choose a file exported here."
+        ) from None
+    complete(result.request)
     return result

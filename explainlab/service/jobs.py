@@ -11,7 +11,8 @@ from typing import Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
-from explainlab.service.questions import Answer, Question
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
 from explainlab.service.users import User
 from explainlab.settings import limit_words
 
@@ -55,11 +56,11 @@ class Job:
     """
 
     key: str
-    request: Question
+    request: CompleteRequest
     owners: dict[str, User]
     urgent: bool = True
     progress: Progress = field(default_factory=Progress)
-    result: Answer | None = None
+    result: Result | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property

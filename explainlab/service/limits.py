@@ -6,27 +6,26 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from explainlab.analyses.run import check_affordable
+from explainlab.analyses.registry import require_affordable
 from explainlab.attribution.registry import parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
-from explainlab.request import Request
-from explainlab.service.questions import Question
+from explainlab.request import CompleteRequest
 from explainlab.settings import limit_words, settings
 
 _FILES = ("baseline_data", "attributions")
 
 
-def require_allowed(question: Question) -> None:
-    """Raise for a complete ``question`` about a model or a file that is not served here; nothing is opened.
+def require_allowed(request: CompleteRequest) -> None:
+    """Raise for a complete ``request`` about a model or a file that is not served here; nothing is opened.
 
-    :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the question
+    :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the request
     names a file of the server.
     """
-    require_model(question.model)
-    for source in named_files(question):
+    require_model(request.model)
+    for source in named_files(request):
         require_source(source)
 
 
@@ -55,29 +54,26 @@ def require_source(source: str) -> None:
         )
 
 
-def require_bounded(question: Question) -> None:
-    """Raise for a complete ``question`` beyond the settings' limits, naming the limit and who can change it.
+def require_bounded(request: CompleteRequest) -> None:
+    """Raise for a complete ``request`` beyond the settings' limits, naming the limit and who can change it.
 
     :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations. Steps, samples and
-    candidates have been checked when the question was completed.
+    candidates have been checked when the request was completed.
     """
-    for text in (question.text, question.text_pair):
+    for text in (request.text, request.text_pair):
         if text is not None and len(text) > settings().max_characters:
             raise TextError(f"The text has {len(text):,} characters.", limit_words("max_characters"))
-    if isinstance(question, Request):
-        return
-    rows = question.parameters.get("rows", 0)
-    if question.data is not None and rows > settings().max_rows:
+    rows = request.parameters.get("rows", 0)
+    if request.data is not None and rows > settings().max_rows:
         raise RequestError(f"{rows:,} rows are asked for.", limit_words("max_rows"))
-    check_affordable(question)
+    require_affordable(request, settings().max_evaluations)
 
 
-def named_files(question: Question) -> Iterator[str]:
-    """Every data set or file that a complete ``question`` names, however deep in its parameters."""
-    data = getattr(question, "data", None)
-    if data is not None:
-        yield data
-    yield from _named_in(question.parameters)
+def named_files(request: CompleteRequest) -> Iterator[str]:
+    """Every data set or file that a complete ``request`` names, however deep in its parameters."""
+    if request.data is not None:
+        yield request.data
+    yield from _named_in(request.parameters)
 
 
 def _named_in(value: Any, name: str = "") -> Iterator[str]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from explainlab.request import Request
 from explainlab.service.jobs import Job, Status
+from explainlab.service.questions import kind_of
 from explainlab.service.users import User
 
 log = logging.getLogger(__name__)
@@ -23,12 +23,11 @@ _FIELDS = ("job", "user", "kind", "method", "model", "seconds", "passes", "statu
 def log_end(job: Job, users: Sequence[User], status: Status) -> None:
     """One line on a job that ``users`` asked for and that has ended with ``status``."""
     request, cost = job.request, job.result and job.result.cost
-    single = isinstance(request, Request)
     told = {
         "job": job.key[:12],
         "user": ", ".join(user.id for user in users),
-        "kind": "attribution" if single else "study",
-        "method": request.method if single else request.study,
+        "kind": kind_of(request),
+        "method": request.question,
         "model": request.model,
         "seconds": round(time.monotonic() - job.progress.started, 3),
         "passes": cost.forward + cost.backward if cost else None,

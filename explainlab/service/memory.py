@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
 from explainlab.errors import ResourceError
 from explainlab.models.context import Relay, RunContext
+from explainlab.service.questions import store_record
 from explainlab.service.store.store import Store
 
 
@@ -28,3 +30,13 @@ class StoredContext(Relay):
     def keep(self, key: str, body: dict[str, Any]) -> None:
         with suppress(ResourceError):
             self._store.keep_note(key, body)
+
+    def recall_result(self, key: str) -> dict[str, Any] | None:
+        with suppress(ResourceError):
+            text = self._store.result(key)
+            return None if text is None else json.loads(text)
+        return None
+
+    def keep_result(self, key: str, record: dict[str, Any]) -> None:
+        with suppress(ResourceError):
+            store_record(self._store, key, record)

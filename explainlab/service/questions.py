@@ -1,103 +1,71 @@
-"""The two kinds of questions, attributions and studies: how each is completed, keyed, answered and kept."""
+"""How requests are named among jobs, and how their results are stored and read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
-from pydantic import BaseModel
-
-from explainlab.analyses import registry as studies
-from explainlab.analyses.base import StudyRequest, StudyResult
-from explainlab.analyses.run import answer_study
-from explainlab.attribution import registry as methods
-from explainlab.attribution.explain import answer
-from explainlab.attribution.records import Attribution
-from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
-from explainlab.request import Request, digest
-from explainlab.service.store import runs
+from explainlab.analyses.registry import get_analysis, read_result, request_key
+from explainlab.request import CompleteRequest, Kind, Request, digest
+from explainlab.result import Result
 from explainlab.service.store.store import Store
 
-Question = Request | StudyRequest
-Answer = Attribution | StudyResult
 _MOST_KEPT = 2**20
-"""Characters of a stored study that stays in memory once it was read; longer ones are read anew."""
+"""Characters of a stored result that stays in memory once it was read; longer ones are read anew."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What is done with questions of one kind; ``key`` takes the model's digest, ``asks`` gives its id."""
-
-    name: runs.Kind
-    record: type[BaseModel]
-    asks: Callable[[Any], str]
-    complete: Callable[[Any], Any]
-    key: Callable[[Any, str], str]
-    answer: Callable[[Classifier, Any, RunContext], Any]
-    get: Callable[[Store, str], Any]
-    put: Callable[[Store, str, Any], None]
+def kind_of(request: Request) -> Kind:
+    """What the question of ``request`` is."""
+    return get_analysis(request.question).kind
 
 
-def _get_study(store: Store, key: str) -> StudyResult | None:
-    text = store.note_text(key)
+def request_json(request: Request) -> dict[str, Any]:
+    """``request`` as the store keeps it."""
+    return request.to_json(kind_of(request))
+
+
+def is_batch(request: Request) -> bool:
+    """Whether ``request`` is about the texts of a data set, so that nobody waits for it text by text."""
+    return request.data is not None
+
+
+def job_key(request: CompleteRequest) -> str:
+    """What equal complete requests share: 64 hexadecimal digits of the model's name and of all but its files."""
+    return digest([request.model, request_key(request, "")])
+
+
+def again_key(request: CompleteRequest) -> str:
+    """The key of the job that computes ``request`` again, whatever is stored."""
+    return digest(["again", job_key(request)])
+
+
+def stored_result(store: Store, key: str) -> Result | None:
+    """The result under ``key``, or None.
+
+    Raises :class:`ResourceError` where the store fails, :class:`ValueError`, :class:`KeyError` or :class:`TypeError`
+    for a result in a form that this version does not read.
+    """
+    text = store.result(key)
     if text is None:
         return None
-    return _kept_study(text) if len(text) <= _MOST_KEPT else _study(text)
+    return _kept(text) if len(text) <= _MOST_KEPT else _read(text)
 
 
-def _study(text: str) -> StudyResult:
-    return StudyResult.from_json(json.loads(text))
+def store_result(store: Store, key: str, result: Result) -> None:
+    """Store ``result`` under ``key``; one that is already there stays."""
+    store_record(store, key, result.to_json())
 
 
-_kept_study = lru_cache(maxsize=64)(_study)
+def store_record(store: Store, key: str, record: Mapping[str, Any]) -> None:
+    """Store the JSON ``record`` of a result under ``key``; one that is already there stays."""
+    store.put(key, record["model"], record["study"] if "study" in record else record["method"], record)
+
+
+def _read(text: str) -> Result:
+    return read_result(json.loads(text))
+
+
+_kept = lru_cache(maxsize=256)(_read)
 """Equal texts are one record, so that what is made of it need not be made again."""
-
-
-def _put_study(store: Store, key: str, result: StudyResult) -> None:
-    store.keep_note(key, result.to_json())
-
-
-_OF_METHODS = (methods.complete, methods.request_key, answer, Store.get, Store.put)
-_OF_STUDIES = (studies.complete, studies.study_key, answer_study, _get_study, _put_study)
-_KINDS = {
-    kind.record: kind
-    for kind in (
-        Kind("attribution", Request, attrgetter("method"), *_OF_METHODS),
-        Kind("study", StudyRequest, attrgetter("study"), *_OF_STUDIES),
-    )
-}
-
-
-def kind_of(question: Question) -> Kind:
-    """The kind that ``question`` is of."""
-    return _KINDS[type(question)]
-
-
-def asked_as(question: Question, found: Answer) -> Answer:
-    """``found`` as the answer to ``question``, which may name the model by another name."""
-    return found if found.request == question else replace(found, request=question)
-
-
-def is_batch(question: Question) -> bool:
-    """Whether ``question`` is about the texts of a data set, so that nobody waits for it text by text."""
-    return isinstance(question, StudyRequest) and question.data is not None
-
-
-def kind_named(name: runs.Kind) -> Kind:
-    """The kind with this name."""
-    return next(kind for kind in _KINDS.values() if kind.name == name)
-
-
-def job_key(question: Question) -> str:
-    """What equal complete questions share: 64 hexadecimal digits of the model's name and of all but its files."""
-    return digest([question.model, kind_of(question).key(question, "")])
-
-
-def again_key(question: Question) -> str:
-    """The key of the job that computes a complete question again, whatever is stored."""
-    return digest(["again", job_key(question)])

@@ -6,16 +6,19 @@ import threading
 from contextlib import suppress
 from functools import lru_cache
 
+from explainlab.analyses.registry import answer, complete, request_key
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import known_digest, model_digest
+from explainlab.request import CompleteRequest, Request
+from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import Answer, Question, again_key, asked_as, is_batch, job_key, kind_of
+from explainlab.service.questions import again_key, is_batch, job_key, store_result, stored_result
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.service.worker import Worker
@@ -35,7 +38,7 @@ class Service(Access):
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
         self.worker = Worker(self._work, self._ended)
 
-    def find(self, request: Question) -> Answer | None:
+    def find(self, request: Request) -> Result | None:
         """The stored answer, or None; never loads a model, never waits for the network.
 
         Raises :class:`explainlab.errors.RequestError` for a request that can have no answer, and as
@@ -48,9 +51,9 @@ class Service(Access):
         job = self.worker.job(job_key(request))
         if job is not None and job.result is not None and job.result.versions["model"] == model:
             return job.result
-        return self._stored(request, kind_of(request).key(request, model))
+        return self._stored(request, request_key(request, model))
 
-    def submit(self, request: Question, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
+    def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
         """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
 
         ``owner`` names who may cancel it, a session of theirs. ``ahead``: nobody waits for it yet, so that it comes
@@ -78,30 +81,30 @@ class Service(Access):
             with suppress(ResourceError):
                 self.forget([key], user)
 
-    def compute_again(self, request: Question, owner: str, user: User = LOCAL) -> Job:
+    def compute_again(self, request: Request, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
         request = _allowed(request)
         require_bounded(request)
         return self.worker.submit(again_key(request), request, owner, user, not is_batch(request))
 
-    def computed_again(self, request: Question) -> Job | None:
+    def computed_again(self, request: Request) -> Job | None:
         """The job of :meth:`compute_again` for this request, if there is or lately was one."""
         return self.worker.job(again_key(_allowed(request)))
 
-    def job(self, request: Question) -> Job | None:
+    def job(self, request: Request) -> Job | None:
         """The job of this request, if there is or lately was one."""
         return self.worker.job(self.key(request))
 
-    def key(self, request: Question) -> str:
+    def key(self, request: Request) -> str:
         """The key that the job of this request has, complete or not."""
         return job_key(_allowed(request))
 
-    def run(self, request: Question, context: RunContext | None = None) -> Answer:
+    def run(self, request: Request, context: RunContext | None = None) -> Result:
         """Answer ``request`` here and now, on the caller's thread, from the store if it is there.
 
         For whoever has a shell on this machine: models and files are not restricted.
         """
-        return self._answer(kind_of(request).complete(request), context or RunContext())
+        return self._answer(complete(request), context or RunContext())
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """What ``user`` asked of a server that stopped too early, unless it is answered by now.
@@ -110,7 +113,7 @@ class Service(Access):
         """
         return [left for left in self.unanswered(user) if not self._is_answered(left)]
 
-    def _work(self, request: Question, context: JobContext) -> Answer:
+    def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of everyone who waits for it.
 
         Not so what is only computed again, or ahead: that is a run once it is looked at.
@@ -134,35 +137,34 @@ class Service(Access):
         except (RequestError, ModelError):  # told when it is asked again
             return False
 
-    def _answer(self, request: Question, context: RunContext) -> Answer:
-        stored = self._stored(request, kind_of(request).key(request, model_digest(request.model)))
+    def _answer(self, request: CompleteRequest, context: RunContext) -> Result:
+        stored = self._stored(request, request_key(request, model_digest(request.model)))
         return stored or self._compute(request, StoredContext(context, self.store))
 
-    def _compute(self, request: Question, context: RunContext) -> Answer:
-        kind = kind_of(request)
+    def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
-        result = kind.answer(classifier, request, context)
+        result = answer(classifier, request, context)
         try:
-            kind.put(self.store, kind.key(request, classifier.digest), result)
+            store_result(self.store, request_key(request, classifier.digest), result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)
         return result
 
-    def _stored(self, request: Question, key: str) -> Answer | None:
+    def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """What the store has, under the name that the model is asked by now; None also where the store fails."""
         try:
-            found = kind_of(request).get(self.store, key)
+            result = stored_result(self.store, key)
         except ResourceError:
             return None
-        return found and asked_as(request, found)
+        return result and result.answering(request)
 
 
-def _allowed(request: Question) -> Question:
+def _allowed(request: Request) -> CompleteRequest:
     """The same request complete; its files are looked at only once it is known that they may be."""
-    request = kind_of(request).complete(request)
-    require_allowed(request)
-    return request
+    complete_request = complete(request)
+    require_allowed(complete_request)
+    return complete_request
 
 
 def open_service(device: str | None = None) -> Service:

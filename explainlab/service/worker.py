@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 
 from explainlab.data.uploads import reading_as
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.logs import log_end
-from explainlab.service.questions import Answer, Question
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import limit_words, settings
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[Question, JobContext], Answer]
+Work = Callable[[CompleteRequest, JobContext], Result]
 Ended = Callable[[Job], None]
 _KEPT = 512
 _BEAT_SECONDS = 1.0
@@ -46,7 +47,7 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name="explainlab-worker", daemon=True)
         self._thread.start()
 
-    def submit(self, key: str, request: Question, owner: str, user: User = LOCAL, urgent: bool = True) -> Job:
+    def submit(self, key: str, request: CompleteRequest, owner: str, user: User = LOCAL, urgent: bool = True) -> Job:
         """Queue ``request``, or join the job that already answers it; ``owner`` is a session of ``user``.
 
         Raises :class:`ResourceError` on a full queue.
@@ -163,7 +164,7 @@ class Worker:
         return True
 
     def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
-        """Answer the job; how it ended, as changes to its progress."""
+        """Result the job; how it ended, as changes to its progress."""
         limit = settings().max_job_seconds or math.inf
         try:
             with reading_as(users[0].id if users else LOCAL.id):

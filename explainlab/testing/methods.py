@@ -54,7 +54,7 @@ class MethodRun:
         """
         parameters = parse(self.method, self.parameters).model_dump(mode="json")
         fields = {"output": self.method.default_output(parameters), **options}
-        request = Request(model=classifier.id, text=text, method=self.method.id, parameters=parameters, **fields)
+        request = Request(model=classifier.id, text=text, question=self.method.id, parameters=parameters, **fields)
         encoding = classifier.encode(text, request.text_pair)
         encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
         self.method.require(classifier)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
-from explainlab.analyses.base import DataStudy
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
 from tests.zoo import model_of, tokenizer_of

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from explainlab import study
-from explainlab.analyses.base import DataStudy
 from explainlab.analyses.registry import get_study, studies
 from tests.conftest import Zoo
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from explainlab import cli
-from explainlab.analyses.base import StudyRequest
+from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 
@@ -27,9 +27,9 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def request(model: str, **fields) -> StudyRequest:
+def request(model: str, **fields) -> Request:
     parameters = {"steps": "2,5"} | fields.pop("parameters", {})
-    return StudyRequest(**{"study": "integration_error", "model": model, **fields}, parameters=parameters)
+    return Request(**{"study": "integration_error", "model": model, **fields}, parameters=parameters)
 
 
 def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:

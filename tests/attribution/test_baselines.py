@@ -335,7 +335,7 @@ def test_a_context_remembers_until_model_precision_or_data_change(
 
 def test_the_key_of_a_result_knows_the_data(data: MakeFile) -> None:
     def key(**parameters: Any) -> str:
-        request = Request(model="m", text="t", method="occlusion", parameters=parameters)
+        request = Request(model="m", text="t", question="occlusion", parameters=parameters)
         return request_key(complete(request), "d" * 64)
 
     source = data()

@@ -100,7 +100,7 @@ def test_padding_changes_no_score(classifier: Classifier, method: str) -> None:
     fixed = {"rule": "gauss_legendre"} if {"rule", "steps"} <= get_method(method).Parameters.model_fields.keys() else {}
     output = get_method(method).default_output(parameters)
     request = complete(
-        Request(model=classifier.id, text=TEXT, method=method, parameters={**parameters, **fixed}, output=output)
+        Request(model=classifier.id, text=TEXT, question=method, parameters={**parameters, **fixed}, output=output)
     )
     encoding = classifier.encode(TEXT)
     found = attribute(classifier, encoding, get_method(method), request).scores

@@ -210,7 +210,7 @@ def test_the_request_is_complete(encoder: Classifier, result: Attribution) -> No
     assert result.request == Request(
         model=encoder.id,
         text=TEXT,
-        method="integrated_gradients",
+        question="integrated_gradients",
         parameters={**IntegratedGradients.Parameters().model_dump(), "tolerance": 0.02},
     )
     assert np.array_equal(answer(encoder, result.request).scores, result.scores)

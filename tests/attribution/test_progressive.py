@@ -312,7 +312,7 @@ def test_every_choice_on_a_padded_text(zoo: Zoo, method: str, chosen: dict[str, 
     classifier = zoo("llama")
     chosen = {**chosen, "baseline_data": "embedded:sentiment"}
     found = explain(classifier, TEXT, method, unit="word", **chosen)
-    request = Request(model=classifier.id, text=TEXT, method=method, parameters=chosen, output="logit", unit="word")
+    request = Request(model=classifier.id, text=TEXT, question=method, parameters=chosen, output="logit", unit="word")
     encoding = classifier.encode(TEXT)
     longer = encoding.padded(len(encoding) + 3, classifier.pad_id)
     close(attribute(classifier, longer, get_method(method), complete(request)).scores, found.scores, 1e-5)

@@ -175,7 +175,7 @@ def test_values_may_come_as_text(method: str, spec: ParameterSpec) -> None:
 
 
 def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
-    request = complete(Request(model="m", text="t", method="integrated_gradients", parameters={"steps": "7"}))
+    request = complete(Request(model="m", text="t", question="integrated_gradients", parameters={"steps": "7"}))
     assert request.parameters == {
         "rule": "adaptive",
         "steps": 7,

@@ -44,7 +44,7 @@ def attribution(text: str, pair: str | None, cut: int, signed: bool, seed: int) 
         features.append(Feature("[SEP]", 0, 0, True, 0, ("[SEP]",), (102,)))
     scores = np.random.default_rng(seed).normal(size=len(features)) ** 3 / 20
     return Attribution(
-        request=Request(model="tiny", text=text, text_pair=pair, method="input_x_gradient"),
+        request=Request(model="tiny", text=text, text_pair=pair, question="input_x_gradient"),
         prediction=Prediction(1, "positive", {"negative": 0.1, "positive": 0.9}),
         target=Target(1, "positive"),
         features=tuple(features),

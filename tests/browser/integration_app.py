@@ -15,7 +15,7 @@ st.set_page_config(page_title="Integration", layout="wide")
 st.title("Integration")
 st.session_state["runs"] = st.session_state.get("runs", 0) + 1
 st.text(f"run {st.session_state['runs']}")
-request = Request(model="tiny", text=" ".join(WORDS), method="integrated_gradients")
+request = Request(model="tiny", text=" ".join(WORDS), question="integrated_gradients")
 body, paths, data = integration_body(), path_body(), data_body()
 draw_chart(integration.error_curve(body), "curve")
 feature = draw_morph(step_morph(request, body, "right"), "morph")

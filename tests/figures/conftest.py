@@ -35,7 +35,7 @@ def attribution() -> Callable[..., Attribution]:
         if scores is None:
             scores = np.linspace(-0.5, 1, len(features))
         values = {
-            "request": Request(model="tiny", text=text, text_pair=pair, method="input_x_gradient"),
+            "request": Request(model="tiny", text=text, text_pair=pair, question="input_x_gradient"),
             "prediction": Prediction(1, "positive", {"negative": 0.25, "positive": 0.75}),
             "target": Target(1, "positive"),
             "errors": None,

@@ -48,7 +48,7 @@ def warnings(app: AppTest) -> str:
 def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     text = f"Oil prices rose on Monday, one {unit} at a time."
     app = asked(NEWS, text, unit)
-    one = question(Request(model=NEWS, text=text, method="gradient", unit=unit))
+    one = question(Request(model=NEWS, text=text, question="gradient", unit=unit))
     assert ASK in [expander.label for expander in app.expander]
     assert service().find(one) is None
     assert not drawn(app)
@@ -60,7 +60,7 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
 
 
 def test_output_and_seed_make_no_other_question() -> None:
-    request = Request(model=NEWS, text="Oil.", method="gradient")
+    request = Request(model=NEWS, text="Oil.", question="gradient")
     other = request.model_copy(update={"output": "logit", "seed": 7, "method": "occlusion", "parameters": {"a": 1}})
     assert question(request) == question(other)
     assert question(request) != question(request.model_copy(update={"unit": "word"}))

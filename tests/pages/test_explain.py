@@ -162,7 +162,7 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
     answered(ask_about(app, text))
     steps = {"rule": "midpoint", "steps": 10_000}
     endless = complete(
-        Request(model=first_view().model, text=" ".join([text] * 9), method="integrated_gradients", parameters=steps)
+        Request(model=first_view().model, text=" ".join([text] * 9), question="integrated_gradients", parameters=steps)
     )
     service().submit(endless, "somebody else")
     trust(app, "integrated_gradients")

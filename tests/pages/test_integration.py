@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
+from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 from tests.pages.scripted import answered, charts, following, opened, press, words
@@ -139,8 +139,8 @@ def test_both_pages_keep_what_they_asked(app: AppTest) -> None:
 
 
 def test_the_service_finds_what_the_page_asked(first: AppTest) -> None:
-    request = StudyRequest(
-        study="path_gradients",
+    request = Request(
+        question="path_gradients",
         model="embedded:bert-mini-sst2",
         text=first.text_area(key="integration_text").value,
         parameters={"steps": "20,200"},

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.app import session
 from explainlab.figures.export import to_json
 from explainlab.request import Request
@@ -45,7 +44,7 @@ def computed(service: Service, method: str = "input_x_gradient", user: User = LO
     return _waited(service, request, user)
 
 
-def _waited(service: Service, request: Request | StudyRequest, user: User = LOCAL) -> Run:
+def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
     assert service.worker.wait(service.submit(request, "tests", user), 60)
     return service.runs(user).runs[0]
 
@@ -121,7 +120,7 @@ def test_a_result_that_was_made_elsewhere_is_held_against_ours(service: Service)
 
 def test_a_study_is_told(service: Service) -> None:
     parameters = {"steps": [2, 4]}
-    run = _waited(service, StudyRequest(study="integration_error", model=MODEL, text=TEXT, parameters=parameters))
+    run = _waited(service, Request(question="integration_error", model=MODEL, text=TEXT, parameters=parameters))
     app = opened("runs", run=run.id)
     assert app.header[0].value == "Integration error"
     assert "exactly the same" in told(press(app, "Compute again"))
@@ -231,7 +230,7 @@ def cut_short(service: Service) -> Service:
     """Three questions that a server before this one did not live to answer, one of them nobody's business."""
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
-        asked = Request(model=MODEL, text=f"{TEXT} {number}", method="input_x_gradient")
+        asked = Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient")
         asked = kind_of(asked).complete(asked)
         before.begin(job_key(asked), user.id, "attribution", asked.model_dump(mode="json"))
     return service

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.service.users import LOCAL, User
@@ -26,9 +25,9 @@ def table(app: AppTest, column: str) -> pd.DataFrame:
 def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
     worker, steps = service().worker, {"rule": "right", "steps": 9_999}
     running = service().submit(
-        Request(model=MODEL, text=HOSTILE, method="integrated_gradients", parameters=steps), "mine", LOCAL
+        Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), "mine", LOCAL
     )
-    study = StudyRequest(model=MODEL, study="path_gradients", data="embedded:sentiment")
+    study = Request(model=MODEL, study="path_gradients", data="embedded:sentiment")
     other = service().submit(study, "theirs", User("ann", "Ann"))
     while running.progress.status == "queued":
         worker.wait(running, 0.01)

@@ -51,7 +51,7 @@ class Bench:
         return self.result
 
     def submit(self, text: str, owner: str = "ann", user: User = LOCAL, urgent: bool = True) -> Job:
-        return self.worker.submit(text, Request(model="m", text=text, method="random"), owner, user, urgent)
+        return self.worker.submit(text, Request(model="m", text=text, question="random"), owner, user, urgent)
 
     def busy(self) -> Job:
         """A job that is running now and ends with :meth:`go`."""

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from explainlab import Attribution
-from explainlab.analyses.base import StudyRequest
 from explainlab.errors import RequestError
 from explainlab.figures.export import to_json
 from explainlab.request import Request
@@ -40,7 +39,7 @@ def request(model: str, **chosen: Any) -> Request:
     return Request(**{"model": model, "text": TEXT, "method": "input_x_gradient", **chosen})
 
 
-def computed(service: Service, asked: Request | StudyRequest, user: User) -> Run:
+def computed(service: Service, asked: Request, user: User) -> Run:
     """The run of a question that ``user`` asked and waited for."""
     job = service.submit(asked, f"a session of {user.id}", user)
     assert service.worker.wait(job, SOON)
@@ -118,7 +117,7 @@ def test_what_is_computed_ahead_is_no_run_before_somebody_asks(service: Service,
 
 
 def test_a_study_is_a_run_too(service: Service, model: str) -> None:
-    asked = StudyRequest(study="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
+    asked = Request(question="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
     run = computed(service, asked, ANN)
     opened = service.open_run(run.id, ANN)
     assert (run.kind, run.question) == ("study", "integration_error")
@@ -266,7 +265,7 @@ def test_an_exported_result_comes_back_and_answers_no_question(service: Service,
 
 
 def test_an_exported_study_comes_back(service: Service, model: str) -> None:
-    asked = StudyRequest(study="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
+    asked = Request(question="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
     result = service.run(asked)
     (run,) = service.import_runs(json.dumps(result.to_json()).encode(), ANN)
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()

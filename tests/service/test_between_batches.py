@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -12,7 +11,7 @@ from explainlab.service.users import User
 
 MODEL = "embedded:bert-mini-sst2"
 METHODS = ("lrp", "deep_lift", "rpi", "gae")
-DATA = StudyRequest(
+DATA = Request(
     model=MODEL,
     study="integration_error",
     data="embedded:sentiment",
@@ -25,7 +24,7 @@ def test_numbers_do_not_depend_on_what_runs_between() -> None:
     service, alone = Service(Store("sqlite://"), "cpu"), Service(Store("sqlite://"), "cpu")
     few = {"rpi": {"samples": 2, "steps": 5}}
     singles = [
-        Request(model=MODEL, text=f"a stirring, funny film {n}", method=method, parameters=few.get(method, {}))
+        Request(model=MODEL, text=f"a stirring, funny film {n}", question=method, parameters=few.get(method, {}))
         for n, method in enumerate(METHODS)
     ]
     data = service.submit(DATA, "ann's", User("ann", "Ann"))

@@ -79,7 +79,10 @@ def test_the_end_of_a_job_is_logged_without_its_text(bench: Bench, caplog: pytes
     ended = (
         bench.submit("busy"),
         bench.worker.submit(
-            "0123456789abcdef", Request(model="m", text="a secret text", method="random"), "session", User("bob", "Bob")
+            "0123456789abcdef",
+            Request(model="m", text="a secret text", question="random"),
+            "session",
+            User("bob", "Bob"),
         ),
     )
     bench.go(*ended)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.registry import studies
 from explainlab.attribution.registry import methods
 from explainlab.data import keep_upload
@@ -48,9 +47,9 @@ def ask(**fields: Any) -> Request:
     return Request(**{"model": MODEL, "text": "a film", "method": "random", **fields})
 
 
-def ask_study(study: str = "path_gradients", **fields: Any) -> StudyRequest:
+def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
     source = {} if "data" in fields else {"text": "a film"}
-    return StudyRequest(**{"model": MODEL, "study": study, **source, **fields})
+    return Request(**{"model": MODEL, "study": study, **source, **fields})
 
 
 def refusals(service: Service, question: Question, error: type[Exception], match: str) -> None:

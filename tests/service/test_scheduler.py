@@ -15,7 +15,7 @@ ASKED = st.lists(st.tuples(st.sets(st.sampled_from(USERS), min_size=1, max_size=
 
 
 def waiting(asked: list[tuple[set[User], bool]]) -> list[Job]:
-    request = Request(model="m", text="t", method="random")
+    request = Request(model="m", text="t", question="random")
     return [
         Job(str(number), request, {user.id: user for user in sorted(users, key=lambda user: user.id)}, urgent)
         for number, (users, urgent) in enumerate(asked)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.request import Request
 from explainlab.service import status as status_module
 from explainlab.service.service import Service
@@ -28,8 +27,8 @@ def service(tmp_path: Path) -> Service:
 
 def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -> None:
     steps = {"rule": "right", "steps": 9_999}
-    endless = Request(model=MODEL, text="a long film " * 30, method="integrated_gradients", parameters=steps)
-    data = StudyRequest(model=MODEL, study="path_gradients", data="embedded:sentiment")
+    endless = Request(model=MODEL, text="a long film " * 30, question="integrated_gradients", parameters=steps)
+    data = Request(model=MODEL, study="path_gradients", data="embedded:sentiment")
     running = service.submit(endless, "1", ANN)
     waiting = service.submit(data, "2", BOB)
     while running.progress.status == "queued":
@@ -80,7 +79,7 @@ def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.Monke
 
     service.worker = Worker(hang)
     assert status(service, ANN).worker_alive
-    service.submit(Request(model=MODEL, text="a film", method="random"), "1")
+    service.submit(Request(model=MODEL, text="a film", question="random"), "1")
     assert hanging.wait(SOON)
     assert not release.wait(2)
     assert not status(service, ANN).worker_alive

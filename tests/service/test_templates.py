@@ -19,7 +19,7 @@ def test_answers_belong_to_the_templates_content(speaker_path: Callable[[str], P
     other = first.model_copy(update={"separator": "\n\n"})
     service = Service(Store("sqlite://"), "cpu")
     model = f"completion:edited:{speaker_path('gpt2')}"
-    request = Request(model=model, text="a funny film", method="occlusion")
+    request = Request(model=model, text="a funny film", question="occlusion")
     save_template(first)
     answer = service.run(request)
     assert np.array_equal(service.find(request).scores, answer.scores)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.request import Request
 from explainlab.service.jobs import JobContext
@@ -68,7 +67,7 @@ def texts(service: Service, user: User) -> list[str]:
 def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
     for text in ("running", "waiting"):
         stuck.submit(request(text), "1", ANN)
-    stuck.submit(StudyRequest(study="predictions", model=MODEL, data="embedded:sentiment"), "1", ANN)
+    stuck.submit(Request(question="predictions", model=MODEL, data="embedded:sentiment"), "1", ANN)
     stuck.submit(request("waiting"), "2", BOB)
     stuck.submit(request("ahead"), "1", ANN, ahead=True)
     assert stuck.cut_short(ANN) == []

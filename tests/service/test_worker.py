@@ -288,7 +288,7 @@ def test_waiting_ends_with_the_job_or_with_the_time(bench: Bench) -> None:
 
 
 def test_snapshots_tell_phase_and_time_left() -> None:
-    job = Job("key", Request(model="m", text="t", method="random"), {"ann": LOCAL})
+    job = Job("key", Request(model="m", text="t", question="random"), {"ann": LOCAL})
     context = JobContext(job)
     assert job.progress == Progress(status="queued")
     context.begin("loading the model")
@@ -308,7 +308,7 @@ def test_snapshots_tell_phase_and_time_left() -> None:
 
 
 def test_a_phase_of_the_same_name_starts_its_own_clock() -> None:
-    job = Job("key", Request(model="m", text="t", method="random"), {"ann": LOCAL})
+    job = Job("key", Request(model="m", text="t", question="random"), {"ann": LOCAL})
     context = JobContext(job)
     context.check_cancelled()
     time.sleep(0.2)

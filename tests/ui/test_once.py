@@ -26,7 +26,7 @@ def make(*arguments: object) -> Figure:
 
 
 def request(text: str) -> Request:
-    return Request(model="embedded:bert-mini-sst2", text=text, method="occlusion")
+    return Request(model="embedded:bert-mini-sst2", text=text, question="occlusion")
 
 
 def test_equal_arguments_give_the_same_figure() -> None:

@@ -15,7 +15,7 @@ def _script() -> None:
     from explainlab.service.service import service
 
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
-    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", method="occlusion"), {owner()})
+    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), {owner()})
     job.update(status=st.session_state["status"], error="It broke.")
     st.session_state["explain.submitted"] = {job.key} if st.session_state["queued"] else set()
     if runs == 1:

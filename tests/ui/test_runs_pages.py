@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.app.runs.opening import page_of
 from explainlab.request import Request
 from explainlab.service.questions import Question, kind_of
@@ -20,12 +19,12 @@ CANDIDATES = {"family": "rpi_ig", "samples": 3, "steps": 4, "metrics": ["log_odd
 ACTIVATION = {"methods": ["occlusion", "lime:samples=50"], "baseline": "pad"}
 
 
-def study(study_id: str, parameters: dict[str, Any], **fields: Any) -> StudyRequest:
-    return StudyRequest(study=study_id, parameters=parameters, **fields)
+def study(study_id: str, parameters: dict[str, Any], **fields: Any) -> Request:
+    return Request(question=study_id, parameters=parameters, **fields)
 
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
-    "a map": (Request(**SHARED, method="integrated_gradients", **MAP), "Explain"),
+    "a map": (Request(**SHARED, question="integrated_gradients", **MAP), "Explain"),
     "errors": (study("integration_error", {"steps": [2, 9], "baseline": "pad"}, **SHARED), "Integration"),
     "a path": (study("path_gradients", {"steps": [3, 5], "rule": "left"}, **SHARED), "Integration"),
     "candidates": (study("rpi_candidates", CANDIDATES, **SHARED), "Candidates"),
@@ -43,7 +42,7 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
 def known(question: Question) -> Question:
     """Complete; a text's study has no rows to speak of."""
     question = kind_of(question).complete(question)
-    if isinstance(question, StudyRequest) and question.text is not None:
+    if isinstance(question, Request) and question.text is not None:
         question.parameters.pop("rows")
     return question
 
@@ -67,7 +66,7 @@ def test_what_drives_the_mistakes_is_on_the_errors_page() -> None:
 def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
     asked = study("trust", {"method": "lime", "settings": {"samples": 50}}, model=BERT, text="a film")
     (request,) = page_of(kind_of(asked).complete(asked)).view.requests()
-    assert (request.method, request.parameters["samples"]) == ("lime", 50)
+    assert (request.question, request.parameters["samples"]) == ("lime", 50)
 
 
 def test_what_no_page_shows_has_no_page() -> None:

@@ -15,7 +15,7 @@ def view(**fields) -> View:
 
 def test_one_complete_request_a_method_in_the_order_chosen():
     requests = view(methods=(Choice(method="lime", parameters={"samples": 7}), Choice(method="occlusion"))).requests()
-    assert [request.method for request in requests] == ["lime", "occlusion"]
+    assert [request.question for request in requests] == ["lime", "occlusion"]
     assert requests[0].parameters["samples"] == 7
     assert requests[1].parameters == {"baseline": "mask", "baseline_data": ""}
     assert {request.text for request in requests} == {first_view().text}

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.attributions import attribution_of, own_output, text_seed
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.parameters import Methods, Metrics, Settings
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import spelled, table
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
 from explainlab.attribution.randomized import BestOfMany
@@ -29,7 +30,10 @@ from explainlab.request import digest
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
 
 
-class Ablation(Study):
+Body = dict[str, Any]
+
+
+class Ablation(TextAnalysis[Body, Body]):
     """Every method with as many maps of a text as every other, where it has anything random in it; else its one.
 
     By every metric the ``first`` map, the ``mean`` of all, the ``best`` by that very metric (an oracle), and the maps
@@ -47,10 +51,10 @@ class Ablation(Study):
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
 
-    id: ClassVar = "ablation"
-    label: ClassVar = "Methods at one budget"
-    source: ClassVar = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
-    definition: ClassVar = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
+    id = "ablation"
+    label = "Methods at one budget"
+    source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
+    definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
@@ -79,7 +83,8 @@ class Ablation(Study):
             ],
         }
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         """A line a method and metric: the first map, all on average, the best by the metric itself, and the passes."""
         told = [
             {

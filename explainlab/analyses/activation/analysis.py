@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
 from explainlab.analyses.parameters import MethodSpecs, method_spec
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method, parse_method
@@ -37,7 +38,10 @@ GRID = np.linspace(0, 1, 51)
 """Shares of the features at which the curves of texts of different lengths are averaged."""
 
 
-class Activation(Study):
+Body = dict[str, Any]
+
+
+class Activation(TextAnalysis[Body, Body]):
     """Both curves of every method: the probability of every class after k features are revealed, k = 0..n, with areas.
 
     Methods are written with their options, ``kernel_shap:samples=16n``, and go by that text; random is always among
@@ -64,10 +68,10 @@ class Activation(Study):
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
 
-    id: ClassVar = "activation"
-    label: ClassVar = "Activation curves"
-    source: ClassVar = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
-    definition: ClassVar = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
+    id = "activation"
+    label = "Activation curves"
+    source = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
+    definition = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
@@ -111,7 +115,8 @@ class Activation(Study):
             "texts": texts,
         }
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
         return _lines_of_rows(body) if "texts" in body else _lines_of_text(body)
 
@@ -155,7 +160,7 @@ def _told(name: str, found: Attribution) -> dict[str, Any]:
     passes = found.cost.forward + found.cost.backward
     return {
         "method": name,
-        "id": found.request.method,
+        "id": found.request.question,
         "label": parse_method(name).label,
         "signed": found.signed,
         "scores": found.scores.tolist(),

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.stats
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.parameters import Metrics
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -48,7 +49,10 @@ def _fits(family: Family, info: ValidationInfo) -> Family:
     return family
 
 
-class RpiCandidates(Study):
+Body = dict[str, Any]
+
+
+class RpiCandidates(TextAnalysis[Body, Body]):
     """All maps of randomized path-integration with all their metrics, the winner by each, and what a choice is worth.
 
     Candidates stand in the order in which fewer draws would have made them: the first draw of every layer, from the
@@ -72,10 +76,10 @@ class RpiCandidates(Study):
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
 
-    id: ClassVar = "rpi_candidates"
-    label: ClassVar = "RPI candidates"
-    source: ClassVar = "Barkan et al. 2024 (paper 001), Eq. 5, Tables 1, 5 and 7"
-    definition: ClassVar = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
+    id = "rpi_candidates"
+    label = "RPI candidates"
+    source = "Barkan et al. 2024 (paper 001), Eq. 5, Tables 1, 5 and 7"
+    definition = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """That of the family."""

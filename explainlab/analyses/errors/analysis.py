@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from explainlab import declared
-from explainlab.analyses.base import DataStudy, DataSubject
+from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -50,7 +50,10 @@ class Predicted:
         return np.array([place[row.label] for row in self.rows], dtype=np.int64)
 
 
-class Predictions(DataStudy):
+Body = dict[str, Any]
+
+
+class Predictions(DataAnalysis[Body]):
     """The prediction for every row beside its label.
 
     ``accuracy`` with Wilson's 95% interval; ``macro_f1`` over the classes that occur, as a label or as a prediction;
@@ -62,11 +65,11 @@ class Predictions(DataStudy):
         bins: int = Field(15, ge=1, le=100, description="Equal-width bins of confidence.")
         rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
 
-    id: ClassVar = "predictions"
-    label: ClassVar = "Predictions"
-    source: ClassVar = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
-    definition: ClassVar = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
-    labelled: ClassVar = True
+    id = "predictions"
+    label = "Predictions"
+    source = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
+    definition = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
+    labelled = True
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
         found = predicted(subject)
@@ -87,7 +90,8 @@ class Predictions(DataStudy):
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         accuracy = body["accuracy"]
         told = [
             f"accuracy  {accuracy['mean']:.4f} ({accuracy['low']:.4f} to {accuracy['high']:.4f}), n = {body['n']}",

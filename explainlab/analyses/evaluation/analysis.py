@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -12,9 +12,10 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.parameters import Methods, Metrics, Settings, listed
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
@@ -31,7 +32,10 @@ EVALUATIONS = 2_000
 """What one text may cost about, which decides how many are judged together."""
 
 
-class Evaluation(Study):
+Body = dict[str, Any]
+
+
+class Evaluation(TextAnalysis[Body, Body]):
     """Every method's map of every text, judged by every metric; means with 95% bootstrap intervals over the texts.
 
     ``settings`` holds the parameters of methods by id; ``attributions`` are files of maps made elsewhere (see
@@ -65,11 +69,11 @@ class Evaluation(Study):
                 raise PydanticCustomError("names", "Two of {names} have one name", {"names": ", ".join(self.names)})
             return self
 
-    id: ClassVar = "evaluation"
-    label: ClassVar = "Evaluation"
-    source: ClassVar = "Methods by metrics; the metrics' definitions name their papers"
-    definition: ClassVar = "mean over texts of metric(method(text)), percentile bootstrap"
-    labelled: ClassVar = True
+    id = "evaluation"
+    label = "Evaluation"
+    source = "Methods by metrics; the metrics' definitions name their papers"
+    definition = "mean over texts of metric(method(text)), percentile bootstrap"
+    labelled = True
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
@@ -125,7 +129,8 @@ class Evaluation(Study):
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
         if "values" in body:
             return [table([{"method": method, **values} for method, values in body["values"].items()])]
@@ -157,6 +162,6 @@ def _body(
         "values": values,
         "counted": {name: one.counted for name, one in zip(names, judged[0], strict=True)},
         "scores": {name: one.tolist() for name, one in scores.items()},
-        "costs": {found.request.method: asdict(found.cost) for found in maps},
-        "warned": {found.request.method: list(found.warnings) for found in maps if found.warnings},
+        "costs": {found.request.question: asdict(found.cost) for found in maps},
+        "warned": {found.request.question: list(found.warnings) for found in maps if found.warnings},
     }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.parameters import Rules, Steps
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval, quartiles
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
@@ -26,7 +27,10 @@ MOST_DOUBLED = 1024
 WITHIN = 1000
 
 
-class IntegrationError(Study):
+Body = dict[str, Any]
+
+
+class IntegrationError(TextAnalysis[Body, Body]):
     """The approximation error of every rule at every step count, from one set of gradients that all share.
 
     The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules:
@@ -47,10 +51,10 @@ class IntegrationError(Study):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 
-    id: ClassVar = "integration_error"
-    label: ClassVar = "Integration error"
-    source: ClassVar = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
-    definition: ClassVar = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
+    id = "integration_error"
+    label = "Integration error"
+    source = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
+    definition = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
 
     def evaluations(self, parameters: Parameters) -> int:
         plain = [(rule, steps) for rule, steps in _settings(parameters) if rule != "gauss_legendre"]

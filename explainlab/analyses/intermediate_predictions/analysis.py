@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,14 +11,17 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.base import Study, described
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
+Body = dict[str, Any]
 
-class IntermediatePredictions(Study):
+
+class IntermediatePredictions(TextAnalysis[Body, Body]):
     """Every class's score after each feature, special ones included: one pass a text, its last one the prediction.
 
     ``positions`` belong to ``features`` one by one; ``end`` is how many characters of the feature's text were read.
@@ -27,10 +30,10 @@ class IntermediatePredictions(Study):
     class Parameters(declared.Parameters):
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
 
-    id: ClassVar = "intermediate_predictions"
-    label: ClassVar = "Intermediate predictions"
-    source: ClassVar = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
-    definition: ClassVar = "pᵢ = head(last layer at the last token of feature i)"
+    id = "intermediate_predictions"
+    label = "Intermediate predictions"
+    source = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
+    definition = "pᵢ = head(last layer at the last token of feature i)"
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1

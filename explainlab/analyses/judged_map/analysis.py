@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from explainlab import declared
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.parameters import Metrics, listed
+from explainlab.analyses.records import described
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -19,8 +20,10 @@ from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.request import digest
 
+Body = dict[str, Any]
 
-class JudgedMap(Study):
+
+class JudgedMap(TextAnalysis[Body, Body]):
     """Given scores of one text, judged by metrics, with every perturbed text behind a value.
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
@@ -35,10 +38,10 @@ class JudgedMap(Study):
         )
         rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: of a data set the first.")
 
-    id: ClassVar = "judged_map"
-    label: ClassVar = "Texts behind a map's metrics"
-    source: ClassVar = "DeYoung et al. 2020, Eq. 1 and 2; Barkan et al. 2024 (paper 001), A.3"
-    definition: ClassVar = "metric(φ) with each perturbed text, its k and the probability of the target for it"
+    id = "judged_map"
+    label = "Texts behind a map's metrics"
+    source = "DeYoung et al. 2020, Eq. 1 and 2; Barkan et al. 2024 (paper 001), A.3"
+    definition = "metric(φ) with each perturbed text, its k and the probability of the target for it"
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The versions of the metrics."""
@@ -64,7 +67,8 @@ class JudgedMap(Study):
             ]
         }
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         """Every metric with its value, and below it the texts that were read and what the model said of them."""
         texts = [body] if "metrics" in body else body["texts"]
         return [line for text in texts for metric in text["metrics"] for line in _lines(metric)]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import Share, attribution_of, text_seed
-from explainlab.analyses.base import DataStudy, DataSubject
+from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted
 from explainlab.analyses.parameters import method_spec
 from explainlab.analyses.summary import interval
@@ -70,7 +70,10 @@ class WordMap:
 Totals = Callable[[WordMap], dict[Words, float]]
 
 
-class MistakeDrivers(DataStudy):
+Body = dict[str, Any]
+
+
+class MistakeDrivers(DataAnalysis[Body]):
     """Scores of words toward the predicted class, over all misclassified rows; beside them those toward the same
     class in rows that are predicted right.
 
@@ -93,11 +96,11 @@ class MistakeDrivers(DataStudy):
         most: int = Field(100, ge=1, le=1_000, description="Words, and pairs, that are listed.")
         rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
 
-    id: ClassVar = "mistake_drivers"
-    label: ClassVar = "Mistake drivers"
-    source: ClassVar = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
-    definition: ClassVar = "mean over wrong rows x of φ_w(x; predicted class)"
-    labelled: ClassVar = True
+    id = "mistake_drivers"
+    label = "Mistake drivers"
+    source = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
+    definition = "mean over wrong rows x of φ_w(x; predicted class)"
+    labelled = True
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The method's version, and the data that it reads."""
@@ -128,7 +131,8 @@ class MistakeDrivers(DataStudy):
             "method": method.name,
         }
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         told = [f"{body['n_wrong']} of {body['n_wrong'] + body['n_right']} rows are wrong; {body['method']}"]
         for one in [*body["words"][:10], *body["pairs"][:10]]:
             ends = "" if one["low"] is None else f" ({one['low']:+.4f} to {one['high']:+.4f})"

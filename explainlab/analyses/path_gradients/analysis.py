@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.parameters import Steps
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
@@ -22,7 +23,10 @@ from explainlab.data import Row
 BINS = 20
 
 
-class PathGradients(Study):
+Body = dict[str, Any]
+
+
+class PathGradients(TextAnalysis[Body, Body]):
     """The derivative of F along the path at every point of a rule, in total and for every feature.
 
     Its mean over α is F(x) - F(x′), that of a feature its score. Step counts share their points.
@@ -35,11 +39,11 @@ class PathGradients(Study):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 
-    id: ClassVar = "path_gradients"
-    label: ClassVar = "Path gradients"
-    source: ClassVar = "Makino et al. (paper 000), Figure 4"
-    version: ClassVar = 2
-    definition: ClassVar = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
+    id = "path_gradients"
+    label = "Path gradients"
+    source = "Makino et al. (paper 000), Figure 4"
+    version = 2
+    definition = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
     def evaluations(self, parameters: Parameters) -> int:
         return len(_grid(parameters))

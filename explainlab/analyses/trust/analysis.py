@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import from_json
 
 from explainlab import declared
 from explainlab.analyses.attributions import attribution_of, text_seed
-from explainlab.analyses.base import Study, described
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
+from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval, spelled
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.registry import get_method
@@ -32,7 +33,10 @@ def _read(settings: Any) -> Any:
     return from_json(settings) if isinstance(settings, str) else settings
 
 
-class Trust(Study):
+Body = dict[str, Any]
+
+
+class Trust(TextAnalysis[Body, Body]):
     """One method's map by comprehensiveness and sufficiency, against 100 random maps of the same text.
 
     With the request's seed, unit, target and output the method and its ``settings`` give the very map that
@@ -52,10 +56,10 @@ class Trust(Study):
         def _complete(cls, settings: dict[str, Any], known: ValidationInfo) -> dict[str, Any]:
             return parse(get_method(known.data["method"]), settings).model_dump(mode="json")
 
-    id: ClassVar = "trust"
-    label: ClassVar = "Comparison with random maps"
-    source: ClassVar = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
-    definition: ClassVar = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
+    id = "trust"
+    label = "Comparison with random maps"
+    source = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
+    definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
 
     def fingerprint(self, parameters: Parameters) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
@@ -82,7 +86,8 @@ class Trust(Study):
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
+    def lines(self, result: Any) -> list[str]:
+        body = result.body
         """By every metric, how many random maps do worse, and what they reach."""
         if "summary" in body:
             told = body["summary"]

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page import view as activation_view
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.candidates.analysis import RpiCandidates
 from explainlab.analyses.candidates.page import view as candidates_view
 from explainlab.analyses.errors.analysis import Predictions
@@ -60,12 +59,12 @@ _PAGES = {
 def page_of(question: Question) -> ShownBy | None:
     """Where ``question`` is shown; None for one that no page shows."""
     if isinstance(question, Request):
-        return _explain(question, question.method, question.parameters)
-    if question.study == Trust.id and question.text is not None:
+        return _explain(question, question.question, question.parameters)
+    if question.question == Trust.id and question.text is not None:
         return _explain(question, question.parameters["method"], question.parameters["settings"])
-    if question.study in (Predictions.id, MistakeDrivers.id):
+    if question.question in (Predictions.id, MistakeDrivers.id):
         return _errors(question)
-    page = _PAGES.get(question.study)
+    page = _PAGES.get(question.question)
     return page and ShownBy(_entry(page.file), _study_view(page, question))
 
 
@@ -76,15 +75,15 @@ def _explain(question: Question, method: str, parameters: dict[str, Any]) -> Sho
     )
 
 
-def _errors(question: StudyRequest) -> ShownBy:
+def _errors(question: Request) -> ShownBy:
     asked = question.model_dump(include={"model", "dtype", "columns", "classes"})
     asked |= {"source": question.data, "rows": question.parameters["rows"]}
-    if question.study == MistakeDrivers.id:
+    if question.question == MistakeDrivers.id:
         asked["drivers"] = question.parameters["method"]
     return ShownBy(_entry("errors.py"), checked(ErrorsView, **asked))
 
 
-def _study_view(page: _StudyPage, question: StudyRequest) -> BaseModel:
+def _study_view(page: _StudyPage, question: Request) -> BaseModel:
     """The page's first view with all that the question has a say in; a data set's text is the first view's."""
     parameters = {
         name: ",".join(map(str, value)) if name == "steps" and isinstance(value, list) else value
@@ -93,7 +92,7 @@ def _study_view(page: _StudyPage, question: StudyRequest) -> BaseModel:
     fields = page.record.model_fields
     asked = {name: value for name, value in question.model_dump().items() if name in fields and name != "data"}
     asked |= {name: value for name, value in parameters.items() if name in fields}
-    if question.study == PathGradients.id:
+    if question.question == PathGradients.id:
         compared = question.parameters["steps"]
         asked |= {"steps": integration_view.FIRST, "compare": (compared[0], compared[-1])}
     if question.data is not None:

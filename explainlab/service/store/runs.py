@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, update
 
+from explainlab.request import Kind
 from explainlab.service.store.database import Database
 from explainlab.service.store.schema import RUNS
 
-Kind = Literal["attribution", "study"]
 Visibility = Literal["private", "instance", "link"]
 
 SUBJECT = 160

@@ -24,11 +24,11 @@ RESULTS = Table(
     metadata,
     Column("key", String(64), primary_key=True),
     Column("model", Text, nullable=False),
-    Column("method", String(64), nullable=False),
+    Column("question", String(64), nullable=False),
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""Attributions by the keys of their requests, whoever asked."""
+"""Results by the keys of their requests, whoever asked; ``question`` is the id of a method or an analysis."""
 
 VIEWS = Table(
     "views",
@@ -50,7 +50,7 @@ NOTES = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""What runs remember, and the results of studies."""
+"""What runs remember."""
 
 RUNS = Table(
     "runs",

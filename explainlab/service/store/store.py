@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import delete, select, update
 
-from explainlab.attribution.records import Attribution
 from explainlab.request import digest
 from explainlab.service.store.database import Database
 from explainlab.service.store.remarks import Remarks
@@ -45,15 +44,14 @@ class Store:
         """What the user with the id ``owner`` has left on a data set, which goes by its digest."""
         return Remarks(self._database, owner, data)
 
-    def get(self, key: str) -> Attribution | None:
-        """The result stored under ``key``, or None."""
-        body = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
-        return None if body is None else _attribution(body)
+    def result(self, key: str) -> str | None:
+        """The JSON of the result stored under ``key``, or None."""
+        return self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
 
-    def put(self, key: str, result: Attribution) -> None:
-        """Keep ``result`` under ``key``; a result already there stays."""
-        row = {"key": key, "model": result.request.model, "method": result.request.method}
-        self._database.insert(RESULTS, {**row, "body": json.dumps(result.to_json(), allow_nan=False)})
+    def put(self, key: str, model: str, question: str, record: Mapping[str, Any]) -> None:
+        """Keep the JSON ``record`` of a result under ``key`` (64 hexadecimal digits); one already there stays."""
+        row = {"key": key, "model": model, "question": question}
+        self._database.insert(RESULTS, {**row, "body": json.dumps(record, allow_nan=False)})
 
     def forget(self, key: str) -> None:
         """Delete the result or the note kept under ``key``, if there is one."""
@@ -87,19 +85,9 @@ class Store:
 
     def note(self, key: str) -> dict[str, Any] | None:
         """The note kept under ``key``, or None."""
-        body = self.note_text(key)
+        body = self._database.value(select(NOTES.c.body).where(NOTES.c.key == key))
         return None if body is None else json.loads(body)
-
-    def note_text(self, key: str) -> str | None:
-        """The same as it is kept: JSON."""
-        return self._database.value(select(NOTES.c.body).where(NOTES.c.key == key))
 
     def keep_note(self, key: str, body: dict[str, Any]) -> None:
         """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
-
-
-@lru_cache(maxsize=256)
-def _attribution(body: str) -> Attribution:
-    """Equal texts are one record, so that what is made of it need not be made again."""
-    return Attribution.from_json(json.loads(body))

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import delete, select, update
 
+from explainlab.request import Kind
 from explainlab.service.store.database import Database
-from explainlab.service.store.runs import Kind
 from explainlab.service.store.schema import UNFINISHED
 
 

@@ -12,7 +12,7 @@ import pytest
 from explainlab import cli, explain, study
 from explainlab.analyses.activation.analysis import flip
 from explainlab.analyses.attributions import text_seed
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, study_key
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
@@ -20,7 +20,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.request import Unit
+from explainlab.request import Request, Unit
 from tests.attribution.conftest import Toys
 from tests.metrics.conftest import case_of
 from tests.metrics.test_activation import Additive, slow_area, slow_curve
@@ -271,7 +271,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
     assert [row["activation"] for row in result.body["rows"]] == [row["activation"] for row in whole.body["rows"]]
-    assert StudyResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
+    assert AnalysisResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
 
 
 def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) 
 
     def key(*methods: str, **parameters) -> str:
         asked = {"methods": list(methods), **parameters}
-        return study_key(complete(StudyRequest(study="activation", model="m", text=TEXT, parameters=asked)), "0" * 64)
+        return study_key(complete(Request(question="activation", model="m", text=TEXT, parameters=asked)), "0" * 64)
 
     assert key("lime") == key("lime:samples=200") == key("lime", "random") != key("lime:samples=100")
     assert key("lime") != key("lime", reference="kernel_shap")

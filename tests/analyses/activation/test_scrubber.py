@@ -19,7 +19,7 @@ from explainlab.request import Request
 TEXT = "<b>A champion</b> sued the phone maker 🙂, and the court agreed."
 MODEL = "embedded:gpt2-mini-ag-news"
 ASKED = {"methods": ["occlusion", "input_x_gradient:reduction=l2"], "unit": "word"}
-REQUEST = Request(model=MODEL, text=TEXT, unit="word", method="occlusion")
+REQUEST = Request(model=MODEL, text=TEXT, unit="word", question="occlusion")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explainlab import cli, explain, study
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.analysis import expected_best
 from explainlab.analyses.registry import complete, evaluations, studies
 from explainlab.attribution.randomized import Rpi, candidates
@@ -23,6 +23,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.request import Request
 from tests.attribution.plain import close
 from tests.conftest import Zoo
 
@@ -37,12 +38,12 @@ every_metric = pytest.mark.parametrize("metric", FIVE)
 
 
 @pytest.fixture(scope="module")
-def result(zoo: Zoo) -> StudyResult:
+def result(zoo: Zoo) -> AnalysisResult:
     return study(zoo("bert"), "rpi_candidates", TEXT, layers="all", **CHEAP)
 
 
 @pytest.fixture(scope="module")
-def body(result: StudyResult) -> Body:
+def body(result: AnalysisResult) -> Body:
     return result.body
 
 
@@ -159,7 +160,7 @@ def test_winners_are_compared(body: Body) -> None:
         assert one["only_second"] == [i for i in tops[1] if i not in tops[0]]
 
 
-def test_passes_are_counted(encoder: Classifier, result: StudyResult) -> None:
+def test_passes_are_counted(encoder: Classifier, result: AnalysisResult) -> None:
     names = {*FIVE, *(f"{metric}:k={k}" for metric in FIVE[:3] for k in (10, 50))}
     read = {
         step.text
@@ -173,9 +174,9 @@ def test_passes_are_counted(encoder: Classifier, result: StudyResult) -> None:
     assert result.cost.forward == 1 + points + len(read)
 
 
-def test_the_record_is_plain_and_comes_back(result: StudyResult) -> None:
+def test_the_record_is_plain_and_comes_back(result: AnalysisResult) -> None:
     record = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    again = StudyResult.from_json(record)
+    again = AnalysisResult.from_json(record)
     assert again.body == result.body
     assert again.request == result.request
 
@@ -298,16 +299,16 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
 def test_costs_are_told_before() -> None:
     asked = {"study": "rpi_candidates", "model": "any", "text": TEXT}
     few = {"samples": 2, "steps": 5, "metrics": "aopc_sufficiency"}
-    assert evaluations(StudyRequest(**asked, parameters=few)) == 2 * (5 + 5)
-    assert evaluations(StudyRequest(**asked, parameters={**few, "layers": "2,3"})) == 4 * (5 + 5)
-    assert evaluations(StudyRequest(**asked, parameters={**few, "metrics": "log_odds"})) == 2 * (5 + 3)
-    assert evaluations(StudyRequest(**asked, parameters={**few, "family": "rpi_sig"})) > 200
+    assert evaluations(Request(**asked, parameters=few)) == 2 * (5 + 5)
+    assert evaluations(Request(**asked, parameters={**few, "layers": "2,3"})) == 4 * (5 + 5)
+    assert evaluations(Request(**asked, parameters={**few, "metrics": "log_odds"})) == 2 * (5 + 3)
+    assert evaluations(Request(**asked, parameters={**few, "family": "rpi_sig"})) > 200
 
 
 def test_equal_questions_are_one_and_versions_are_stamped() -> None:
     asked = {"study": "rpi_candidates", "model": "any", "text": TEXT}
     usual, written = (
-        complete(StudyRequest(**asked, parameters=parameters))
+        complete(Request(**asked, parameters=parameters))
         for parameters in ({}, {"metrics": ",".join(FIVE), "layers": ["last"], "samples": "24"})
     )
     assert usual == written

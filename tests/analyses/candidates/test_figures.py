@@ -21,7 +21,7 @@ Body = dict[str, Any]
 TEXT = "A <b>funny</b> film. It isn't good, and the plot is thin!"
 METRICS = "sufficiency,comprehensiveness,log_odds:k=50"
 ASKED = {"samples": 3, "steps": 2, "layers": "1,3", "metrics": METRICS, "seed": 7}
-REQUEST = Request(model="tiny", text=TEXT, method="rpi")
+REQUEST = Request(model="tiny", text=TEXT, question="rpi")
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from explainlab import cli, load_model, study
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.errors import analysis as predictions
 from explainlab.analyses.errors.analysis import calibration
 from explainlab.data import read_dataset
 from explainlab.errors import Cancelled, RequestError, TextError
 from explainlab.models.context import RunContext
 from explainlab.models.reading import read_all
-from explainlab.request import RECORD_VERSION, digest
+from explainlab.request import RECORD_VERSION, Request, digest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 
@@ -245,7 +244,7 @@ def test_a_class_that_never_occurs_counts_zero_and_one_row_is_enough(zoo, tmp_pa
 
 def test_the_service_keeps_it_and_the_command_line_prints_it(monkeypatch, capsys, body, tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'store.sqlite'}"
-    asked = StudyRequest(study="predictions", model="embedded:bert-mini-sst2", data=DATA)
+    asked = Request(question="predictions", model="embedded:bert-mini-sst2", data=DATA)
     first = Service(Store(url)).run(asked)
     assert Service(Store(url)).find(asked).body == first.body
     options = ["--model", "embedded:bert-mini-sst2", "--data", DATA, "--column", "text=text"]

@@ -11,7 +11,7 @@ import pytest
 import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.attribution.subject import Subject
 from explainlab.errors import DataError, RequestError
 from explainlab.metrics.evaluate import Case, evaluate
@@ -86,7 +86,7 @@ def test_a_finished_text_is_remembered_whole(classifier, data) -> None:
     first = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
     again = explainlab.evaluate(classifier, data, ["occlusion"], ["log_odds:k=40"], **asked)
     assert again.body == first.body
-    assert StudyResult.from_json(first.to_json()) == first
+    assert AnalysisResult.from_json(first.to_json()) == first
 
 
 def test_gold_explains_the_label_of_every_row(classifier, tmp_path) -> None:

@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from explainlab import explain, study
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import evaluations
 from explainlab.analyses.summary import interval
 from explainlab.attribution.quadrature import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.request import Request
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import close
 from tests.toys import Linear, Squares
@@ -103,9 +104,9 @@ def test_the_doubling_schedule_counts_every_gradient_of_every_count(encoder: Cla
 
 def test_the_cost_is_known_before(encoder: Classifier) -> None:
     asked = {"study": "integration_error", "model": encoder.id, "text": TEXT}
-    assert evaluations(StudyRequest(**asked, parameters={"rules": "right", "steps": "2,4,8"})) == 8
-    assert evaluations(StudyRequest(**asked, parameters={"rules": "right,left", "steps": [10]})) == 11
-    assert evaluations(StudyRequest(**asked, parameters={"rules": "right", "steps": "10:1000:10"})) > 10_000
+    assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "2,4,8"})) == 8
+    assert evaluations(Request(**asked, parameters={"rules": "right,left", "steps": [10]})) == 11
+    assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "10:1000:10"})) > 10_000
 
 
 # Data sets -----------------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, m
 def test_a_result_survives_json(encoder: Classifier, data: Path) -> None:
     for asked in ({"text": TEXT}, {"data": str(data)}):
         result = study(encoder, "integration_error", **asked, steps=[2])
-        assert StudyResult.from_json(result.to_json()) == result
+        assert AnalysisResult.from_json(result.to_json()) == result
 
 
 # Honesty -------------------------------------------------------------------------------------------------------------

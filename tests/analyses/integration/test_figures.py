@@ -190,5 +190,5 @@ def test_no_relative_error_is_told_where_the_scores_cancel():
     drawn, moot = ["".join(trace.name or "" for trace in chart.figure.data) for chart in told]
     assert "(error" in drawn
     assert "error" not in moot
-    results, _ = path_maps(Request(model="tiny", text="", method="integrated_gradients"), path_body(cancels=True))
+    results, _ = path_maps(Request(model="tiny", text="", question="integrated_gradients"), path_body(cancels=True))
     assert all(result.completeness.approximation_error is None for result in results)

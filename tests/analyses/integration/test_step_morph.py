@@ -23,7 +23,7 @@ def body():
 
 @pytest.fixture(scope="module")
 def request_():
-    return Request(model="tiny", text=" ".join(WORDS), method="integrated_gradients")
+    return Request(model="tiny", text=" ".join(WORDS), question="integrated_gradients")
 
 
 def test_a_frame_a_step_count_and_the_adaptive_map_last(body, request_):
@@ -63,7 +63,7 @@ def test_the_payload_is_plain_json(body, request_):
 
 def test_a_long_text_brings_no_pictures():
     words = WORDS * 40
-    request = Request(model="tiny", text=" ".join(words), method="integrated_gradients")
+    request = Request(model="tiny", text=" ".join(words), question="integrated_gradients")
     assert {frame.svg for frame in step_morph(request, integration_body(words), "right").frames} == {""}
 
 
@@ -87,7 +87,7 @@ def test_two_maps_share_a_scale_and_mark_what_differs(request_):
 
 
 def test_what_the_model_did_not_read_is_shown_as_such(body):
-    request = Request(model="tiny", text=" ".join(WORDS) + " and more", method="integrated_gradients")
+    request = Request(model="tiny", text=" ".join(WORDS) + " and more", question="integrated_gradients")
     drawn = step_morph(request, {**body, "cut": 2}, "right").heatmap
     assert drawn.cut == 2
     assert drawn.paragraphs[0].cut

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from explainlab import study
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
@@ -16,10 +16,10 @@ from tests.conftest import Zoo
 TEXT = "A funny film. It isn't good!"
 
 
-def found(zoo: Zoo, name: str, **asked: Any) -> tuple[Request, StudyResult]:
+def found(zoo: Zoo, name: str, **asked: Any) -> tuple[Request, AnalysisResult]:
     classifier = zoo(name)
     result = study(classifier, "intermediate_predictions", TEXT, **asked)
-    return Request(model=classifier.id, text=TEXT, method="occlusion", **asked), result
+    return Request(model=classifier.id, text=TEXT, question="occlusion", **asked), result
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])

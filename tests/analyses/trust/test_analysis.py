@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from explainlab import cli, explain, study
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.registry import complete, study_key
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.trust import RANDOM_MAPS, TIE
 from explainlab.models.classifier import Classifier
+from explainlab.request import Request
 from explainlab.text.units import group
 from tests.attribution.conftest import Toys
 from tests.metrics.slow import slow
@@ -117,7 +117,7 @@ def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) 
 
     def key(**settings) -> str:
         parameters = {"method": "occlusion", "settings": settings}
-        return study_key(complete(StudyRequest(study="trust", model="m", text=TEXT, parameters=parameters)), "0" * 64)
+        return study_key(complete(Request(question="trust", model="m", text=TEXT, parameters=parameters)), "0" * 64)
 
     assert key() == key(baseline="mask") != key(baseline="zero")
     before = key(baseline="max_entropy", baseline_data=str(data))

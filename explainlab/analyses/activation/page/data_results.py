@@ -11,7 +11,7 @@ from explainlab.analyses.activation.analysis import DIRECTIONS
 from explainlab.analyses.activation.figures import WORDS, mean_curves, quality_against_cost, similarity_boxes
 from explainlab.analyses.activation.page.controls import question
 from explainlab.analyses.activation.page.results import AREA_HELP, COLUMNS, draw_definitions, number_columns
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.app.chart import draw_chart
 from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
@@ -25,7 +25,7 @@ SIMILARITY_HELP = (
 )
 
 
-def draw_data(result: StudyResult, open_text: OpenText) -> None:
+def draw_data(result: AnalysisResult, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
     open_row = row_opener(body, open_text)

@@ -12,7 +12,7 @@ from explainlab.analyses.activation.figures import activation_curves
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.analyses.activation.page.view import ActivationView
 from explainlab.analyses.activation.scrubber import activation_scrubber
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.heatmap import activation_scrubber as draw_activation_scrubber
@@ -43,7 +43,9 @@ COST_HELP = (
 )
 
 
-def draw_text(service: Service, view: ActivationView, result: StudyResult, architecture: Architecture | None) -> None:
+def draw_text(
+    service: Service, view: ActivationView, result: AnalysisResult, architecture: Architecture | None
+) -> None:
     """Everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
     _draw_facts(result)
@@ -75,7 +77,7 @@ def draw_definitions(body: Body, methods: list[Body]) -> None:
             st.markdown(f"**{plain(one['label'])}**: {plain(method.definition)} ({plain(method.source)})")
 
 
-def _draw_facts(result: StudyResult) -> None:
+def _draw_facts(result: AnalysisResult) -> None:
     body, cost = result.body, result.cost
     prediction = body["prediction"]
     likely = 100 * prediction["probabilities"][prediction["label"]]
@@ -89,7 +91,7 @@ def _draw_facts(result: StudyResult) -> None:
     st.markdown(" · ".join(facts))
 
 
-def _draw_scrubber(view: ActivationView, result: StudyResult) -> None:
+def _draw_scrubber(view: ActivationView, result: AnalysisResult) -> None:
     request = view.map_request(result.body["methods"][0]["id"])
     scrubber = once(result, activation_scrubber, request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.activation.analysis import Activation
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -48,20 +47,20 @@ class ActivationView(BaseModel):
     palette: PaletteName = DEFAULT
     data: DataChoice | None = None
 
-    def text_request(self) -> StudyRequest:
+    def text_request(self) -> Request:
         """Both curves of every method, for the text."""
         return self._request(text=self.text, text_pair=self.text_pair)
 
-    def text_requests(self) -> list[StudyRequest]:
+    def text_requests(self) -> list[Request]:
         """What the section about the text needs."""
         return [self.text_request()]
 
-    def data_request(self) -> StudyRequest | None:
+    def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         data = self.data
         return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
 
-    def requests(self) -> list[StudyRequest]:
+    def requests(self) -> list[Request]:
         """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         data = self.data_request()
         return self.text_requests() + ([data] if data else [])
@@ -69,12 +68,12 @@ class ActivationView(BaseModel):
     def map_request(self, method: str) -> Request:
         """One method's map of the text, of the output that is the method's own."""
         shared = {**self._shared(), "output": get_method(method).default_output({})}
-        return checked(Request, **shared, text=self.text, text_pair=self.text_pair, method=method)
+        return checked(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
 
-    def belief_request(self) -> StudyRequest:
+    def belief_request(self) -> Request:
         """What a decoder predicts after every feature of the text."""
         text = {"text": self.text, "text_pair": self.text_pair}
-        return checked(StudyRequest, study=IntermediatePredictions.id, **self._shared(), **text)
+        return checked(Request, question=IntermediatePredictions.id, **self._shared(), **text)
 
     def same_setting(self, other: ActivationView) -> bool:
         """Whether both ask the same of the same model, so that one data set's results belong to either."""
@@ -84,9 +83,9 @@ class ActivationView(BaseModel):
     def _shared(self) -> dict[str, Any]:
         return self.model_dump(include={"model", "target", "unit"})
 
-    def _request(self, more: dict[str, Any] | None = None, **subject: Any) -> StudyRequest:
+    def _request(self, more: dict[str, Any] | None = None, **subject: Any) -> Request:
         parameters = {"methods": list(self.methods), "baseline": self.baseline, **(more or {})}
-        return checked(StudyRequest, study=Activation.id, **self._shared(), **subject, parameters=parameters)
+        return checked(Request, question=Activation.id, **self._shared(), **subject, parameters=parameters)
 
 
 def first_view() -> ActivationView:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.results import draw_ablation, draw_choice, draw_definitions, sorted_by
@@ -21,7 +21,11 @@ Body = dict[str, Any]
 
 
 def draw_data(
-    service: Service, view: CandidatesView, result: StudyResult, architecture: Architecture | None, open_text: OpenText
+    service: Service,
+    view: CandidatesView,
+    result: AnalysisResult,
+    architecture: Architecture | None,
+    open_text: OpenText,
 ) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body, summary = result.body, result.body["summary"]

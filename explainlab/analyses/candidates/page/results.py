@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.ablation.figures import ablation
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import TOP, candidate_map, open_map, scores_csv, small_maps, winner_maps
 from explainlab.analyses.candidates.page.controls import question
@@ -36,7 +36,9 @@ ORACLE = (
 )
 
 
-def draw_text(service: Service, view: CandidatesView, result: StudyResult, architecture: Architecture | None) -> None:
+def draw_text(
+    service: Service, view: CandidatesView, result: AnalysisResult, architecture: Architecture | None
+) -> None:
     """Everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
     _draw_facts(result)
@@ -54,7 +56,7 @@ def draw_text(service: Service, view: CandidatesView, result: StudyResult, archi
     _draw_exports(view, result, picked)
 
 
-def draw_choice(result: StudyResult, sort: str, prefix: str) -> None:
+def draw_choice(result: AnalysisResult, sort: str, prefix: str) -> None:
     """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
     body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
@@ -73,7 +75,7 @@ def draw_choice(result: StudyResult, sort: str, prefix: str) -> None:
             st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
 
 
-def draw_ablation(service: Service, request: StudyRequest, sort: str, prefix: str) -> None:
+def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
     """Other methods with as many maps, once they are asked for."""
     others = st.expander(
         "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
@@ -106,10 +108,10 @@ def _parts(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 def _map_request(view: CandidatesView) -> Request:
     shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
-    return Request(**shared, method=view.family)
+    return Request(**shared, question=view.family)
 
 
-def _draw_facts(result: StudyResult) -> None:
+def _draw_facts(result: AnalysisResult) -> None:
     body, cost = result.body, result.cost
     prediction = body["prediction"]
     likely = 100 * prediction["probabilities"][prediction["label"]]
@@ -175,7 +177,7 @@ def _draw_table(body: Body, sort: str) -> None:
     )
 
 
-def _draw_open(service: Service, view: CandidatesView, result: StudyResult, candidate: int) -> None:
+def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult, candidate: int) -> None:
     """The map that is open, its values, and the texts behind them."""
     body = result.body
     drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
@@ -218,7 +220,7 @@ def _draw_behind(body: Body) -> None:
     )
 
 
-def _draw_small(view: CandidatesView, result: StudyResult, sort: str, picked: int) -> None:
+def _draw_small(view: CandidatesView, result: AnalysisResult, sort: str, picked: int) -> None:
     body = result.body
     order = _parts(candidates.ordered(body, sort), DOZEN)
     st.header("Side by side", anchor=False, help="The best by the chosen metric first. Press a map to open it above.")
@@ -236,7 +238,7 @@ def _draw_small(view: CandidatesView, result: StudyResult, sort: str, picked: in
     candidate_maps(maps, picked, "candidates_small", pick)
 
 
-def _draw_winners(view: CandidatesView, result: StudyResult) -> None:
+def _draw_winners(view: CandidatesView, result: AnalysisResult) -> None:
     body = result.body
     winners = once(result, winner_maps, _map_request(view), body, view.palette)
     st.header("The winner by each metric", anchor=False)
@@ -254,7 +256,7 @@ def _draw_winners(view: CandidatesView, result: StudyResult) -> None:
                 st.button("Open", key=f"candidates_open_{winner.keys[0]}", on_click=pick, args=(winner.candidate,))
 
 
-def _draw_scatter(result: StudyResult, picked: int) -> None:
+def _draw_scatter(result: AnalysisResult, picked: int) -> None:
     body = result.body
     keys = list(body["winners"])
     st.header("One metric against another", anchor=False)
@@ -298,7 +300,7 @@ def _selection_table(body: Body) -> pd.DataFrame:
     return frame.rename_axis("Choice").reset_index()
 
 
-def _draw_exports(view: CandidatesView, result: StudyResult, picked: int) -> None:
+def _draw_exports(view: CandidatesView, result: AnalysisResult, picked: int) -> None:
     request, body = _map_request(view), result.body
     shown = list(dict.fromkeys([*body["winners"].values(), picked]))
     files = (

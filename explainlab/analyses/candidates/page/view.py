@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import JudgedMap
@@ -18,7 +17,7 @@ from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.registry import FIVE
 from explainlab.models.architectures import Architecture
-from explainlab.request import Dtype, Output, checked
+from explainlab.request import Dtype, Output, Request, checked
 
 METRICS = tuple(metric.id for metric in FIVE)
 _OF_LAYERS = ("preset", "layers")
@@ -66,37 +65,37 @@ class CandidatesView(BaseModel):
     scale: Scale = "shared"
     data: DataChoice | None = None
 
-    def text_request(self) -> StudyRequest:
+    def text_request(self) -> Request:
         """All candidates of the text."""
         return self._request(text=self.text, text_pair=self.text_pair)
 
-    def text_requests(self) -> list[StudyRequest]:
+    def text_requests(self) -> list[Request]:
         """What the section about the text needs."""
         return [self.text_request()]
 
-    def data_request(self) -> StudyRequest | None:
+    def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         return self.data and self._request(data=self.data.source, rows=self.data.rows)
 
-    def requests(self) -> list[StudyRequest]:
+    def requests(self) -> list[Request]:
         """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         data = self.data_request()
         return self.text_requests() + ([data] if data else [])
 
-    def metric_result(self, body: dict[str, Any], candidate: int) -> StudyRequest:
+    def metric_result(self, body: dict[str, Any], candidate: int) -> Request:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
         parameters = {"scores": body["candidates"][candidate]["scores"], "metrics": list(self.metrics)}
         asked = {**self._shared(), "target": body["target"]["label"]}
         return checked(
-            StudyRequest,
-            study=JudgedMap.id,
+            Request,
+            question=JudgedMap.id,
             **asked,
             text=self.text,
             text_pair=self.text_pair,
             parameters=parameters,
         )
 
-    def ablation(self, architecture: Architecture | None, of_data: bool) -> StudyRequest:
+    def ablation(self, architecture: Architecture | None, of_data: bool) -> Request:
         """Other methods with as many maps, of the text or of the data set: those that the ``architecture`` supports."""
         methods = [name for name in TABLE_6 if architecture is None or not get_method(name).unsupported(architecture)]
         settings = {name: self._of_family(name) for name in methods if name in get_args(Family)}
@@ -109,7 +108,7 @@ class CandidatesView(BaseModel):
         if of_data:
             parameters["rows"] = self.data.rows
         source = {"data": self.data.source} if of_data else {"text": self.text, "text_pair": self.text_pair}
-        return checked(StudyRequest, study=Ablation.id, **self._shared(), **source, parameters=parameters)
+        return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
     def same_setting(self, other: CandidatesView) -> bool:
         """Whether both ask the same of the same model, so that one data set's results belong to either."""
@@ -128,10 +127,10 @@ class CandidatesView(BaseModel):
         has_layers = issubclass(get_method(family).Parameters, AttentionParameters)
         return {name: getattr(self, name) for name in ("steps", "timesteps", *(_OF_LAYERS if has_layers else ()))}
 
-    def _request(self, rows: int | None = None, **subject: Any) -> StudyRequest:
+    def _request(self, rows: int | None = None, **subject: Any) -> Request:
         setting = self._setting()
         parameters = {**setting.pop("parameters"), **({} if rows is None else {"rows": rows})}
-        return checked(StudyRequest, study=RpiCandidates.id, **setting, **subject, parameters=parameters)
+        return checked(Request, question=RpiCandidates.id, **setting, **subject, parameters=parameters)
 
 
 def first_view() -> CandidatesView:

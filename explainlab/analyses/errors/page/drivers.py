@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.page.controls import draw_drivers_method, let_through
 from explainlab.analyses.errors.page.main import DRIVERS
 from explainlab.analyses.errors.page.table import PredictionTable
@@ -102,7 +102,7 @@ def _answer(service: Service, asked: Pressed) -> Answer | None:
     return result and Answer(result=result)
 
 
-def _draw_answer(result: StudyResult) -> None:
+def _draw_answer(result: AnalysisResult) -> None:
     body = result.body
     told = f"{body['n_wrong']:,} misclassified rows against {body['n_right']:,} correct ones"
     method = plain(parse_method(body["method"]).label)
@@ -112,7 +112,7 @@ def _draw_answer(result: StudyResult) -> None:
             _draw_found(result, kind)
 
 
-def _draw_found(result: StudyResult, kind: str) -> None:
+def _draw_found(result: AnalysisResult, kind: str) -> None:
     """The chart of words or of pairs, and their table, which serves the keyboard as well."""
     found, table = result.body[kind], f"errors_{kind}_table"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.page import controls
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
@@ -118,7 +118,7 @@ def find(service: Service, view: ErrorsView) -> Found:
     return found
 
 
-def _split(result: StudyResult) -> Found:
+def _split(result: AnalysisResult) -> Found:
     body = {name: value for name, value in result.body.items() if name != "rows"}
     return Found(Answer(result=replace(result, body=body)), PredictionTable.of(result.body["rows"]))
 

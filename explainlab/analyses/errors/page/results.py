@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells
 from explainlab.analyses.errors.page.controls import let_through
 from explainlab.analyses.errors.page.view import ErrorsView
@@ -29,7 +29,7 @@ _HELP = {
 }
 
 
-def draw_summary(view: ErrorsView, result: StudyResult) -> None:
+def draw_summary(view: ErrorsView, result: AnalysisResult) -> None:
     """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
     body = result.body
     _draw_numbers(body)
@@ -67,7 +67,7 @@ def _draw_numbers(body: Body) -> None:
         column.metric(label, value, beside, delta_color="off", delta_arrow="off", help=help_text)
 
 
-def _draw_matrix(view: ErrorsView, result: StudyResult) -> None:
+def _draw_matrix(view: ErrorsView, result: AnalysisResult) -> None:
     def pressed() -> None:
         cells = st.session_state[_MATRIX].selection[CELL]
         chosen = cells[0] if cells else {}

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
@@ -52,15 +51,15 @@ class ErrorsView(BaseModel):
     palette: PaletteName = DEFAULT
     drivers: str = MistakeDrivers.Parameters().method
 
-    def request(self) -> StudyRequest:
+    def request(self) -> Request:
         """The predictions of the data set."""
         return self._request(Predictions.id)
 
-    def drivers_request(self) -> StudyRequest:
+    def drivers_request(self) -> Request:
         """What drives the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
-    def requests(self) -> list[StudyRequest]:
+    def requests(self) -> list[Request]:
         """The predictions; raises :class:`explainlab.errors.RequestError` for a question that cannot be."""
         return [self.request()]
 
@@ -69,11 +68,11 @@ class ErrorsView(BaseModel):
         shared = self.model_dump(include={"model", "method", "output", "unit", "dtype"})
         return complete(checked(Request, **shared, text=text, text_pair=text_pair, target=target))
 
-    def _request(self, study: str, **parameters: Any) -> StudyRequest:
+    def _request(self, study: str, **parameters: Any) -> Request:
         shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
         output = get_study(study).default_output({})
         asked = {"rows": self.rows, **parameters}
-        return checked(StudyRequest, study=study, **shared, data=self.source, output=output, parameters=asked)
+        return checked(Request, question=study, **shared, data=self.source, output=output, parameters=asked)
 
 
 def first_view() -> ErrorsView:

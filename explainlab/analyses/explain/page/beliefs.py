@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.registry import complete
@@ -27,13 +27,13 @@ _PLACE = "explain.beliefs"
 _PASSED_OVER = {"method", "parameters", "output", "seed"}
 
 
-def question(request: Request) -> StudyRequest:
+def question(request: Request) -> Request:
     """The complete study of what was believed on the way through the text of ``request``.
 
     It tells every output, and nothing of it is drawn at random, so that neither makes another question of it.
     """
     shared = request.model_dump(exclude=_PASSED_OVER)
-    return complete(StudyRequest(study=IntermediatePredictions.id, **shared))
+    return complete(Request(question=IntermediatePredictions.id, **shared))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
@@ -69,13 +69,13 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    if isinstance(found, StudyResult):
+    if isinstance(found, AnalysisResult):
         _draw_answer(found, request, palette)
     elif found is not None:
         draw_jobs(service, [found], _PLACE)
 
 
-def _answer(service: Service, asked: StudyRequest) -> StudyResult | Job | None:
+def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
     if session.asked(_PLACE) != Pressed((asked,)):
         session.ask(service, _PLACE, Pressed((asked,)))
     found = session.find(service, _PLACE, asked)
@@ -86,7 +86,7 @@ def _answer(service: Service, asked: StudyRequest) -> StudyResult | Job | None:
     return job.result if job is not None and job.result is not None else job
 
 
-def _draw_answer(found: StudyResult, request: Request, palette: str) -> None:
+def _draw_answer(found: AnalysisResult, request: Request, palette: str) -> None:
     prompted = any(feature["prompt"] for feature in found.body["features"])
     meaning = "how probable each label word would be next, among the label words" if prompted else "the prediction"
     st.caption(

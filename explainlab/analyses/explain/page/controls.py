@@ -28,7 +28,7 @@ def seed_controls(view: View, force: bool = False) -> None:
     values["pair"] = view.text_pair or ""
     values["methods"] = [choice.method for choice in view.methods]
     for request in view.requests():
-        values |= {f"{request.method}_{name}": value for name, value in request.parameters.items()}
+        values |= {f"{request.question}_{name}": value for name, value in request.parameters.items()}
     _question.seed(values, force)
 
 

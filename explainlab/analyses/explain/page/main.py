@@ -81,7 +81,7 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
     give_up_others(service, requests)
     beliefs.give_up_others(service, requests)
     for request in requests:
-        unsupported = get_method(request.method).unsupported(card.architecture) if card else ""
+        unsupported = get_method(request.question).unsupported(card.architecture) if card else ""
         if unsupported:
             answers.unsupported.append(unsupported)
             continue

@@ -76,8 +76,8 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(
             {
-                "Map": get_method(first.request.method).label,
-                "and": get_method(second.request.method).label,
+                "Map": get_method(first.request.question).label,
+                "and": get_method(second.request.question).label,
                 "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
                 "Sign conflicts": str(len(pair.conflicts)) if signed else "",
                 "on": plain(words),
@@ -129,7 +129,7 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
 
 
 def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
-    method = get_method(result.request.method)
+    method = get_method(result.request.question)
     st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
     token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.base import StudyRequest, StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app import session
@@ -42,11 +42,11 @@ _VERDICTS_HELP = (
 )
 
 
-def question(request: Request) -> StudyRequest:
+def question(request: Request) -> Request:
     """The complete study that holds the map of ``request``, which is complete as well, against random maps."""
     shared = request.model_dump(exclude={"method", "parameters"})
-    parameters = {"method": request.method, "settings": request.parameters}
-    return complete(StudyRequest(study=Trust.id, **shared, parameters=parameters))
+    parameters = {"method": request.question, "settings": request.parameters}
+    return complete(Request(question=Trust.id, **shared, parameters=parameters))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
@@ -60,20 +60,20 @@ def give_up_others(service: Service, requests: Sequence[Request]) -> None:
 
 def draw_trust(service: Service, result: Attribution) -> None:
     """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
-    asked, place = question(result.request), _place(result.request.method)
+    asked, place = question(result.request), _place(result.request.question)
     try:
         found = _answer(service, asked, place)
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    if isinstance(found, StudyResult):
+    if isinstance(found, AnalysisResult):
         _draw_answer(found, result)
     elif found is not None:
         draw_jobs(service, [found], place)
     else:
         st.button(
             ASK,
-            key=f"trust_{result.request.method}",
+            key=f"trust_{result.request.question}",
             type="tertiary",
             icon=":material/help_center:",
             help=_ASK_HELP,
@@ -87,7 +87,7 @@ def _place(method_id: str) -> str:
     return f"explain.trust.{method_id}"
 
 
-def _answer(service: Service, asked: StudyRequest, place: str) -> StudyResult | Job | None:
+def _answer(service: Service, asked: Request, place: str) -> AnalysisResult | Job | None:
     found = service.find(asked)
     if found is not None or session.asked(place) != Pressed((asked,)):
         return found
@@ -96,8 +96,8 @@ def _answer(service: Service, asked: StudyRequest, place: str) -> StudyResult | 
     return job.result if job is not None and job.result is not None else job
 
 
-def _draw_answer(found: StudyResult, result: Attribution) -> None:
-    body, method_id = found.body, result.request.method
+def _draw_answer(found: AnalysisResult, result: Attribution) -> None:
+    body, method_id = found.body, result.request.question
     st.markdown(f"**{ASK}**", help=f"{_ASK_HELP}\n\n{_VERDICTS_HELP}")
     for warning in found.warnings:
         if warning not in result.warnings:

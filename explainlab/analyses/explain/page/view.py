@@ -43,7 +43,7 @@ class View(BaseModel):
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         shared = self.model_dump(exclude={"methods", "palette", "scale"})
         return [
-            complete(checked(Request, **shared, method=choice.method, parameters=choice.parameters))
+            complete(checked(Request, **shared, question=choice.method, parameters=choice.parameters))
             for choice in self.methods
         ]
 

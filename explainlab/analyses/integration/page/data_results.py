@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.results import ERROR_HELP, IDEAL_HELP
@@ -18,7 +18,7 @@ from explainlab.figures.chart import STYLES
 Body = dict[str, Any]
 
 
-def draw_data(result: StudyResult, rule: str, open_text: OpenText) -> None:
+def draw_data(result: AnalysisResult, rule: str, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
     if not body["texts"]:

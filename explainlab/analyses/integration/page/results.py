@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.base import StudyResult
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration import step_morph
 from explainlab.analyses.integration.page.controls import question
@@ -51,7 +51,7 @@ k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weig
 """
 
 
-def draw_errors(result: StudyResult) -> None:
+def draw_errors(result: AnalysisResult) -> None:
     """The prediction, the change to be explained, and the error of every rule at every step count."""
     body = result.body
     prediction, target = body["prediction"], body["target"]
@@ -92,7 +92,7 @@ def draw_errors(result: StudyResult) -> None:
         st.markdown(NOTES)
 
 
-def draw_morph(view: IntegrationView, result: StudyResult) -> None:
+def draw_morph(view: IntegrationView, result: AnalysisResult) -> None:
     """The map of the rule shown at every step count."""
     morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
@@ -108,7 +108,7 @@ def draw_morph(view: IntegrationView, result: StudyResult) -> None:
         draw_step_morph(morph, "integration_morph", _pick)
 
 
-def draw_path(view: IntegrationView, result: StudyResult) -> None:
+def draw_path(view: IntegrationView, result: AnalysisResult) -> None:
     """Two maps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
     shown = once(result, step_morph.path_maps, _map_request(view), body, view.palette)
@@ -132,7 +132,7 @@ def draw_path(view: IntegrationView, result: StudyResult) -> None:
 
 def _map_request(view: IntegrationView) -> Request:
     shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
-    return Request(**shared, method="integrated_gradients")
+    return Request(**shared, question="integrated_gradients")
 
 
 def _draw_cancelling(body: Body) -> None:

@@ -6,12 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.request import Dtype, Output, checked
+from explainlab.request import Dtype, Output, Request, checked
 
 _DEFAULT = IntegrationError.Parameters()
 COARSE = ",".join(map(str, _DEFAULT.steps))
@@ -53,20 +52,20 @@ class IntegrationView(BaseModel):
     palette: PaletteName = DEFAULT
     data: DataChoice | None = None
 
-    def error_request(self) -> StudyRequest:
+    def error_request(self) -> Request:
         """The error of every rule at every step count, for the text."""
         return self._request("integration_error", self._text(), steps=self.steps)
 
-    def path_request(self) -> StudyRequest:
+    def path_request(self) -> Request:
         """The gradient along the path at the two step counts compared."""
         steps = sorted(set(self.compare))
         return self._request("path_gradients", self._text(), steps=steps, rule=self.rule)
 
-    def text_requests(self) -> list[StudyRequest]:
+    def text_requests(self) -> list[Request]:
         """What the section about the text needs."""
         return [self.error_request(), self.path_request()]
 
-    def data_request(self) -> StudyRequest | None:
+    def data_request(self) -> Request | None:
         """The error of every rule at every step count, for each text of the data set."""
         data = self.data
         if data is None:
@@ -74,7 +73,7 @@ class IntegrationView(BaseModel):
         chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
         return self._request("integration_error", {"data": data.source}, **chosen)
 
-    def requests(self) -> list[StudyRequest]:
+    def requests(self) -> list[Request]:
         """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         data = self.data_request()
         return self.text_requests() + ([data] if data else [])
@@ -87,10 +86,10 @@ class IntegrationView(BaseModel):
     def _text(self) -> dict[str, Any]:
         return {"text": self.text, "text_pair": self.text_pair}
 
-    def _request(self, study: str, subject: dict[str, Any], **parameters: Any) -> StudyRequest:
+    def _request(self, study: str, subject: dict[str, Any], **parameters: Any) -> Request:
         shared = self.model_dump(include={"model", "target", "output", "seed", "dtype"})
         return checked(
-            StudyRequest, study=study, **shared, **subject, parameters={"baseline": self.baseline, **parameters}
+            Request, question=study, **shared, **subject, parameters={"baseline": self.baseline, **parameters}
         )
 
 

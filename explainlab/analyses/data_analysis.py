@@ -1,0 +1,93 @@
+"""Analyses of whole data sets: questions that a single text cannot answer."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from explainlab.analyses.base import Analysis, AnalysisResult, Skipped
+from explainlab.data import Dataset, Row, read_dataset
+from explainlab.errors import RequestError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import GOLD, CompleteRequest
+from explainlab.result import Cost, Result
+
+D = TypeVar("D")
+
+
+@dataclass(eq=False)
+class DataSubject:
+    """The ``rows`` of a data set before one classifier, for an analysis of all of them together.
+
+    The analysis counts the passes that it makes in ``forward`` and ``backward`` and adds the rows that this model
+    cannot read to ``skipped``, each as its number and the reason.
+    """
+
+    classifier: Classifier
+    rows: Sequence[Row]
+    request: CompleteRequest
+    context: RunContext
+    forward: int = 0
+    backward: int = 0
+    warnings: list[str] = field(default_factory=list)
+    skipped: list[tuple[int, str]] = field(default_factory=list)
+
+
+class DataAnalysis(Analysis, Generic[D]):
+    """One question to a whole data set, answered by a body ``D``; ``DataBody`` is that as a class."""
+
+    DataBody: type[Any] = dict
+
+    @abstractmethod
+    def of_data(self, subject: DataSubject, parameters: Any) -> D:
+        """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
+
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
+        """See :meth:`Analysis.answer`; raises :class:`RequestError` for a single text."""
+        if request.data is None:
+            raise RequestError(f"{self.label} are of a data set, not of a single text.", "Name a data set instead.")
+        data = dataset_of(self, classifier, request)
+        subject = DataSubject(classifier, data.rows, request, context)
+        start = time.perf_counter()
+        body = self.of_data(subject, self.parameters(request))
+        skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *subject.skipped])]
+        return AnalysisResult(
+            request=request,
+            body=body,
+            skipped=tuple(skipped),
+            cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
+            warnings=(*warnings_of(skipped, ()), *subject.warnings),
+            versions=self.versions(classifier),
+        )
+
+    def read(self, record: Mapping[str, Any]) -> AnalysisResult[D]:
+        """See :meth:`Analysis.read`."""
+        return self._read(record, self.DataBody)
+
+
+def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequest) -> Dataset:
+    """The data set of ``request`` as ``analysis`` reads it; raises as :func:`explainlab.data.read_dataset`."""
+    return read_dataset(
+        request.data,
+        classifier.labels if analysis.labelled or request.target == GOLD else None,
+        limit=request.parameters["rows"],
+        skip_bad=True,
+        columns=request.columns,
+        classes=request.classes,
+    )
+
+
+def warnings_of(skipped: Sequence[Skipped], results: Sequence[Result]) -> tuple[str, ...]:
+    """What a reader of a data set's result is warned of: rows left out, and texts with warnings of their own."""
+    warnings = []
+    if skipped:
+        rows = f"{len(skipped)} row{'s were' if len(skipped) > 1 else ' was'} left out"
+        warnings.append(f"{rows}; row {skipped[0].row}: {skipped[0].reason}")
+    warned = sum(bool(result.warnings) for result in results)
+    if warned:
+        warnings.append(f"{warned} of {len(results)} texts have warnings of their own.")
+    return tuple(warnings)

@@ -1,0 +1,69 @@
+"""Explain: which parts of a text speak for its prediction, and which against it? One analysis a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from explainlab.analyses.base import Analysis
+from explainlab.attribution import explain
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Method
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import methods
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, digest
+
+
+class Explain(Analysis):
+    """What one ``method`` says of one text; it goes by the method's id."""
+
+    kind: Kind = "attribution"
+
+    def __init__(self, method: Method) -> None:
+        self.method = method
+        self.id, self.label = method.id, method.label
+        self.source, self.definition, self.version = method.source, method.definition, method.version
+        self.Parameters = method.Parameters
+
+    @classmethod
+    def instances(cls) -> Sequence[Explain]:
+        """One for every method."""
+        return [cls(method) for method in methods().values()]
+
+    def default_output(self, parameters: Mapping[str, Any]) -> Output:
+        """The method's own."""
+        return self.method.default_output(parameters)
+
+    def evaluations(self, parameters: Any) -> int:
+        """Methods check what they cost themselves: 0."""
+        return 0
+
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
+        """The attribution; raises :class:`RequestError` for a data set."""
+        return explain.answer(classifier, request, context)
+
+    def read(self, record: Mapping[str, Any]) -> Attribution:
+        """See :meth:`Analysis.read`."""
+        return Attribution.from_json(dict(record))
+
+    def key(self, request: CompleteRequest, model_digest: str) -> str:
+        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
+
+        A retrained directory gets new answers, and one model under two names computes once.
+        """
+        body = {name: value for name, value in request.to_json("attribution").items() if name != "model"}
+        versions = {"model_digest": model_digest, "method_version": self.version, "record_version": RECORD_VERSION}
+        read = data_digest(request.parameters)
+        return digest({**body, **versions, **({"data_digest": read} if read else {})})
+
+    def headline(self, result: Attribution) -> str:
+        """The class that is explained, with its probability."""
+        probability = result.prediction.probabilities[result.target.label]
+        return f"{self.id} for '{result.target.label}' ({probability:.4f})"
+
+    def lines(self, result: Attribution) -> list[str]:
+        """See :meth:`Analysis.lines`: the scores as a table."""
+        table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
+        return [self.headline(result), table, *result.notes]

@@ -1,0 +1,94 @@
+"""Records that the results of several analyses share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+
+from explainlab.analyses.base import Record
+from explainlab.attribution.records import Attribution, Completeness, Target
+from explainlab.attribution.subject import Subject
+from explainlab.models.classifier import Prediction
+from explainlab.request import Request
+from explainlab.result import Cost
+from explainlab.text.units import Feature
+
+
+class Interval(Record):
+    """A ``mean`` and its 95% interval from ``low`` to ``high``; None where there are too few values."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        """The mean, and the interval in brackets where there is one."""
+        if self.mean is None:
+            return "none"
+        around = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.mean:.4f}{around}"
+
+
+class Quartiles(Record):
+    """The quartiles of values; None where there are none."""
+
+    q1: float | None
+    median: float | None
+    q3: float | None
+
+
+class TextFields(TypedDict):
+    """The fields of :class:`TextBody`."""
+
+    prediction: Prediction
+    target: Target
+    features: list[Feature]
+    cut: int
+
+
+class TextBody(Record):
+    """What every analysis of a text says of it; ``cut`` tokens did not fit into the model."""
+
+    prediction: Prediction
+    target: Target
+    features: list[Feature]
+    cut: int
+
+    def attribution(
+        self,
+        request: Request,
+        scores: Sequence[float],
+        errors: Sequence[float] | None = None,
+        signed: bool = True,
+        completeness: Completeness | None = None,
+    ) -> Attribution:
+        """``scores`` of the features as an attribution that answers ``request``, to be drawn."""
+        return Attribution(
+            request=request,
+            prediction=self.prediction,
+            target=self.target,
+            features=tuple(self.features),
+            scores=np.array(scores, dtype=np.float64),
+            errors=None if errors is None else np.array(errors, dtype=np.float64),
+            signed=signed,
+            completeness=completeness,
+            cost=Cost(0, 0, 0.0),
+            cut=self.cut,
+        )
+
+
+def text_fields(subject: Subject) -> TextFields:
+    """The fields of :class:`TextBody` for ``subject``."""
+    return {
+        "prediction": subject.prediction,
+        "target": subject.target,
+        "features": list(subject.units.features),
+        "cut": subject.encoding.cut,
+    }
+
+
+def described(subject: Subject) -> dict[str, Any]:
+    """The same as plain JSON."""
+    return TextBody(**text_fields(subject)).model_dump(mode="json")

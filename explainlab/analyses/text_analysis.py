@@ -1,0 +1,168 @@
+"""Analyses of single texts: of a data set they are asked text by text, in groups whose passes run together."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from explainlab.analyses.base import Analysis, AnalysisResult, Skipped
+from explainlab.analyses.data_analysis import dataset_of, warnings_of
+from explainlab.attribution.explain import cut_warning
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.errors import RequestError, TextError
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Relay, RunContext
+from explainlab.request import GOLD, CompleteRequest
+from explainlab.result import Cost
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+GROUP_EVALUATIONS = 20_000
+"""Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
+MOST_TOGETHER = 64
+
+
+class TextAnalysis(Analysis, Generic[T, D]):
+    """One question to a text, with a body ``T``; of a data set it is asked text by text and summarised in a ``D``.
+
+    ``TextBody`` and ``DataBody`` are the two as classes.
+    """
+
+    TextBody: type[Any] = dict
+    DataBody: type[Any] = dict
+
+    @abstractmethod
+    def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
+        """The body of every subject; their model passes are batched together."""
+
+    @abstractmethod
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[T], parameters: Any) -> D:
+        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.answer`.
+
+        The texts of a data set are kept in the context's memory as they are finished, under the keys of their own
+        requests: an analysis that was stopped goes on where it was, and a text that was ever asked alone is not run
+        again.
+        """
+        if request.data is not None:
+            return self._of_data(classifier, request, context)
+        return self._of_group(classifier, [request], context)[0]
+
+    def read(self, record: Mapping[str, Any]) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.read`."""
+        return self._read(record, self.TextBody if record.get("text") is not None else self.DataBody)
+
+    def _of_group(
+        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+    ) -> list[AnalysisResult[T]]:
+        """The results of single texts, their passes batched together."""
+        start = time.perf_counter()
+        subjects = [_subject(classifier, request, context) for request in requests]
+        bodies = self.of_texts(subjects, self.parameters(requests[0]))
+        passes = [subject.forward + subject.backward for subject in subjects]
+        seconds = (time.perf_counter() - start) / max(1, sum(passes))
+        halved = subjects[0].batcher.warnings
+        return [
+            AnalysisResult(
+                request=request,
+                body=body,
+                cost=Cost(subject.forward, subject.backward, seconds * count),
+                warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *subject.notes),
+                versions=self.versions(classifier),
+            )
+            for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
+        ]
+
+    def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
+        data = dataset_of(self, classifier, request)
+        rows, unreadable = _readable(classifier, data.rows)
+        skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
+        if not rows:
+            raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
+        results = self._of_rows(classifier, [row_request(request, row) for row in rows], context)
+        return AnalysisResult(
+            request=request,
+            body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
+            skipped=tuple(skipped),
+            cost=Cost.total(result.cost for result in results),
+            warnings=warnings_of(skipped, results),
+            versions=self.versions(classifier),
+        )
+
+    def _of_rows(
+        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+    ) -> list[AnalysisResult[T]]:
+        """The result of every text, from the context's memory or run in groups of texts of like length."""
+        keys = [self.key(request, classifier.digest) for request in requests]
+        known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+        ordered = iter(
+            sorted(missing.items(), key=lambda item: len(item[1].single_text) + len(item[1].text_pair or ""))
+        )
+        together = max(1, min(MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(self.parameters(requests[0]))))
+        progress = _Texts(context, len(known), len(known) + len(missing))
+        while group := list(islice(ordered, together)):
+            progress.group = len(group)
+            results = self._of_group(classifier, [request for _, request in group], progress)
+            for (key, _), result in zip(group, results, strict=True):
+                context.keep_result(key, result.to_json())
+                known[key] = result
+            progress.finish()
+        return [known[key] for key in keys]
+
+
+def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
+    """What ``request`` asks of one text of its data set; the target ``gold`` is the row's label."""
+    target = row.label if request.target == GOLD else request.target
+    text = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
+    return request.model_copy(update={**text, "target": target})
+
+
+class _Texts(Relay):
+    """Reports progress in texts while a group of them runs; cancels and remembers as ``context`` does."""
+
+    def __init__(self, context: RunContext, finished: int, total: int) -> None:
+        super().__init__(context)
+        self._finished, self._total, self._reported = finished, total, finished
+        self.group = 0
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._reported = max(self._reported, self._finished + int(self.group * done / (total + 1)))
+        self._context.report(self._reported, self._total, "texts")
+
+    def finish(self) -> None:
+        """The group is done."""
+        self._finished = self._reported = self._finished + self.group
+        self._context.report(self._reported, self._total, "texts")
+
+
+def _subject(classifier: Classifier, request: CompleteRequest, context: RunContext) -> Subject:
+    return Subject(
+        classifier,
+        classifier.encode(request.single_text, request.text_pair),
+        target=request.target,
+        output=request.output,
+        unit=request.unit,
+        seed=request.seed,
+        baseline_data=request.parameters.get("baseline_data", ""),
+        context=context,
+    )
+
+
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], list[tuple[int, str]]]:
+    """The rows that this model can encode, and the others with the reason."""
+    good, bad = [], []
+    for row in rows:
+        try:
+            classifier.encode(row.text, row.text_pair)
+            good.append(row)
+        except TextError as error:
+            bad.append((row.number, error.problem))
+    return good, bad

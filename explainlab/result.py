@@ -1,0 +1,49 @@
+"""The result: the answer to a request, with what it cost and all that is needed to repeat it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from explainlab.request import Request
+
+T = TypeVar("T", bound="Result")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Passes spent, counted per single input (a batch of 8 counts 8; a gradient is one of each), and wall time."""
+
+    forward: int
+    backward: int
+    seconds: float
+
+    @classmethod
+    def total(cls, costs: Iterable[Cost]) -> Cost:
+        """The sum of ``costs``."""
+        parts = [(cost.forward, cost.backward, cost.seconds) for cost in costs]
+        return cls(*(sum(column) for column in zip(*parts, strict=True))) if parts else cls(0, 0, 0.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result(ABC):
+    """What every answer has: the complete ``request``, the ``cost``, ``warnings`` for the reader, and ``versions``."""
+
+    request: Request
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The plain record that ``--json`` prints and the store keeps (design: the contract)."""
+
+    def with_warning(self: T, warning: str) -> T:
+        """The same result with one more warning."""
+        return replace(self, warnings=(*self.warnings, warning))
+
+    def answering(self: T, request: Request) -> T:
+        """The same result as the answer to ``request``, which may call the model by another name."""
+        return self if self.request == request else replace(self, request=request)
