@@ -7,9 +7,8 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from explainlab.data.uploads import reading_as
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
@@ -154,7 +153,7 @@ class Worker:
             self._running.append(job)
             users = job.users
         job.update(status="running", started=time.monotonic())
-        changes = self._run(job, users)
+        changes = self._run(job)
         log_end(job, users, changes["status"])
         with self._changed:
             self._running.remove(job)
@@ -163,12 +162,11 @@ class Worker:
         self._ended(job)
         return True
 
-    def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
+    def _run(self, job: Job) -> dict[str, str]:
         """Result the job; how it ended, as changes to its progress."""
         limit = settings().max_job_seconds or math.inf
         try:
-            with reading_as(users[0].id if users else LOCAL.id):
-                job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
+            job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
         except Cancelled:
             return {"status": "cancelled"}
         except ExplainLabError as error:
