@@ -16,7 +16,7 @@ from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.reader import Reader
+from explainlab.reader import ANYBODY, Reader
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 
@@ -51,7 +51,7 @@ def complete(request: Request) -> CompleteRequest:
     return get_analysis(request.question).complete(request)
 
 
-def request_key(request: CompleteRequest, model_digest: str, reader: Reader) -> str:
+def request_key(request: CompleteRequest, model_digest: str, reader: Reader = ANYBODY) -> str:
     """The store's key of a complete request, whose data are read as ``reader``."""
     return get_analysis(request.question).key(request, model_digest, reader)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from explainlab.limits import Limits
+from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model, model_digest
 
@@ -29,7 +29,7 @@ class ModelPool:
     ``loaded`` is a snapshot for other threads: it is replaced whole, never changed.
     """
 
-    def __init__(self, device: str | None, limit_bytes: int, limits: Limits) -> None:
+    def __init__(self, device: str | None, limit_bytes: int, limits: Limits = DEFAULT_LIMITS) -> None:
         self._device = device
         self._limit = limit_bytes
         self._limits = limits

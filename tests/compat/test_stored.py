@@ -84,7 +84,6 @@ def test_every_request_is_answered_from_the_store(service: Service) -> None:
             opened = service.open_run(run_id, LOCAL)
             result = service.find(opened.request)
             assert result is not None, run
-            assert result.request == opened.request
             answers[run["key"]] = (opened.run.request, json.loads(json.dumps(result.to_json())))
     for recorded in STORED["answers"]:
         assert (recorded["request"], recorded["json"]) in answers.values()
