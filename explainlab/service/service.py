@@ -14,6 +14,7 @@ from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
+from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
@@ -27,17 +28,18 @@ from explainlab.settings import settings
 
 
 class Service(Access):
-    """The store, one device's worker, the way between them, and who may see what. Safe to use from any thread.
+    """Requests answered from a store or by an engine, and who may see what. Safe to use from any thread.
 
-    ``notice`` is what a user must know of the store; empty if all is well.
+    ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is what a user
+    must know of the store; empty if all is well.
     """
 
-    def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
+    def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
         super().__init__(store)
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
-        self.worker = Worker(self._work, self._ended)
+        self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
         """The stored answer, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
@@ -49,7 +51,7 @@ class Service(Access):
         model = known_digest(request.model)
         if model is None:
             return None
-        job = self.worker.job(job_key(request))
+        job = self.engine.job(job_key(request))
         if job is not None and job.result is not None and job.result.versions["model"] == model:
             return job.result
         return self._stored(request, result_key(request, model))
@@ -64,7 +66,7 @@ class Service(Access):
         request = _allowed(request, user)
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.worker.submit(key, request, owner, user, urgent)
+        job = self.engine.submit(key, request, owner, user, urgent)
         if not ahead:
             self.remember(key, request, user)
             if job.progress.finished:  # before it was written down
@@ -72,12 +74,12 @@ class Service(Access):
         return job
 
     def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.worker.Worker.cancel`.
+        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.engine.Engine.cancel`.
 
         With the last session of theirs it is nothing that ``user`` has asked.
         """
-        self.worker.cancel(key, owner)
-        job = self.worker.job(key)
+        self.engine.cancel(key, owner)
+        job = self.engine.job(key)
         if job is not None and user not in job.users:
             with suppress(ResourceError):
                 self.forget([key], user)
@@ -86,15 +88,15 @@ class Service(Access):
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
         request = _allowed(request, user)
         require_bounded(request)
-        return self.worker.submit(again_key(request), request, owner, user, not is_batch(request))
+        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request))
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of :meth:`compute_again` for this request, if there is or lately was one."""
-        return self.worker.job(again_key(_allowed(request, user)))
+        return self.engine.job(again_key(_allowed(request, user)))
 
     def job(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of this request, if there is or lately was one."""
-        return self.worker.job(self.key(request, user))
+        return self.engine.job(self.key(request, user))
 
     def key(self, request: Request, user: User = LOCAL) -> str:
         """The key that the job of this request has, complete or not."""
