@@ -224,7 +224,7 @@ def _text(value: Any, column: str, limits: Limits) -> str:
         raise DataError(f"The {column} is not a string but {type(value).__name__}.", "Write it as a quoted string.")
     if len(value) > limits.max_characters:
         raise DataError(
-            f"The {column} has {len(value):,} characters.",
+            f"The {column} has {len(value):,} characters; the limit is {limits.max_characters:,}.",
             f"Shorten it. {limits.words('max_characters')}",
         )
     if _SURROGATE.search(value):

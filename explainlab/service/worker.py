@@ -110,7 +110,7 @@ class Worker:
 
     @property
     def silent_seconds(self) -> float:
-        """Seconds since the thread last gave a sign of life: it does so every second when idle, else before each batch."""
+        """Seconds since the thread last gave a sign of life: every second when idle, else before each batch."""
         return time.monotonic() - self._beat if self._thread.is_alive() else math.inf
 
     def _require_room(self, user: User) -> None:
