@@ -88,8 +88,9 @@ def predict(
 ) -> None:
     """Classify a text."""
     from explainlab.models.loading import load_model
+    from explainlab.settings import settings
 
-    classifier = load_model(model, device, dtype)
+    classifier = load_model(model, device, dtype, settings().limits)
     encoding = classifier.encode(text, text_pair)
     prediction = classifier.predict(encoding)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
@@ -206,9 +207,11 @@ def evaluate(
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
 
     if not skip_bad:
-        read_dataset(data, describe(model).labels, limit)
+        read_dataset(data, describe(model).labels, limit, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
@@ -310,8 +313,10 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
     """Texts and labels of a data file; raises DataError for a row without either."""
     from explainlab.data import read_dataset
     from explainlab.errors import DataError
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
 
-    rows = read_dataset(path, label_names or None).rows
+    rows = read_dataset(path, label_names or None, reader=reader_for(LOCAL.id)).rows
     bare = next((row.number for row in rows if row.label is None), None)
     if bare is not None:
         raise DataError(f"Row {bare} of {path} has no label.", "Give every row a label to learn.")

@@ -11,6 +11,7 @@ import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 
 T = TypeVar("T")
 
@@ -19,6 +20,13 @@ class Parameters(BaseModel):
     """Parameters of what is declared: typed fields with default, range and a one-line description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Marks a parameter, a number or a multiple such as ``16n``, that is bounded by the limit of this name."""
+
+    limit: str
 
 
 class Declared(Protocol):
@@ -81,6 +89,15 @@ def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
         if first["type"] == "extra_forbidden":
             raise RequestError(f"{owner.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
         raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+
+
+def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> None:
+    """Raise :class:`RequestError` for a parameter of ``owner`` that is beyond one of the ``limits``."""
+    for name, info in type(parameters).model_fields.items():
+        value = getattr(parameters, name)
+        for bound in info.metadata:
+            if isinstance(bound, AtMost) and int(str(value).removesuffix("n")) > getattr(limits, bound.limit):
+                raise RequestError(f"{owner.id}: {name} = {value!r} is not accepted.", limits.words(bound.limit))
 
 
 def _spec(name: str, info) -> ParameterSpec:

@@ -12,7 +12,7 @@ class Limits:
     ``max_characters`` of a text; ``max_evaluations``, model passes that one method may be asked for;
     ``max_candidates``, attributions of one text among which RPI chooses; ``max_rows`` of a data file;
     ``batch_tokens`` in one batch of model passes (0: chosen from the device and its free memory). ``changed_by`` says
-    who can change them.
+    who can change the settings that they come from; empty: they come from the caller.
     """
 
     max_characters: int = 20_000
@@ -20,8 +20,14 @@ class Limits:
     max_candidates: int = 10_000
     max_rows: int = 1_000_000
     batch_tokens: int = 0
-    changed_by: str = "you"
+    changed_by: str = ""
 
     def words(self, name: str) -> str:
-        """The limit ``name`` and who can change it, as a sentence."""
-        return f"The limit is {getattr(self, name):,}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
+        """The limit ``name`` and how it is changed, as a sentence."""
+        limit = f"The limit is {getattr(self, name):,}"
+        if not self.changed_by:
+            return f"{limit}; give other limits with {name}."
+        return f"{limit}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
+
+
+DEFAULT_LIMITS = Limits()

@@ -14,14 +14,15 @@ import pytest
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "limits", "request", "settings"}
+BASE = {"declared", "errors", "limits", "reader", "request", "settings"}
 """What every room may use."""
 
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "limits": set(),
     "settings": {"errors", "limits"},
-    "declared": {"errors"},
+    "reader": {"limits"},
+    "declared": {"errors", "limits"},
     "request": {"errors"},
     "text": set(),
     "models": {"text"},
@@ -100,6 +101,23 @@ def test_nothing_knows_what_is_above_it(path: Path) -> None:
     allowed = MAY_USE[room] | {room} | (BASE if room not in BASE else set())
     used = {name.split(".")[1] for name in imports(path) if name.startswith("explainlab.")}
     assert used <= allowed
+
+
+ENGINE = {"text", "models", "metrics", "attribution", "data", "training", "testing"}
+FINDS_SAVED_TEMPLATES = "models/templates.py"
+"""The one file of the engine that still asks the settings: for the folder of saved templates."""
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_engine_and_analyses_are_told_all_that_decides_an_answer(path: Path) -> None:
+    room, *parts = path.relative_to(PACKAGE).parts
+    if room in ENGINE or (room == "analyses" and "page" not in parts):
+        used = set(imports(path))
+        above = ("explainlab.service", "explainlab.app", "streamlit")
+        assert not [name for name in used if name.startswith(above)]
+        constants = {"explainlab.settings.ASSETS", "explainlab.settings.ROOT"}
+        told = {name for name in used if name.startswith("explainlab.settings")} <= constants
+        assert told or f"{room}/{parts[-1]}" == FINDS_SAVED_TEMPLATES
 
 
 @every_product_file

@@ -26,6 +26,7 @@ from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.presets import Filler
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 from explainlab.metrics.summary import bands
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
@@ -73,11 +74,11 @@ class Activation(TextAnalysis[Body, Body]):
     source = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
     definition = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
         asked = [parse_method(name) for name in _asked(parameters)]
         parts = [*(get_method(one.method) for one in asked), *map(get_metric, DIRECTIONS.values())]
-        read = [data_digest(one.parameters.model_dump(mode="json")) for one in asked]
+        read = [data_digest(one.parameters.model_dump(mode="json"), reader) for one in asked]
         return digest([[f"{part.id} {part.version}" for part in parts], read])
 
     def evaluations(self, parameters: Parameters) -> int:
