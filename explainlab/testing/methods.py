@@ -1,4 +1,4 @@
-"""What every method keeps, on every model that it can run on."""
+"""The contract of methods, checked on any model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from explainlab.text.units import group
 TEXT = "A funny film. It isn't good!"
 PAIR = ("a funny film", "the plot")
 FEWEST = 2
-"""Texts in the smallest batch that a method may need: some run a text together with its baseline."""
+"""The smallest batch that a method may need: some run a text together with its baseline."""
 
 
 @dataclass(frozen=True, eq=False)
 class MethodRun:
-    """One method on one classifier, with fixed parameters."""
+    """A method on a classifier, with fixed parameters."""
 
     method: Method
     classifier: Classifier
@@ -48,7 +48,7 @@ class MethodRun:
         context: RunContext | None = None,
         **options: Any,
     ) -> Attribution:
-        """The attribution of ``text`` by another ``classifier``, in an encoding that is ``padding`` tokens longer.
+        """The attribution of ``text`` by another ``classifier``, with ``padding`` more tokens.
 
         ``options`` are fields of the request.
         """
@@ -65,10 +65,10 @@ Check = Callable[[MethodRun], None]
 
 
 def check_method(method: Method, classifier: Classifier, **parameters: Any) -> None:
-    """Check that ``method`` with these ``parameters`` keeps the contract on ``classifier``.
+    """Check that ``method`` with these ``parameters`` fulfils the contract on ``classifier``.
 
-    A method that cannot run on the classifier must refuse it. Raises :class:`AssertionError` with what is broken.
-    Choose parameters under which the method is quick: it runs about twenty times.
+    A method that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
+    Choose parameters that make the method fast: it runs about twenty times.
     """
     check_method_on_model(method, classifier, **parameters)
     if not method.unsupported(classifier.architecture):
@@ -78,7 +78,7 @@ def check_method(method: Method, classifier: Classifier, **parameters: Any) -> N
 
 
 def check_method_on_model(method: Method, classifier: Classifier, **parameters: Any) -> None:
-    """The part of :func:`check_method` that another model could break: check it for every pair."""
+    """The checks of :func:`check_method` that depend on the model: run them for every pair of method and model."""
     run = MethodRun(method, classifier, parameters)
     for check in ON_EVERY_MODEL if not method.unsupported(classifier.architecture) else (refuses,):
         _run_check(check, run)
@@ -95,22 +95,22 @@ def _run_check(check: Check, run: MethodRun) -> None:
 
 
 def refuses(run: MethodRun) -> None:
-    """A method that needs what the model lacks says so before any pass, with every reason."""
+    """A method refuses a model that lacks a needed capability, before any pass, with all reasons."""
     capabilities = run.classifier.architecture.capabilities
     with watched(run.classifier) as passes:
         try:
             run()
         except UnsupportedError as error:
-            told = str(error)
+            message = str(error)
         else:
             raise AssertionError("it runs although it says that it cannot")
     assert passes.calls == 0, "it makes passes before it refuses"
-    missing = [capabilities[need] for need in run.method.needs if capabilities[need]]
-    assert all(reason in told for reason in missing), f"the refusal does not name what is missing: {told}"
+    missing = [reason for need in run.method.needs if (reason := capabilities[need])]
+    assert all(reason in message for reason in missing), f"the refusal does not name what is missing: {message}"
 
 
 def answers(run: MethodRun) -> None:
-    """The scores are finite, one a token, with the right target and sum; nothing stays behind; repeatable."""
+    """There is a finite score for each token; target and sum are right; the model is unchanged; runs are repeatable."""
     with unchanged(run.classifier, "a run"):
         result = run()
     _has_its_shape(run, result)
@@ -129,8 +129,8 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     assert [f.special for f in result.features] == encoding.special.tolist(), "the special tokens are not flagged"
     assert result.target.label == result.prediction.label, "the target is not the predicted class"
     probabilities = run.classifier.predict(encoding).probabilities
-    told = result.prediction.probabilities
-    assert all(abs(told[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction is another one"
+    reported = result.prediction.probabilities
+    assert all(abs(reported[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction is another one"
     assert result.errors is None or result.errors.shape == scores.shape, "the errors are not one a score"
     if result.completeness:
         assert abs(result.completeness.sum - scores.sum()) < 1e-12 * len(scores), (
@@ -140,10 +140,10 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
 
 
 def costs(run: MethodRun) -> None:
-    """The cost is the number of texts that passed the model, forwards and backwards.
+    """The cost is the number of texts that passed the model, forward and backward.
 
-    Where a method replaces the attention of a lower layer, one pass may come in two parts, which this counts as two. A
-    prompt that is read apart, once for all texts behind it, is no pass of its own.
+    If a method replaces the attention of a lower layer, a pass may have two parts, which count as two. The cached pass
+    over a prompt that texts share does not count.
     """
     with watched(run.classifier) as passes:
         cost = run().cost
@@ -154,7 +154,7 @@ def costs(run: MethodRun) -> None:
 
 
 def batches(run: MethodRun) -> None:
-    """Neither padding nor the size of the batches changes a score: compared in float64."""
+    """Neither padding nor the batch size changes a score (compared in float64)."""
     with exact(run.classifier) as classifier:
         with watched(classifier) as passes:
             expected = run.on(classifier)
@@ -173,7 +173,7 @@ def batches(run: MethodRun) -> None:
 
 
 def stores(run: MethodRun) -> None:
-    """The result goes through JSON and comes back equal."""
+    """A result survives a round trip through JSON."""
     result = run()
     body = json.loads(json.dumps(result.to_json(), allow_nan=False))
     back = Attribution.from_json(body)
@@ -182,7 +182,7 @@ def stores(run: MethodRun) -> None:
 
 
 def units(run: MethodRun) -> None:
-    """Words and sentences have one score each; methods that score tokens add them up."""
+    """Each word or sentence has a score; methods that score tokens sum them."""
     adds_up = run.method.family in ("Gradients", "Paths", "Attention")
     tokens = run()
     for unit in ("word", "sentence"):
@@ -200,12 +200,12 @@ def units(run: MethodRun) -> None:
 
 
 def _chooses(method: Method) -> bool:
-    """Whether the method chooses among many attributions: the best by words may be another than the best by tokens."""
+    """Whether the method selects one of many attributions: the unit may change which is selected."""
     return "select_by" in method.Parameters.model_fields
 
 
 def texts(run: MethodRun) -> None:
-    """A pair of texts, a text of one token and one that is too long for the model are explained."""
+    """Pairs of texts, a text of a single token and a text that is too long can be explained."""
     assert np.isfinite(run("a").scores).all(), "the score of a text of one token is not finite"
     if not run.classifier.prompt:
         pair = run(PAIR[0], text_pair=PAIR[1])
@@ -214,11 +214,11 @@ def texts(run: MethodRun) -> None:
     short = replace(run.classifier, max_tokens=len(run.classifier.encode(TEXT)) - 2)
     cut = run.on(short)
     assert cut.cut == 2, f"a text that is two tokens too long is told to be cut by {cut.cut}"
-    assert any("the last 2 of the text were cut" in told for told in cut.warnings), "the cut is not told"
+    assert any("the last 2 of the text were cut" in warning for warning in cut.warnings), "the cut is not told"
 
 
 def targets(run: MethodRun) -> None:
-    """Every class can be explained, by its logit as well."""
+    """Every class can be explained, also by its logit."""
     prediction = run().prediction
     for label in run.classifier.labels:
         result = run(target=label, output="logit")
@@ -228,7 +228,7 @@ def targets(run: MethodRun) -> None:
 
 
 class _Recorder(RunContext):
-    """Keeps the progress told, and cancels at the check with the number ``last``."""
+    """Records progress, and cancels at check number ``last``."""
 
     def __init__(self, last: int = 10**9) -> None:
         self.seen: list[tuple[int, int, str]] = []
@@ -244,7 +244,7 @@ class _Recorder(RunContext):
 
 
 def progress(run: MethodRun) -> None:
-    """Progress counts up to its total, and a run that is cancelled stops before its next batch."""
+    """Progress reaches its total, and a cancelled run stops before its next batch."""
     context = _Recorder()
     run(context=context)
     if context.checks:
@@ -264,22 +264,22 @@ def progress(run: MethodRun) -> None:
 
 
 def memory(run: MethodRun) -> None:
-    """Smaller batches are told; where not even one text fits, the error says so, and nothing stays behind."""
+    """Smaller batches give a warning; if the smallest does not fit, the error says so; the model is unchanged."""
     with watched(run.classifier) as passes:
         run()
     limit = max(FEWEST, passes.widest // 3)
     with watched(run.classifier, limit=limit):
         result = run()
-    halved = any("Memory ran out" in told for told in result.warnings)
+    halved = any("Memory ran out" in warning for warning in result.warnings)
     assert halved == (passes.widest > limit), "smaller batches are not told"
     with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
         try:
             run()
         except ResourceError as error:
-            told = str(error)
+            message = str(error)
         else:
             raise AssertionError("a run for which there is no memory does not fail")
-    assert "does not fit into the memory" in told, f"the error does not name the memory: {told}"
+    assert "does not fit into the memory" in message, f"the error does not name the memory: {message}"
 
 
 ON_EVERY_MODEL: tuple[Check, ...] = (answers, costs, batches)
