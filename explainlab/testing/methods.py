@@ -121,7 +121,7 @@ def answers(run: MethodRun) -> None:
 def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     encoding = run.classifier.encode(TEXT)
     scores = result.scores
-    assert scores.shape == (len(encoding),), f"the scores have the shape {scores.shape}, not one a token"
+    assert scores.shape == (len(encoding),), f"the scores have the shape {scores.shape}, not one for each token"
     assert scores.dtype == np.float64, f"the scores are {scores.dtype}"
     assert np.isfinite(scores).all(), "a score is not finite"
     assert np.abs(scores).max() > 0, "all scores are zero"
@@ -130,11 +130,11 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     assert result.target.label == result.prediction.label, "the target is not the predicted class"
     probabilities = run.classifier.predict(encoding).probabilities
     reported = result.prediction.probabilities
-    assert all(abs(reported[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction is another one"
-    assert result.errors is None or result.errors.shape == scores.shape, "the errors are not one a score"
+    assert all(abs(reported[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction differs"
+    assert result.errors is None or result.errors.shape == scores.shape, "there is not an error for each score"
     if result.completeness:
         assert abs(result.completeness.sum - scores.sum()) < 1e-12 * len(scores), (
-            "the sum told is not that of the scores"
+            "the reported sum is not that of the scores"
         )
         assert np.isfinite(result.completeness.expected), "the expected sum is not finite"
 
@@ -149,7 +149,7 @@ def costs(run: MethodRun) -> None:
         cost = run().cost
     apart = passes.forward - cost.forward == 1 and run.classifier.prompt is not None
     made = (passes.forward - apart, passes.backward)
-    assert (cost.forward, cost.backward) == made, f"the cost is told as {cost}, the passes made are {made}"
+    assert (cost.forward, cost.backward) == made, f"the cost is reported as {cost}, but the passes are {made}"
     assert cost.seconds > 0, "the cost has no seconds"
 
 
@@ -177,8 +177,8 @@ def stores(run: MethodRun) -> None:
     result = run()
     body = json.loads(json.dumps(result.to_json(), allow_nan=False))
     back = Attribution.from_json(body)
-    assert json.loads(json.dumps(back.to_json())) == body, "the JSON of what comes back from JSON is another one"
-    assert np.array_equal(back.scores, result.scores), "the scores do not come back from JSON bit by bit"
+    assert json.loads(json.dumps(back.to_json())) == body, "a round trip through JSON changes the JSON"
+    assert np.array_equal(back.scores, result.scores), "a round trip through JSON changes a score"
 
 
 def units(run: MethodRun) -> None:
@@ -189,7 +189,7 @@ def units(run: MethodRun) -> None:
         result = run(unit=unit)
         expected = [f.text for f in group(run.classifier.encode(TEXT), unit).features]
         assert [f.text for f in result.features] == expected, f"the features of the unit {unit} are others"
-        assert result.scores.shape == (len(expected),), f"there is not one score a {unit}"
+        assert result.scores.shape == (len(expected),), f"there is not a score for each {unit}"
         assert np.isfinite(result.scores).all(), f"the score of a {unit} is not finite"
         if adds_up and not _chooses(run.method):
             total, whole = result.scores.sum(), tokens.scores.sum()
@@ -213,8 +213,10 @@ def texts(run: MethodRun) -> None:
         assert np.isfinite(pair.scores).all(), "a score of a pair is not finite"
     short = replace(run.classifier, max_tokens=len(run.classifier.encode(TEXT)) - 2)
     cut = run.on(short)
-    assert cut.cut == 2, f"a text that is two tokens too long is told to be cut by {cut.cut}"
-    assert any("the last 2 of the text were cut" in warning for warning in cut.warnings), "the cut is not told"
+    assert cut.cut == 2, f"a text that is two tokens too long is cut by {cut.cut}"
+    assert any("the last 2 of the text were cut" in warning for warning in cut.warnings), (
+        "there is no warning about the cut"
+    )
 
 
 def targets(run: MethodRun) -> None:
@@ -248,7 +250,7 @@ def progress(run: MethodRun) -> None:
     context = _Recorder()
     run(context=context)
     if context.checks:
-        assert context.seen, "no progress is told"
+        assert context.seen, "no progress is reported"
         assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"
         assert all(0 < done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
     if context.checks < 2:
@@ -271,7 +273,7 @@ def memory(run: MethodRun) -> None:
     with watched(run.classifier, limit=limit):
         result = run()
     halved = any("Memory ran out" in warning for warning in result.warnings)
-    assert halved == (passes.widest > limit), "smaller batches are not told"
+    assert halved == (passes.widest > limit), "smaller batches give no warning"
     with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
         try:
             run()

@@ -83,11 +83,11 @@ def _has_its_shape(
     request: MetricRequest, metric: Metric, classifier: Classifier, results: list[list[MetricResult]], passes: int
 ) -> None:
     values = _values(results)
-    assert values.shape == (len(TEXTS), 3), "there is not one value for every attribution"
+    assert values.shape == (len(TEXTS), 3), "there is not a value for each attribution"
     assert np.isfinite(values).all(), "a value is not finite"
     lengths = [len(classifier.encode(text)) for text in TEXTS]
     most = sum(3 * metric.inputs(request.parameters, length) for length in lengths)
-    assert passes <= most, f"{passes} texts are run, {most} at most are told"
+    assert passes <= most, f"{passes} texts are run, more than the {most} that it declares"
     for rows in results:
         for result in rows:
             chances = result.probabilities

@@ -51,7 +51,7 @@ def facts(classifier: Classifier) -> None:
     assert not trainable, f"parameters require gradients: {', '.join(trainable[:5])}"
     assert classifier.bytes > 0, "the weights take no memory"
     longer, shorter = classifier.bytes_per_token(40, gradients=True), classifier.bytes_per_token(10, gradients=False)
-    assert longer >= shorter > 0, "a long text with gradients is told to need less memory than a short one without"
+    assert longer >= shorter > 0, "a token of a long text with gradients needs less memory than of a short text without"
     assert torch.isfinite(classifier.embed(torch.tensor(classifier.filler_id("mask"), device=classifier.device))).all()
 
 

@@ -16,7 +16,7 @@ from explainlab.models.classifier import Classifier
 
 @dataclass
 class Passes:
-    """Counts: texts that passed the model ``forward`` and ``backward``; its ``calls``; texts in the ``widest`` batch."""
+    """Counts of texts that passed the model ``forward`` and ``backward``, of ``calls``, and of the ``widest`` batch."""
 
     forward: int = 0
     backward: int = 0
