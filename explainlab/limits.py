@@ -1,4 +1,4 @@
-"""How much may be asked: limits that whoever loads a model or reads a file passes to the engine."""
+"""Limits on what a request may cost; callers pass them to the engine when they load a model or read a file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Limits:
     """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
 
-    ``max_characters`` of a text; ``max_evaluations``, model passes that one method may be asked for;
-    ``max_candidates``, attributions of one text among which RPI chooses; ``max_rows`` of a data file;
-    ``batch_tokens`` in one batch of model passes (0: chosen from the device and its free memory). ``changed_by`` says
-    who can change the settings that they come from; empty: they come from the caller.
+    ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
+    attributions of a text from which RPI chooses; ``max_rows`` of a data file; ``batch_tokens`` in a batch of model
+    passes (0: depends on the device and its free memory); ``changed_by``, who can change the
+    settings that they come from (empty: the caller gives them).
     """
 
     max_characters: int = 20_000
