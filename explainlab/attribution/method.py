@@ -134,7 +134,7 @@ class Method(ABC):
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:
         """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
-        reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
+        reasons = architecture.missing(cls.needs)
         return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
 
     @classmethod

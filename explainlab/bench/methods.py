@@ -107,19 +107,19 @@ def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -
 def _logits(classifier: Classifier, arguments: dict[str, Tensor]) -> Tensor:
     """transformers' own pass over unpadded texts; for a decoder its backbone, then its head at the last position."""
     if not classifier.architecture.causal:
-        return classifier.model(**arguments).logits
-    states = classifier.model.base_model(**arguments, use_cache=False).last_hidden_state
-    return classifier.model.score(states[:, -1])
+        return classifier.model.network(**arguments).logits
+    states = classifier.model.network.base_model(**arguments, use_cache=False).last_hidden_state
+    return classifier.model.network.score(states[:, -1])
 
 
 def _attention_pass(classifier: Classifier, text: str) -> None:
     """One pass with transformers' eager attention, all probabilities brought to the CPU."""
     ids = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)["input_ids"]
-    before = classifier.model.config._attn_implementation
-    classifier.model.config._attn_implementation = "eager"
+    before = classifier.model.network.config._attn_implementation
+    classifier.model.network.config._attn_implementation = "eager"
     try:
         with torch.no_grad():
-            body = classifier.model.base_model(input_ids=ids, output_attentions=True)
+            body = classifier.model.network.base_model(input_ids=ids, output_attentions=True)
         torch.cat(body.attentions).cpu()
     finally:
-        classifier.model.config._attn_implementation = before
+        classifier.model.network.config._attn_implementation = before

@@ -85,11 +85,11 @@ def _bare(classifier: Classifier, ids: Sequence[list[int]], size: int) -> Callab
     def run() -> None:
         for tokens, mask in batches:
             if not classifier.architecture.causal:
-                classifier.model(input_ids=tokens, attention_mask=mask).logits.cpu()
+                classifier.model.network(input_ids=tokens, attention_mask=mask).logits.cpu()
                 continue
             read = {"input_ids": tokens, "attention_mask": mask}
-            states = classifier.model.base_model(**read, use_cache=False).last_hidden_state
+            states = classifier.model.network.base_model(**read, use_cache=False).last_hidden_state
             last = states[:, -1] if mask is None else states[range(len(tokens)), (mask.sum(dim=1) - 1).tolist()]
-            classifier.model.score(last).cpu()
+            classifier.model.network.score(last).cpu()
 
     return torch.no_grad()(run)

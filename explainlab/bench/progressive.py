@@ -12,6 +12,7 @@ from explainlab.attribution.explain import explain
 from explainlab.bench.methods import best_floor
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
 from explainlab.models.classifier import Classifier
+from explainlab.models.transformer import DecoderModel
 
 TOKENS = 120
 _REPEATS = 5
@@ -31,8 +32,8 @@ def rows() -> Iterator[Row]:
 def _of_usual_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
     config = GPT2Config(num_labels=len(classifier.labels), pad_token_id=classifier.pad_id)
-    model = GPT2ForSequenceClassification(config).eval().requires_grad_(False)
-    return replace(classifier, model=model.to(classifier.device))
+    network = GPT2ForSequenceClassification(config).eval().requires_grad_(False).to(classifier.device)
+    return replace(classifier, model=DecoderModel(network, classifier.architecture, classifier.device))
 
 
 def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
@@ -53,7 +54,7 @@ def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
 def _behind_a_prompt(classifier: Classifier) -> Row:
     """Texts of 20 tokens after the same 200, with what the decoder remembers of these and without."""
     torch.manual_seed(0)
-    ids = torch.randint(classifier.model.config.vocab_size, (_TEXTS, _PROMPT + 20))
+    ids = torch.randint(classifier.model.network.config.vocab_size, (_TEXTS, _PROMPT + 20))
     ids[:, :_PROMPT] = ids[0, :_PROMPT]
     one = classifier.inputs([classifier.encode(text_of(classifier, TOKENS))]).repeat(_TEXTS)
     inputs = replace(one, ids=ids.to(classifier.device), attention=torch.ones_like(ids, dtype=torch.bool))

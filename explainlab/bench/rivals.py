@@ -52,9 +52,9 @@ def probability_of(classifier: Classifier) -> Callable[..., Tensor]:
     def forward(points: Tensor) -> Tensor:
         name = "inputs_embeds" if points.is_floating_point() else "input_ids"
         if not classifier.architecture.causal:
-            return classifier.model(**{name: points}).logits.softmax(-1)
-        states = classifier.model.base_model(**{name: points}, use_cache=False).last_hidden_state
-        return classifier.model.score(states[:, -1]).softmax(-1)
+            return classifier.model.network(**{name: points}).logits.softmax(-1)
+        states = classifier.model.network.base_model(**{name: points}, use_cache=False).last_hidden_state
+        return classifier.model.network.score(states[:, -1]).softmax(-1)
 
     return forward
 

@@ -15,7 +15,8 @@ from torch import Tensor
 from explainlab.errors import TextError
 from explainlab.metrics.presets import Filler, Removal
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
 
@@ -153,9 +154,8 @@ class DistinctInputs:
 
     def _marks(self, number: int) -> int:
         """How many end tokens an input has: a model that is read at them wants the same number in a whole batch."""
-        if self._classifier.architecture.pooling != "eos":
-            return 0
-        return int((self._rows[number][0] == self._classifier.model.config.eos_token_id).sum())
+        end_id = self._classifier.model.end_id
+        return 0 if end_id is None else int((self._rows[number][0] == end_id).sum())
 
     def _size(self, number: int) -> int:
         """Half octaves of length: inputs of one batch differ by less than that, so that little of it is padding."""

@@ -19,11 +19,12 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ModelError, RequestError
-from explainlab.models.architectures import Architecture, architecture_of
+from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
+from explainlab.models.model_types import model_type_of
 from explainlab.models.templates import Template
 from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
 from explainlab.request import Dtype, digest
@@ -81,12 +82,12 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
     template, _ = split_id(model_id)
     files = _files_of(model_id)
     config = _config(model_id, files, template)
-    architecture = architecture_of(config)
+    model_type = model_type_of(config)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     tokenizer = _tokenizer(model_id, files)
     max_tokens = _max_tokens(config, tokenizer)
     answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
-    model, place = load_weights(
+    network, device_of_inputs = load_weights(
         model_id,
         files,
         config,
@@ -94,20 +95,18 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    _require_rows(model_id, tokenizer, model.get_input_embeddings().num_embeddings)
+    _require_rows(model_id, tokenizer, network.get_input_embeddings().num_embeddings)
     if template:
-        take_head(model, list(answers.values()), place)
+        take_head(network, list(answers.values()), device_of_inputs)
     return Classifier(
         id=model_id,
         source=(files.adapter or files).source,
         digest=_digest_of(files, template),
-        model=model,
+        model=model_type.adapter(network, model_type.architecture, device_of_inputs),
         tokenizer=tokenizer,
         labels=labels,
-        architecture=architecture,
         max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
-        device=place,
         prompt=template and template.prompt,
     )
 
@@ -213,7 +212,7 @@ def _config(model_id: str, files: Files, template: Template | None):
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
     head = next(iter(raw.get("architectures") or []), "")
     speaks = head.endswith(_LANGUAGE_MODELS)
-    if template and not (speaks and architecture_of(config).causal):
+    if template and not (speaks and model_type_of(config).architecture.causal):
         raise ModelError(
             f"{model_id} is a {head or config.model_type}, not a language model that goes on with a text.",
             "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
@@ -233,7 +232,7 @@ def _card(model_id: str, files: Files, digest: str) -> ModelCard:
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, architecture_of(config), labels)
+    return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
 
 
 def _labels(model_id: str, config) -> tuple[str, ...]:
@@ -275,7 +274,7 @@ def _require_rows(model_id: str, tokenizer, rows: int) -> None:
 def _max_tokens(config, tokenizer) -> int:
     """The longest input: the smaller of what the tokenizer says and what the position table holds."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
     return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
 
 

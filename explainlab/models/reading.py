@@ -10,7 +10,8 @@ import torch
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Tokens
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Tokens
 from explainlab.settings import settings
 from explainlab.text.encoding import require_readable
 

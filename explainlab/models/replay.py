@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
-from explainlab.models.attention import Tap, tapped
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.attention import Tap
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.text.encoding import Encoding
 
 
@@ -87,14 +88,13 @@ class Replay:
         return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
 
     def _record(self) -> Tensor:
-        lists = [module for module in self._classifier.model.modules() if isinstance(module, nn.ModuleList)]
+        model = self._classifier.model
 
         def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             self._layers.append(_Layer(*entered[-1], probabilities, values))
             return probabilities, values
 
-        candidates = [module for modules in lists for module in modules]
-        with torch.no_grad(), _entering(candidates) as entered, tapped(self._classifier.model, read):
+        with torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
             return self._classifier.logits(self._inputs)[0]
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
@@ -134,7 +134,7 @@ class Replay:
             return own(state if number == layer else hidden_states, *rest, **named)
 
         modules = [recorded.module for recorded in self._layers]
-        with _diverted(modules, enter), tapped(self._classifier.model, tap):
+        with _diverted(modules, enter), self._classifier.model.tapped(tap):
             return self._classifier.logits(inputs)
 
 

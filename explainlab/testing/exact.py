@@ -47,7 +47,9 @@ def exact(classifier: Classifier) -> Iterator[Classifier]:
     same quantity in float32 differs by the rounding of a whole pass.
     """
     with _NoFloat32():
-        yield replace(classifier, model=copy.deepcopy(classifier.model).double())
+        model = copy.deepcopy(classifier.model)
+        model.network.double()
+        yield replace(classifier, model=model)
 
 
 def assert_equal(found: np.ndarray, expected: np.ndarray, what: str, terms: float = 0.0) -> None:
