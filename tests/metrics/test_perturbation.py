@@ -100,9 +100,8 @@ def test_the_best_order_of_a_linear_model_is_by_its_terms(toys: Toys) -> None:
     n = len(encoding)
     assert n == 5
     target = case_of(classifier, text).target
-    weight = (
-        classifier.model.network.head.weight[:n, :, target] - classifier.model.network.head.weight[:n, :, 1 - target]
-    )
+    head = classifier.model.network.head
+    weight = head.weight[:n, :, target] - head.weight[:n, :, 1 - target]
     words = classifier.embed(torch.tensor(encoding.ids))
     filler = classifier.embed(torch.tensor(classifier.filler_id("mask")))
     terms = (weight * (words - filler)).sum(dim=-1).double().numpy()
