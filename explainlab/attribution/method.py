@@ -20,7 +20,6 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 from explainlab.settings import limit_words, settings
 
-Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
 BaselineData = Annotated[
@@ -102,7 +101,7 @@ class Method(ABC):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    family: ClassVar[Family]
+    family: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     version: ClassVar[int] = 1

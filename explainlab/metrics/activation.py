@@ -29,6 +29,7 @@ class Revealing(Metric):
     so that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
     """
 
+    family: ClassVar = "Activation"
     first: ClassVar[str]
     Parameters: ClassVar = ActivationParameters
 

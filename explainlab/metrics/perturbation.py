@@ -91,6 +91,7 @@ class Perturbation(Metric):
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
     """
 
+    family: ClassVar = "Perturbation"
     keeps: ClassVar[bool] = False
     kind: ClassVar[Kind] = "one level"
     formula: ClassVar[str]

@@ -6,18 +6,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from explainlab.declared import Parameters, named, options, parse, specs
-from explainlab.metrics.activation import ActivationAuc, InverseActivationAuc
+import explainlab.metrics as package
+from explainlab.declared import Parameters, discovered, named, options, parse, specs
 from explainlab.metrics.metric import Metric
-from explainlab.metrics.perturbation import (
-    AopcComprehensiveness,
-    AopcSufficiency,
-    Comprehensiveness,
-    LogOdds,
-    Sufficiency,
-)
 
-FIVE = (Sufficiency, Comprehensiveness, LogOdds, AopcSufficiency, AopcComprehensiveness)
+FAMILIES = ("Perturbation", "Activation")
+"""The families that readers see first; any other that a metric names follows."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +80,13 @@ class MetricRequest:
 
 @cache
 def metrics() -> dict[str, Metric]:
-    """Every metric by id."""
-    return {metric.id: metric() for metric in (*FIVE, ActivationAuc, InverseActivationAuc)}
+    """Every metric by id, family by family."""
+    return {metric.id: metric() for metric in discovered(package, Metric, FAMILIES)}  # type: ignore[type-abstract]
+
+
+def metric_ids(family: str) -> list[str]:
+    """The ids of the metrics of a ``family``."""
+    return [metric.id for metric in metrics().values() if metric.family == family]
 
 
 def get_metric(metric_id: str) -> Metric:
