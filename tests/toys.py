@@ -111,7 +111,7 @@ class _LSTM(nn.Module):
 class _Recurrent(_Model):
     """A recurrent network: no attention, no rules for relevance."""
 
-    architecture = Architecture("LSTM", pooling="last", attention="none", relevance=False)
+    architecture = Architecture("recurrent", pooling="last", attention="none", relevance=False)
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self.network(self.word_embeddings(inputs.ids) if embeddings is None else embeddings, inputs.last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,8 +60,10 @@ class Inputs:
 
     def repeat(self, *counts: int) -> Inputs:
         """Each of the B texts as often as ``counts`` [B] says; a single one without copying."""
-        tensors = (self.ids, self.types, self.attention)
         if len(counts) == 1:
-            return Inputs(*(t.expand(counts[0], -1) for t in tensors), padded=self.padded)
+            return self._with(lambda tensor: tensor.expand(counts[0], -1))
         each = torch.tensor(counts, device=self.ids.device)
-        return Inputs(*(t.repeat_interleave(each, dim=0) for t in tensors), padded=self.padded)
+        return self._with(lambda tensor: tensor.repeat_interleave(each, dim=0))
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Inputs:
+        return Inputs(change(self.ids), change(self.types), change(self.attention), self.padded)

@@ -15,7 +15,7 @@ from typing import get_args
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ModelError, RequestError
@@ -30,7 +30,7 @@ from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line,
 from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
 
-transformers_logging.disable_progress_bar()
+transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
@@ -58,8 +58,8 @@ def describe(model_id: str) -> ModelCard | None:
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
-    files = _files_of(model_id, fetch=False)
-    return files and _card(model_id, files, _digest_of(files, split_id(model_id)[0]))
+    files = _files_here(model_id)
+    return _card(model_id, files, _digest_of(files, split_id(model_id)[0])) if files else None
 
 
 def model_digest(model_id: str) -> str:
@@ -95,19 +95,20 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    _require_rows(model_id, tokenizer, network.get_input_embeddings().num_embeddings)
+    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
+    _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
     return Classifier(
         id=model_id,
         source=(files.adapter or files).source,
         digest=_digest_of(files, template),
-        model=model_type.adapter(network, model_type.architecture, device_of_inputs),
+        model=model,
         tokenizer=tokenizer,
         labels=labels,
         max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
-        prompt=template and template.prompt,
+        prompt=template.prompt if template else None,
     )
 
 
@@ -117,7 +118,7 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
     model or words that :func:`load_model` would refuse.
     """
-    files = _files_of(model_id, fetch=False)
+    files = _files_here(model_id)
     if files is None:
         return None
     config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
@@ -130,8 +131,8 @@ def known_digest(model_id: str) -> str | None:
 
     Raises :class:`ModelError` for a name that can be no model.
     """
-    files = _files_of(model_id, fetch=False)
-    return files and _digest_of(files, split_id(model_id)[0])
+    files = _files_here(model_id)
+    return _digest_of(files, split_id(model_id)[0]) if files else None
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
@@ -179,16 +180,27 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
         ) from error
 
 
-def _files_of(model_id: str, fetch: bool = True) -> Files | None:
-    """The files of a model, of the one below where it is an adapter; None for a hub model that is not here."""
+def _files_of(model_id: str) -> Files:
+    """The files of a model, of the one below where it is an adapter; fetched where they are not here."""
+    files = _files_here(model_id, fetch=True)
+    assert files is not None  # a model that cannot be fetched has raised
+    return files
+
+
+def _files_here(model_id: str, fetch: bool = False) -> Files | None:
+    """As :func:`_files_of`; without ``fetch`` None for a hub model that is not here."""
     directory, source = locate(model_id, fetch)
-    changed = directory and adapted_model(model_id, directory)
-    if directory is None or changed is None:
-        return directory and Files(directory, source)
+    if directory is None:
+        return None
+    changed = adapted_model(model_id, directory)
+    if changed is None:
+        return Files(directory, source)
     below, origin = locate(changed, fetch)
-    if below and adapted_model(changed, below):
+    if below is None:
+        return None
+    if adapted_model(changed, below):
         raise ModelError(f"{model_id} changes {changed}, an adapter itself.", "Merge that one into its model first.")
-    return below and Files(below, origin, adapter=Files(directory, source))
+    return Files(below, origin, adapter=Files(directory, source))
 
 
 def _digest_of(files: Files, template: Template | None) -> str:
@@ -204,7 +216,7 @@ def _digest_in(directory: Path, source: str) -> str:
     return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
-def _config(model_id: str, files: Files, template: Template | None):
+def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
     try:
         raw = json.loads((files.directory / "config.json").read_text(encoding="utf-8"))
         config = AutoConfig.from_pretrained(files.directory, trust_remote_code=False, local_files_only=True)
@@ -235,7 +247,7 @@ def _card(model_id: str, files: Files, digest: str) -> ModelCard:
     return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
 
 
-def _labels(model_id: str, config) -> tuple[str, ...]:
+def _labels(model_id: str, config: PreTrainedConfig) -> tuple[str, ...]:
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         raise ModelError(
@@ -245,7 +257,7 @@ def _labels(model_id: str, config) -> tuple[str, ...]:
     return tuple(str(config.id2label[i]) for i in range(config.num_labels))
 
 
-def _tokenizer(model_id: str, files: Files):
+def _tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
     places = [part.directory for part in (files.adapter, files) if part]
     try:
         directory = next((d for d in places if any(path for v in _VOCABULARIES for path in d.glob(v))), None)
@@ -263,7 +275,7 @@ def _tokenizer(model_id: str, files: Files):
     return tokenizer
 
 
-def _require_rows(model_id: str, tokenizer, rows: int) -> None:
+def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) -> None:
     if len(tokenizer) > rows:
         raise ModelError(
             f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
@@ -271,7 +283,7 @@ def _require_rows(model_id: str, tokenizer, rows: int) -> None:
         )
 
 
-def _max_tokens(config, tokenizer) -> int:
+def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """The longest input: the smaller of what the tokenizer says and what the position table holds."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0

@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.inputs import Inputs
@@ -73,16 +74,19 @@ class Model(Protocol):
 
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""
-        raise NotImplementedError
+        raise self._lacks()
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         """Attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``)."""
-        raise NotImplementedError
+        raise self._lacks()
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
         """[B, N, classes]: the head at every position (``causal decoder``)."""
-        raise NotImplementedError
+        raise self._lacks()
 
     def prefix(self, ids: Tensor) -> Prefix:
         """What a causal decoder remembers of the token ids [N] with which texts begin (``causal decoder``)."""
-        raise NotImplementedError
+        raise self._lacks()
+
+    def _lacks(self) -> UnsupportedError:
+        return UnsupportedError(f"A {self.architecture.family} model cannot do this.", "Choose another model.")

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -68,8 +69,9 @@ class Replay:
 
     def rows(self, layer: int) -> slice:
         """The rows of the attention of ``layer`` that reach the head: one of the last layer's, or all N."""
-        one = self._row is not None and layer == self.depth
-        return slice(self._row, self._row + 1) if one else slice(0, self._inputs.ids.shape[1])
+        if self._row is None or layer < self.depth:
+            return slice(0, self._inputs.ids.shape[1])
+        return slice(self._row, self._row + 1)
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.
@@ -91,7 +93,8 @@ class Replay:
         model = self._classifier.model
 
         def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-            self._layers.append(_Layer(*entered[-1], probabilities, values))
+            module, state = entered[-1]
+            self._layers.append(_Layer(module, state, probabilities, values))
             return probabilities, values
 
         with torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
@@ -127,7 +130,7 @@ class Replay:
     def _run(self, inputs: Inputs, layer: int, state: Tensor, tap: Tap) -> Tensor:
         numbers = count(1)
 
-        def enter(_: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+        def enter(_: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:
             number = next(numbers)
             if number < layer:
                 return hidden_states
@@ -168,7 +171,7 @@ def _entering(modules: Iterable[nn.Module]) -> Iterator[list[tuple[nn.Module, Te
     """The list of all calls of ``modules``, each with its hidden state [B, N, d], as they come."""
     entered: list[tuple[nn.Module, Tensor]] = []
 
-    def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+    def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:
         entered.append((module, hidden_states))
         return own(hidden_states, *rest, **named)
 

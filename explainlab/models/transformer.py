@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,14 +47,14 @@ class TransformerModel(Model):
         return logits
 
     def bytes_per_token(self, length: int, gradients: bool) -> int:
-        config = self.network.config
+        config: Any = self.network.config
         per_layer = 34 * config.hidden_size + 5 * config.num_attention_heads * length
         kept = self._depth if gradients else 2
-        return max(1, kept * per_layer * self.word_embeddings.weight.element_size() // 2)
+        return max(1, kept * int(per_layer) * self.word_embeddings.weight.element_size() // 2)
 
     @property
     def activations(self) -> Sequence[nn.Module]:
-        known = transformers.activations.ACT2CLS.values()
+        known: Iterable[Any] = transformers.activations.ACT2CLS.values()
         kinds = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in known})
         return [module for module in self.network.modules() if isinstance(module, kinds)]
 
@@ -145,11 +145,13 @@ class DecoderModel(TransformerModel):
         with torch.no_grad():
             read = transformers.DynamicCache()
             self.body(input_ids=ids[None], past_key_values=read, use_cache=True)
-        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in read.layers))
+        layers: Iterable[Any] = read.layers
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in layers))
 
     def _head(self, states: Tensor) -> Tensor:
         """[..., classes] from states [..., d] of the last layer."""
-        logits: Tensor = self.network.score(states.to(self.device))
+        head = cast(nn.Module, self.network.score)
+        logits: Tensor = head(states.to(self.device))
         return logits
 
     def _states(self, inputs: Inputs, prefix: Prefix | None = None) -> Tensor:
@@ -166,7 +168,8 @@ class EncoderDecoderModel(TransformerModel):
 
     @property
     def end_id(self) -> int | None:
-        return self.network.config.eos_token_id
+        end_id: int | None = self.network.config.eos_token_id
+        return end_id
 
     @property
     def _depth(self) -> int:
@@ -174,11 +177,12 @@ class EncoderDecoderModel(TransformerModel):
 
     @cached_property
     def _decoder(self) -> nn.Module:
-        return self.network.get_decoder()
+        return cast(nn.Module, self.network.get_decoder())  # type: ignore[no-untyped-call]
 
     @cached_property
     def _cross_attention(self) -> set[nn.Module]:
-        return {layer.layer[1].EncDecAttention for layer in self._decoder.block}
+        blocks: Any = self._decoder.block
+        return {block.layer[1].EncDecAttention for block in blocks}
 
     @cached_property
     def _decoder_tables(self) -> set[nn.Module]:
