@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from explainlab.errors import RequestError
 
 T = TypeVar("T")
+Kind = Literal["choice", "integer", "number", "flag", "text"]
 
 
 class Parameters(BaseModel):
@@ -36,7 +38,7 @@ class ParameterSpec:
     """One parameter as a form, a command line and a table need it."""
 
     name: str
-    kind: Literal["choice", "integer", "number", "flag", "text"]
+    kind: Kind
     default: object
     choices: tuple[str, ...]
     minimum: float | None
@@ -107,8 +109,8 @@ def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
         raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
 
 
-def _spec(name: str, info) -> ParameterSpec:
-    limits = {type(m): m for m in info.metadata}
+def _spec(name: str, info: FieldInfo) -> ParameterSpec:
+    limits: dict[type, object] = {type(m): m for m in info.metadata}
     bounds = [
         getattr(limits.get(kind), attribute, None)
         for kind, attribute in (
@@ -118,7 +120,7 @@ def _spec(name: str, info) -> ParameterSpec:
             (annotated_types.Lt, "lt"),
         )
     ]
-    kinds = {bool: "flag", int: "integer", float: "number"}
+    kinds: dict[Any, Kind] = {bool: "flag", int: "integer", float: "number"}
     choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
     return ParameterSpec(
         name=name,

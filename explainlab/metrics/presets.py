@@ -50,7 +50,7 @@ class Preset:
 
 _NO_LOG_ODDS = "has no log-odds; this ranks and counts as it does for its own metrics."
 
-PRESETS: dict[PresetId, Preset] = {
+PRESETS: dict[str, Preset] = {
     "rpi": Preset(
         label="RPI",
         source="Barkan et al. (paper 001), its code; AOPC divided by |B| as in the paper",

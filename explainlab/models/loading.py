@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from huggingface_hub import snapshot_download
@@ -123,7 +123,7 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
         return None
     config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
     answers = answer_tokens(template, tokenizer, _max_tokens(config, tokenizer))
-    return {label: tokenizer.convert_ids_to_tokens(token) for label, token in answers.items()}
+    return dict(zip(answers, tokenizer.convert_ids_to_tokens(list(answers.values())), strict=True))
 
 
 def known_digest(model_id: str) -> str | None:
@@ -219,7 +219,9 @@ def _digest_in(directory: Path, source: str) -> str:
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
     try:
         raw = json.loads((files.directory / "config.json").read_text(encoding="utf-8"))
-        config = AutoConfig.from_pretrained(files.directory, trust_remote_code=False, local_files_only=True)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            files.directory, trust_remote_code=False, local_files_only=True
+        )
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
     head = next(iter(raw.get("architectures") or []), "")
@@ -247,7 +249,7 @@ def _card(model_id: str, files: Files, digest: str) -> ModelCard:
     return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
 
 
-def _labels(model_id: str, config: PreTrainedConfig) -> tuple[str, ...]:
+def _labels(model_id: str, config: Any) -> tuple[str, ...]:
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         raise ModelError(
