@@ -108,6 +108,16 @@ def test_streamlit_stays_in_the_pages_and_app(path: Path) -> None:
     assert not uses or path not in LIBRARY or path.is_relative_to(PACKAGE / "app") or "page" in path.parts
 
 
+@every_product_file
+def test_only_models_know_transformers(path: Path) -> None:
+    """Other rooms name no model type; training and bench run networks of transformers as such."""
+    if path in LIBRARY and path.relative_to(PACKAGE).parts[0] in ("models", "training", "bench"):
+        return
+    tokenizer = "transformers.PreTrainedTokenizerBase"
+    assert not [name for name in imports(path) if name.split(".")[0] == "transformers" and name != tokenizer]
+    assert not [node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and node.attr == "model_type"]
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_calls_its_guard_before_anything_else(path: Path) -> None:
     _, *body = tree(path).body
