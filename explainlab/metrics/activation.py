@@ -25,7 +25,7 @@ class ActivationParameters(declared.Parameters):
 class Revealing(Metric[ActivationParameters]):
     """What both have in common: from the fully masked text feature after feature is revealed.
 
-    The paper tells neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
+    The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
     so that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
     """
 

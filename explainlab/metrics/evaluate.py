@@ -71,7 +71,7 @@ class MetricResult:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What the value is made of, level by level that counts; made when it is first asked for."""
+        """The perturbed texts behind the value, by level; computed on first use."""
         return self._evaluated.steps(self._candidate)
 
     @property

@@ -31,7 +31,7 @@ _REMOVAL = "Take features out, or put the mask token in place of each of their t
 
 
 class PresetParameters(declared.Parameters):
-    """Parameters of which the preset decides those that are not given, so that a complete set tells everything."""
+    """Parameters of which the preset decides those that are not given, so that a complete set says everything."""
 
     preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
 

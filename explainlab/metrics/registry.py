@@ -28,7 +28,7 @@ class MetricRequest:
 
     @property
     def key(self) -> str:
-        """:attr:`name` without the preset where that is the usual one: what bodies of studies go by."""
+        """:attr:`name` without the preset where that is the usual one: the name in results."""
         return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property

@@ -40,9 +40,9 @@ class Prediction:
 class Classifier:
     """A loaded model with its tokenizer.
 
-    ``id`` is the name it was asked for by; ``digest`` identifies the very files; ``max_tokens`` is the longest input it
-    reads; ``prompt`` is what it reads around every text, if it is a language model that is asked to go on. A classifier
-    belongs to one thread at a time.
+    ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
+    ``pad_id`` the token that fills up a batch; ``prompt`` what a language model reads around every text, None for a
+    model with a classification head. A classifier belongs to one thread at a time.
     """
 
     id: str

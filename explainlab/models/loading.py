@@ -45,7 +45,7 @@ def embedded_models() -> list[str]:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model's configuration alone tells, its weights unread."""
+    """What is known of a model from its configuration, without its weights."""
 
     id: str
     source: str
@@ -127,7 +127,7 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
 
 
 def known_digest(model_id: str) -> str | None:
-    """:func:`model_digest` if it can be told at once; None for a model that would first have to be fetched.
+    """:func:`model_digest`; None for a hub model that would first have to be fetched.
 
     Raises :class:`ModelError` for a name that can be no model.
     """
@@ -232,17 +232,17 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
             "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
         )
     if not template and head and not head.endswith("ForSequenceClassification"):
-        asked = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
+        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
         raise ModelError(
             f"{model_id} is a {head}, not a classifier.",
-            asked or "Give a model that was fine-tuned for sequence classification.",
+            remedy or "Give a model that was fine-tuned for sequence classification.",
         )
     return config
 
 
 @lru_cache(maxsize=64)
 def _card(model_id: str, files: Files, digest: str) -> ModelCard:
-    """What the files with this digest tell."""
+    """The card of the files with this digest."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)

@@ -1,7 +1,7 @@
-"""Replay, not rerun: the logits of a text with the attention of one layer replaced; what stays as it was is not run.
+"""Replay: the logits of a text with the attention of one layer replaced, without running what does not change.
 
-The layers below the replaced one give what they gave before. In the last layer a head that reads one row needs that row
-only: its attention to all values, its projection, its feed-forward part.
+The layers below the replaced layer are skipped: their outputs were recorded. Where the head reads a single row, the
+last layer computes that row only: its attention to all values, its projection, its feed-forward part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Layer:
 
 
 class _Reached(Exception):
-    """The pass has come to the attention of the last layer; what is above is run apart."""
+    """Stops a pass at the attention of the last layer."""
 
 
 class Replay:
@@ -101,7 +101,7 @@ class Replay:
             return self._classifier.logits(self._inputs)[0]
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
-        """The logits of ``size`` texts that enter ``layer`` as recorded; from there on ``tap`` has its way."""
+        """The logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through ``tap``."""
         state = self._layers[layer - 1].state.expand(size, -1, -1)
         return self._run(self._inputs.repeat(size), layer, state, tap)
 

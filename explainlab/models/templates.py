@@ -103,12 +103,12 @@ class Template(Record):
     @property
     def prompt(self) -> Prompt:
         """What stands around a text to classify. Nothing in an example is read as a place."""
-        asked = _pieces(self.text)
+        pieces = _pieces(self.text)
         shown = self.instruction
         for example in self.examples:
             texts = [example.text, example.text_pair or ""]
-            shown += Prompt(asked).rendered(texts)[0] + self.labels[example.label] + self.separator
-        return Prompt((f"{shown}{asked[0]}", *asked[1:]))
+            shown += Prompt(pieces).rendered(texts)[0] + self.labels[example.label] + self.separator
+        return Prompt((f"{shown}{pieces[0]}", *pieces[1:]))
 
     @property
     def digest(self) -> str:

@@ -37,9 +37,9 @@ def _logits(classifier: Classifier, *encodings: Encoding, embeddings: Tensor | N
         return classifier.finite(classifier.logits(classifier.inputs(encodings), embeddings))
 
 
-def _closely(classifier: Classifier, found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    """``found`` and ``expected`` logits agree, also where they are small differences of large activations."""
-    assert_equal(found, expected, what, terms=max(1.0, float(np.abs(expected).max())))
+def _closely(classifier: Classifier, actual: np.ndarray, expected: np.ndarray, what: str) -> None:
+    """``actual`` and ``expected`` logits agree, also where they are small differences of large activations."""
+    assert_equal(actual, expected, what, terms=max(1.0, float(np.abs(expected).max())))
 
 
 def _refused(run: Callable[[], object], what: str) -> None:
@@ -184,8 +184,8 @@ def positions(classifier: Classifier) -> None:
         return
     with exact(classifier) as twin, torch.no_grad():
         short, long = twin.encode(SHORT), twin.encode(LONG)
-        found = twin.position_logits(twin.inputs([short, long])).cpu().numpy()
-        last = np.array([found[row, len(encoding) - 1] for row, encoding in enumerate((short, long))])
+        logits = twin.position_logits(twin.inputs([short, long])).cpu().numpy()
+        last = np.array([logits[row, len(encoding) - 1] for row, encoding in enumerate((short, long))])
         _closely(twin, last, _logits(twin, short, long), "the logits at the last position")
         inputs = twin.inputs([long])
         prefix = twin.prefix(inputs.ids[0, : len(short) // 2])
