@@ -51,11 +51,11 @@ class DeepLift(Method):
 
 
 class _Scalar(nn.Module):
-    """Word embeddings [B, N, d] -> the explained scalar [B], with the classifier's model inside for Captum to hook."""
+    """Word embeddings [B, N, d] -> the explained scalar [B], with the network inside for Captum to hook."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__()
-        self.model = subject.classifier.model
+        self.network = subject.classifier.model.network
         self._subject = subject
 
     def forward(self, embeddings: Tensor) -> Tensor:

@@ -8,12 +8,11 @@ parameter is touched. Only activations are met as modules (some are made of seve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import torch
-import transformers
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
@@ -54,7 +53,7 @@ class LRP(Method):
     family: ClassVar = "Gradients"
     source: ClassVar = "Ali et al. 2022 (AH and LN rules); Achtibat et al. 2024 (AttnLRP), Eq. 7 and 9"
     definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ, with the rules in place of derivatives"
-    needs: ClassVar = ("gradients",)
+    needs: ClassVar = ("gradients", "relevance rules")
     output: ClassVar[Output] = "logit"
 
     @classmethod
@@ -62,7 +61,7 @@ class LRP(Method):
         return parameters.reduction == "sum"
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        rules = relevance_rules(subject.classifier.model, parameters.rule, parameters.activation)
+        rules = relevance_rules(subject.classifier.model.activations, parameters.rule, parameters.activation)
         product = (subject.embeddings * subject.input_gradient(rules)).cpu().double()
         tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
         terms = float(product.abs().sum(dim=-1).max()) if parameters.reduction == "sum" else 0.0
@@ -70,16 +69,13 @@ class LRP(Method):
 
 
 @contextmanager
-def relevance_rules(model: nn.Module, rule: Rule, activation: Activation) -> Iterator[None]:
-    """What this thread computes inside, a pass of ``model`` say, has its own values, and the rules' gradients.
+def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
+    """What this thread computes inside has its own values and the rules' gradients; ``activations`` of a model too.
 
     Outside, and in other threads, everything is as before. The backward pass may follow later.
     """
     rules = _Rules(rule, activation)
-    known = transformers.activations.ACT2CLS.values()
-    kinds = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in known})
-    modules = [module for module in model.modules() if isinstance(module, kinds)]
-    hooks = [module.register_forward_hook(rules.activated) for module in modules]
+    hooks = [module.register_forward_hook(rules.activated) for module in activations]
     try:
         with rules:
             yield

@@ -20,7 +20,6 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 
-Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
 BaselineData = Annotated[
@@ -93,7 +92,7 @@ class Method(ABC):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    family: ClassVar[Family]
+    family: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     version: ClassVar[int] = 1
@@ -125,7 +124,7 @@ class Method(ABC):
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:
         """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
-        reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
+        reasons = architecture.missing(cls.needs)
         return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
 
     @classmethod

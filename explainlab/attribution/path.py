@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from explainlab.attribution.subject import Subject
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Inputs
+from explainlab.models.inputs import Inputs
 
 
 class Path:

@@ -19,8 +19,9 @@ from explainlab.attribution.baselines import choose, data_source
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Inputs, Prediction
+from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
+from explainlab.models.inputs import Inputs
 from explainlab.models.prefix import FEW, LEAST
 from explainlab.request import Output, Unit
 from explainlab.text.encoding import Encoding

@@ -72,7 +72,7 @@ class Batcher:
         if count == 1:
             return 1
         classifier = self.classifier
-        needed = classifier.bytes_per_token(length, gradients)
+        needed = classifier.model.bytes_per_token(length, gradients)
         fit = batch_tokens(classifier.device, needed, classifier.limits.batch_tokens) // length
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 

@@ -36,7 +36,7 @@ def speaking(request: pytest.FixtureRequest, speaker_path: Callable[[str], Path]
 def ran(speaking: Classifier):
     """How many tokens every pass has run."""
     lengths: list[int] = []
-    hook = speaking.model.base_model.register_forward_hook(
+    hook = speaking.model.network.base_model.register_forward_hook(
         lambda _, __, output: lengths.append(output.last_hidden_state.shape[1])
     )
     yield lengths

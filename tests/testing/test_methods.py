@@ -54,7 +54,7 @@ class NotCounted(_Broken):
 
 class Dirty(_Broken):
     def changed(self, subject: Subject, scores: np.ndarray) -> Outcome:
-        subject.classifier.model.register_forward_hook(lambda *_: None)
+        subject.classifier.model.network.register_forward_hook(lambda *_: None)
         return Outcome(scores)
 
 

@@ -24,7 +24,7 @@ from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -47,7 +47,7 @@ class Ablation(TextAnalysis[Body, Body]):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
         samples: Candidates = Field(24, description="Maps of every method that has anything random in it.")
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")

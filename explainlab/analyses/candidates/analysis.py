@@ -26,7 +26,7 @@ from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
 from explainlab.models.context import Relay, RunContext
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
@@ -73,7 +73,7 @@ class RpiCandidates(TextAnalysis[Body, Body]):
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
 
