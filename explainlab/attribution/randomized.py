@@ -207,7 +207,7 @@ class IntegratedMaps(EmbeddingMaps):
         starts[:, self._content] = self.baselines(draws)
         paths = [Path(self.subject, start) for start in starts]
         alphas, weights = nodes("right", self._steps)
-        evaluate(self.subject.batcher, paths, [alphas] * len(paths))
+        evaluate(paths, [alphas] * len(paths))
         return np.stack([weights @ path.slopes(alphas) for path in paths])
 
 

@@ -59,12 +59,11 @@ class IntegrationError(Study):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
-        batcher = subjects[0].batcher
         adaptive = IntegratedGradients.Parameters()
         refinements = [Refinement(path, adaptive.tolerance, adaptive.max_steps) for path in paths]
-        refine(batcher, refinements)
+        refine(refinements)
         grid = _grid(parameters)
-        evaluate(batcher, paths, [grid] * len(paths))
+        evaluate(paths, [grid] * len(paths))
         told = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
         doubled = dict(zip(map(id, told), _double(told, parameters.tolerance), strict=True))
         return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
@@ -97,7 +96,7 @@ def _double(paths: Sequence[Path], tolerance: float) -> list[dict[str, Any]]:
     going, steps = list(range(len(paths))), 1
     while going and steps <= MOST_DOUBLED:
         alphas, weights = nodes("right", steps)
-        evaluate(paths[0].subject.batcher, [paths[i] for i in going], [alphas] * len(going))
+        evaluate([paths[i] for i in going], [alphas] * len(going))
         for i in going:
             error = _error(float((weights @ paths[i].slopes(alphas)).sum()), paths[i].change)
             schedules[i].append({"steps": steps, "approximation_error": error})
