@@ -166,11 +166,11 @@ class Subject:
     # Passes ------------------------------------------------------------------------------------------------------
 
     def values(self, points: Tensor) -> np.ndarray:
-        """float64 [K]: the explained scalar at ``points`` [K, N, d]; see :func:`~explainlab.attribution.passes.values`."""
+        """float64 [K]: the explained scalar at ``points`` [K, N, d]; see :func:`.passes.values`."""
         return passes.values([self], [points])[0]
 
     def masked(self, keep: np.ndarray, baseline: str) -> np.ndarray:
-        """float64 [K]: the explained scalar of K versions; see :func:`explainlab.attribution.passes.masked`."""
+        """float64 [K]: the explained scalar of K versions; see :func:`.passes.masked`."""
         return passes.masked([self], [keep], baseline)[0]
 
     def versions(self, keep: np.ndarray, baseline: str) -> Points:

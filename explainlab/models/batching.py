@@ -98,9 +98,8 @@ class Batcher:
         """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
         if count == 1:
             return 1
-        fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // (
-            length * rows
-        )
+        bytes_per_token = self.classifier.bytes_per_token(length, gradients)
+        fit = batch_tokens(self.classifier.device, bytes_per_token) // (length * rows)
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
