@@ -16,6 +16,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, read_dataset
 from explainlab.declared import parse
 from explainlab.errors import RequestError, TextError
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import checked
@@ -141,7 +142,8 @@ def _results(
     """The results of single texts, their passes batched together."""
     start = time.perf_counter()
     parameters = parse(found, requests[0].parameters)
-    subjects = [_subject(classifier, request, context) for request in requests]
+    batcher = Batcher(classifier, context)
+    subjects = [_subject(classifier, request, batcher) for request in requests]
     bodies = found.of_texts(subjects, parameters)
     passes = [subject.forward + subject.backward for subject in subjects]
     seconds = (time.perf_counter() - start) / max(1, sum(passes))
@@ -150,14 +152,14 @@ def _results(
             request=request,
             body=body,
             cost=Cost(subject.forward, subject.backward, seconds * count),
-            warnings=(*cut_warning(subject.encoding), *subject.warnings, *subjects[0].batcher.warnings, *subject.notes),
+            warnings=(*cut_warning(subject.encoding), *subject.warnings, *batcher.warnings, *subject.notes),
             versions=_versions(found, classifier),
         )
         for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
     ]
 
 
-def _subject(classifier: Classifier, request: StudyRequest, context: RunContext) -> Subject:
+def _subject(classifier: Classifier, request: StudyRequest, batcher: Batcher) -> Subject:
     return Subject(
         classifier,
         classifier.encode(request.text, request.text_pair),
@@ -166,7 +168,7 @@ def _subject(classifier: Classifier, request: StudyRequest, context: RunContext)
         unit=request.unit,
         seed=request.seed,
         baseline_data=request.parameters.get("baseline_data", ""),
-        context=context,
+        batcher=batcher,
     )
 
 

@@ -118,7 +118,7 @@ def stream(
     for numbers in alike.values():
         numbers.sort(key=lambda i: -len(subjects[i].encoding))
         points = _Points(subjects, numbers, np.cumsum([counts[i] for i in numbers]))
-        over = partial(subjects[numbers[0]].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
+        over = partial(subjects[0].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
         yield from over(points.lengths, lambda part, points=points: run(points.batch(part)), done=done)
         done += points.count
 

@@ -86,7 +86,7 @@ class Subject:
         self._text = Original(classifier, encoding)
         self._original: np.ndarray | None = None
 
-    def again(self, *, output: Output, seed: int, baseline_data: str, batcher: Batcher) -> Subject:
+    def again(self, *, output: Output, seed: int, baseline_data: str) -> Subject:
         """Another question about the same text and target, which shares what the model says of it."""
         other = Subject(
             self.classifier,
@@ -96,7 +96,7 @@ class Subject:
             unit=self.unit,
             seed=seed,
             baseline_data=baseline_data,
-            batcher=batcher,
+            batcher=self.batcher,
         )
         other._text = self._text
         return other

@@ -33,7 +33,7 @@ class Batcher:
         self.context = context
         self.halvings = 0
         self.passes = 0
-        self._span = (0.0, 1.0)
+        self._span, self._reached = (0.0, 1.0), 0.0
         self._fit = {True: sys.maxsize, False: sys.maxsize}
 
     @property
@@ -43,7 +43,10 @@ class Batcher:
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:
-        """What runs inside takes the progress of what runs outside from ``start`` to ``stop`` of ``total``."""
+        """What runs inside takes the progress of what runs outside from ``start`` to ``stop`` of ``total``.
+
+        Spans come in order; the progress of several never goes back.
+        """
         low, high = outer = self._span
         self._span = low + (high - low) * start / total, low + (high - low) * stop / total
         try:
@@ -91,7 +94,8 @@ class Batcher:
     def _report(self, done: int, total: int, phase: str) -> None:
         low, high = self._span
         if high - low < 1:
-            done, total = max(1, round(FINE * (low + (high - low) * done / total))), FINE
+            self._reached = max(self._reached, low + (high - low) * done / total)
+            done, total = max(1, round(FINE * self._reached)), FINE
         self.context.report(done, total, phase)
 
     def _size(self, length: int, count: int, gradients: bool, rows: int) -> int:

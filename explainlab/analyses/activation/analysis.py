@@ -84,12 +84,13 @@ class Activation(Study):
         for metric in metrics:
             get_metric(metric.metric).require(subjects[0].classifier, metric.parameters)
         asked = [parse_method(name) for name in _asked(parameters)]
-        maps, rest = attributions_of(subjects, [(one.method, one.parameters.model_dump(mode="json")) for one in asked])
+        batcher = subjects[0].batcher
+        with batcher.span(0, len(asked), len(asked) + 1):
+            maps = attributions_of(subjects, [(one.method, one.parameters.model_dump(mode="json")) for one in asked])
         compared = len(parameters.methods)
         scores = [np.stack([one.scores for one in found[:compared]]) for found in maps]
-        batcher = subjects[0].batcher
-        batcher.context = rest
-        judged = evaluate_attributions(subjects, scores, metrics, batcher)
+        with batcher.span(len(asked), len(asked) + 1, len(asked) + 1):
+            judged = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
             _body(subject, dict(zip(_asked(parameters), found, strict=True)), metrics, values, parameters)
             for subject, found, values in zip(subjects, maps, judged, strict=True)
