@@ -283,7 +283,7 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
         def report(self, done: int, total: int, phase: str) -> None:
             told.append(done / total)
 
-    monkeypatch.setattr(Batcher, "_size", lambda *_: 4)
+    monkeypatch.setattr(Batcher, "_size", lambda _, length, count, *rest: min(4, count))
     for source in ({"text": TEXT}, {"data": data}):
         told.clear()
         study(encoder, "rpi_candidates", **source, context=Telling(), layers="1,2,3", metrics="log_odds", **CHEAP)
