@@ -56,6 +56,7 @@ class Batch:
 
     @property
     def classifier(self) -> Classifier:
+        """The one that all texts are before."""
         return self.parts[0].subject.classifier
 
     @property

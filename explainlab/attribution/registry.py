@@ -1,4 +1,4 @@
-"""All methods, found by importing the modules beside this one: adding a method touches its own file only."""
+"""All methods, found by importing the modules of `methods/`: adding a method touches its own file only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, get_args
 
-import explainlab.attribution as package
+from explainlab.attribution import methods as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Family, Method
 from explainlab.declared import Parameters, named, options, parse

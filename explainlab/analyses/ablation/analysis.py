@@ -17,7 +17,7 @@ from explainlab.analyses.parameters import Methods, Metrics, Settings
 from explainlab.analyses.summary import spelled, table
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
-from explainlab.attribution.randomized import BestOfMany
+from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject

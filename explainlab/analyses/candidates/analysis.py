@@ -19,7 +19,7 @@ from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.parameters import Metrics
 from explainlab.analyses.summary import interval
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject

@@ -14,8 +14,8 @@ from explainlab.analyses.parameters import Rules, Steps
 from explainlab.analyses.summary import interval, quartiles
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
+from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row

@@ -13,7 +13,7 @@ from torch import Tensor
 from explainlab import declared
 from explainlab.analyses.base import Study, described
 from explainlab.analyses.summary import interval
-from explainlab.attribution.progressive import prompt_warning
+from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 

@@ -13,7 +13,8 @@ from explainlab import cli, explain, study
 from explainlab.analyses.base import StudyRequest, StudyResult
 from explainlab.analyses.candidates.analysis import expected_best
 from explainlab.analyses.registry import complete, evaluations, studies
-from explainlab.attribution.randomized import Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError

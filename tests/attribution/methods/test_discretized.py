@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from explainlab import Attribution, explain
-from explainlab.attribution.discretized import Vocabulary
+from explainlab.attribution.methods.discretized import Vocabulary
 from explainlab.errors import Cancelled, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -127,9 +127,9 @@ def test_many_batches_and_blocks_equal_a_loop(
     options = {"steps": 7, "neighbours": 40, "strategy": strategy}
     monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", str(3 * len(plain.ids(TEXT))))
     settings.cache_clear()
-    monkeypatch.setattr("explainlab.attribution.discretized.CANDIDATES", 3 * 40 * 32)
-    monkeypatch.setattr("explainlab.attribution.discretized.DISTANCES", 2 * len(encoder.tokenizer))
-    monkeypatch.setattr("explainlab.attribution.discretized.ROWS", 17)
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.CANDIDATES", 3 * 40 * 32)
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.DISTANCES", 2 * len(encoder.tokenizer))
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.ROWS", 17)
     try:
         found = explain(encoder, TEXT, METHOD, output="logit", target=0, **options)
     finally:

@@ -21,8 +21,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from explainlab.attribution import method
-from explainlab.attribution.gradients import length, total
 from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.methods.gradients import length, total
 from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
 from explainlab.request import Output

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from explainlab.attribution import method, passes
 from explainlab.attribution.batch import Batch, stream
-from explainlab.attribution.gradients import total
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
+from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 
 
