@@ -38,7 +38,7 @@ def logits_of(
         for part in batch.parts:
             found[part.number][part.points] = logits[part.rows]
 
-    exhaust(stream(subjects, counts, run, gradients=False, phase=phase))
+    _exhaust(stream(subjects, counts, run, gradients=False, phase=phase))
     return found
 
 
@@ -124,7 +124,7 @@ def text_gradients(
         for part in batch.parts:
             found[part.number] = part.own(reduced)[0]
 
-    exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="gradient"))
+    _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="gradient"))
     return found
 
 
@@ -176,10 +176,10 @@ def _attention(
             found[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])
 
     # every layer's probabilities are kept, as they are for gradients
-    exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="attention"))
+    _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="attention"))
     return [found[i] for i in range(len(subjects))]
 
 
-def exhaust(batches: Iterator[object]) -> None:
+def _exhaust(batches: Iterator[object]) -> None:
     for _ in batches:
         pass
