@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -104,7 +104,15 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        """Score the features of ``subject``; every model pass goes through it."""
+        """Score the features of ``subject``; every model pass is counted with it."""
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher: here one after another."""
+        outcomes = []
+        for i, subject in enumerate(subjects):
+            with subject.batcher.span(i, i + 1, len(subjects)):
+                outcomes.append(self.attribute(subject, parameters))
+        return outcomes
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
@@ -137,3 +145,15 @@ class Method(ABC):
     def parameter_specs(cls) -> list[ParameterSpec]:
         """The parameters in the order of their declaration."""
         return specs(cls.Parameters)
+
+
+class BatchedMethod(Method):
+    """A method whose passes of many texts run together; see :mod:`explainlab.attribution.passes`."""
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        """Score the features of one subject, as one of many."""
+        return self.attribute_many([subject], parameters)[0]
+
+    @abstractmethod
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher, as if each were alone."""

@@ -1,4 +1,4 @@
-"""All methods, found by importing the modules beside this one: adding a method touches its own file only."""
+"""All methods, found by importing the modules of `methods/`: adding a method touches its own file only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-import explainlab.attribution as package
+from explainlab.attribution import methods as package
 from explainlab.attribution.method import Method
 from explainlab.declared import Parameters, discovered, named, options, parse
 from explainlab.request import CompleteRequest, Request

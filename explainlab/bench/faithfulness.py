@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification
 
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionMaps, AttentionParameters
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of

@@ -13,7 +13,7 @@ import torch
 
 from explainlab import Attribution, explain, methods
 from explainlab.attribution.explain import answer
-from explainlab.attribution.paths import IntegratedGradients
+from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.subject import Subject, class_index
 from explainlab.errors import ModelError, RequestError, TextError, UnsupportedError
 from explainlab.models.classifier import Classifier

@@ -45,7 +45,7 @@ def ran(speaking: Classifier):
 
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """No prefix is long enough from here on."""
-    monkeypatch.setattr("explainlab.attribution.subject.LEAST", 10**9)
+    monkeypatch.setattr("explainlab.attribution.batch.LEAST", 10**9)
     monkeypatch.setattr(distinct, "LEAST", 10**9)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.occlusion import Occlusion
+from explainlab.attribution.methods.occlusion import Occlusion
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters

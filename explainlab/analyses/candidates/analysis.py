@@ -20,14 +20,13 @@ from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
-from explainlab.models.context import Relay, RunContext
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -104,12 +103,13 @@ class RpiCandidates(TextAnalysis[Body, Body]):
         get_method(parameters.family).require(batcher.classifier)
         for request in judges.values():
             get_metric(request.metric).require(batcher.classifier, request.parameters)
-        batcher.context = passes = _Passes(batcher.context, self.evaluations(parameters) * len(subjects))
-        for subject in subjects:
-            subject.batcher, subject.context = batcher, passes
-        found = [_candidates(subject, parameters) for subject in subjects]
+        found, parts = [], len(subjects) + 1
+        for i, subject in enumerate(subjects):
+            with batcher.span(i, i + 1, parts):
+                found.append(_candidates(subject, parameters))
         maps = [np.stack([candidate.scores for candidate in candidates]) for _, candidates in found]
-        judged = evaluate_attributions(subjects, maps, list(judges.values()), batcher)
+        with batcher.span(parts - 1, parts, parts):
+            judged = evaluate_attributions(subjects, maps, list(judges.values()), batcher)
         return [
             _body(subject, layers, _Table(candidates, judges, values), parameters)
             for subject, (layers, candidates), values in zip(subjects, found, judged, strict=True)
@@ -133,19 +133,6 @@ class RpiCandidates(TextAnalysis[Body, Body]):
 
 
 # One text ------------------------------------------------------------------------------------------------------------
-
-
-class _Passes(Relay):
-    """Adds up the passes of one phase after another, of which about ``expected`` are to come."""
-
-    def __init__(self, context: RunContext, expected: int) -> None:
-        super().__init__(context)
-        self._done, self._expected, self._of_phase = 0, expected, 0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._done += done - self._of_phase
-        self._of_phase = done if done < total else 0
-        self._context.report(min(self._done, self._expected), self._expected, phase)
 
 
 def _asked(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

@@ -11,7 +11,7 @@ from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import JudgedMap
 from explainlab.attribution.diffusion import PresetId
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName

@@ -10,7 +10,7 @@ import torch
 from captum.attr import InputXGradient, Saliency
 
 from explainlab import explain
-from explainlab.attribution.gradients import CANCELLED
+from explainlab.attribution.methods.gradients import CANCELLED
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from tests.attribution.conftest import Toys

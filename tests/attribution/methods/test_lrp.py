@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainlab import explain
-from explainlab.attribution.lrp import relevance_rules
+from explainlab.attribution.methods.lrp import relevance_rules
 from explainlab.models.classifier import Classifier
 from explainlab.testing import traces
 from tests.attribution.plain import close

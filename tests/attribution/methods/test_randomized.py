@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from explainlab import explain
 from explainlab.attribution.diffusion import Draw, kept
-from explainlab.attribution.randomized import AttentionMaps, AttentionParameters, Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters, candidates
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -19,7 +20,9 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.methods.gradients import length, total
+from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
 from explainlab.request import Output
 
@@ -28,7 +31,7 @@ Activation = Literal["identity", "gradient"]
 Function = Callable[..., Tensor]
 
 
-class LRP(Method):
+class LRP(BatchedMethod):
     """Relevance of the word embeddings: where no bias takes its share, that of all tokens adds up to the logit.
 
     ``conservative`` also takes the gate of a gated feed-forward part for constant (Llama, Mistral, Qwen and ModernBERT;
@@ -60,12 +63,17 @@ class LRP(Method):
     def is_signed(cls, parameters: Parameters) -> bool:
         return parameters.reduction == "sum"
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        rules = relevance_rules(subject.classifier.model.activations, parameters.rule, parameters.activation)
-        product = (subject.embeddings * subject.input_gradient(rules)).cpu().double()
-        tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
-        terms = float(product.abs().sum(dim=-1).max()) if parameters.reduction == "sum" else 0.0
-        return Outcome(subject.units.sum_tokens(tokens.numpy()), terms=terms)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce, activations = (
+            total if parameters.reduction == "sum" else length,
+            subjects[0].classifier.model.activations,
+        )
+        rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
+        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
+        return [
+            Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
+            for subject, each in zip(subjects, found, strict=True)
+        ]
 
 
 @contextmanager

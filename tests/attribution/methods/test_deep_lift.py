@@ -119,7 +119,7 @@ def test_an_error_leaves_no_hook_behind(encoder: Classifier, monkeypatch: pytest
         raise ZeroDivisionError
 
     before = traces(encoder)
-    monkeypatch.setattr("explainlab.attribution.subject.Subject.differentiable", fail)
+    monkeypatch.setattr("explainlab.attribution.methods.deep_lift._Scalar.forward", fail)
     with pytest.raises(ZeroDivisionError):
         explain(encoder, TEXT, "deep_lift")
     assert traces(encoder) == before
