@@ -32,7 +32,7 @@ if service.notice:
 errors_page.draw_told()
 ask = partial(errors_page.ask, service)
 errors_data.draw_data_options(errors_controls.draw_question(ask), ask)
-view = errors_page.settle(service)
+view = PAGE.settle(service)
 found = errors_page.find(service, view)
 
 st.divider()

@@ -5,21 +5,20 @@ import streamlit as st
 from explainlab.analyses.explain.page import controls, results
 from explainlab.analyses.explain.page import main as explain_page
 from explainlab.analyses.explain.page.beliefs import draw_beliefs
+from explainlab.analyses.explain.page.main import PAGE
 from explainlab.app.frame import guard
-from explainlab.app.progress import draw_jobs
 from explainlab.app.text import plain
-from explainlab.errors import ExplainLabError
 from explainlab.service.service import service as get_service
 
 guard()
 
 service = get_service()
-explain_page.open_view(service)
+PAGE.open_view(service)
 
 
 def run() -> None:
     """Ask what the controls say."""
-    explain_page.ask_draft(service)
+    PAGE.ask_text(service)
 
 
 def explain_class(label: str) -> None:
@@ -34,26 +33,26 @@ if service.notice:
     st.warning(plain(service.notice), icon=":material/save:")
 card = controls.draw_question(run)
 controls.draw_options(card, run)
-try:
-    view = explain_page.settle(service)
-    answers = explain_page.collect(service, view, card)
-except ExplainLabError as error:
-    st.error(plain(str(error)), icon=":material/error:")
-    st.stop()
+view = PAGE.settle(service)
+requests = view.requests()
+refused = explain_page.unsupported(requests, card)
+answers = explain_page.answer(service, [r for i, r in enumerate(requests) if i not in refused], requests)
 
-link = explain_page.link(service, view)
 st.divider()
-for reason in answers.unsupported:
+for reason in refused.values():
     st.warning(plain(reason), icon=":material/block:")
-if answers.jobs:
-    draw_jobs(service, answers.jobs, controls.PAGE)
-if answers.results:
-    results.draw_prediction(answers.results[0], explain_class)
-    results.draw_maps(service, view, answers.results)
-    draw_beliefs(service, answers.results[0].request, view.palette)
-    results.draw_agreement(answers.results)
-    results.draw_exports(view, answers.results, link)
+PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
+if any(answer.problem for answer in answers):
+    st.stop()
+link = PAGE.link(service, view)
+found = [answer.result for answer in answers if answer.result is not None]
+if found:
+    results.draw_prediction(found[0], explain_class)
+    results.draw_maps(service, view, found)
+    draw_beliefs(service, found[0].request, view.palette)
+    results.draw_agreement(found)
+    results.draw_exports(view, found, link)
 elif not view.methods:
     st.info("Choose a method above to see which words speak for the prediction and which against it.")
-elif any(not job.progress.finished for job in answers.jobs):
+elif any(answer.running for answer in answers):
     st.skeleton(height=160)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
@@ -29,13 +30,11 @@ class DataChoice(BaseModel):
     reference: Reference = ""
 
 
-class ActivationView(BaseModel):
+class ActivationView(AnalysisView):
     """One text before one model, revealed by any number of methods, and perhaps a data set beside it.
 
     ``methods`` may have options after colons; random is among them whether it is named or not.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["activation"] = "activation"
     model: str
@@ -60,11 +59,6 @@ class ActivationView(BaseModel):
         """The same for each text of the data set."""
         data = self.data
         return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
-
-    def requests(self) -> list[StudyRequest]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
 
     def map_request(self, method: str) -> Request:
         """One method's map of the text, of the output that is the method's own."""

@@ -11,6 +11,7 @@ from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import JudgedMap
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -33,14 +34,12 @@ class DataChoice(BaseModel):
     rows: int = Field(20, ge=1)
 
 
-class CandidatesView(BaseModel):
+class CandidatesView(AnalysisView):
     """All candidates of one text before one model, and perhaps a data set beside it.
 
     ``sort`` is the metric that is reported and sorted by, ``across`` and ``up`` are those of the scatter, by their keys
     in the study; ``picked`` is the candidate that is open (None: the best by ``sort``).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["candidates"] = "candidates"
     model: str
@@ -77,11 +76,6 @@ class CandidatesView(BaseModel):
     def data_request(self) -> StudyRequest | None:
         """The same for each text of the data set."""
         return self.data and self._request(data=self.data.source, rows=self.data.rows)
-
-    def requests(self) -> list[StudyRequest]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
 
     def metric_result(self, body: dict[str, Any], candidate: int) -> StudyRequest:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""

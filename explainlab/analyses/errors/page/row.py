@@ -83,7 +83,7 @@ def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: 
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    answers = errors_page.explain(service, errors_page.ROW, wanted, ahead)
+    answers = errors_page.ROW.answer_all(service, wanted, ahead)
     errors_page.ROW.draw_state(service, answers)
     results = [answer.result for answer in answers]
     if None in results:

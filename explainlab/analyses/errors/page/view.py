@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -18,7 +19,7 @@ Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
 
 
-class ErrorsView(BaseModel):
+class ErrorsView(AnalysisView):
     """Predictions of a data set, the rows let through and in which order, and the row that is open.
 
     ``columns`` and ``classes`` tell how the file is read (see :func:`explainlab.data.read_dataset`).
@@ -27,8 +28,6 @@ class ErrorsView(BaseModel):
     ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
     wrong.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["errors"] = "errors"
     model: str
@@ -60,8 +59,8 @@ class ErrorsView(BaseModel):
         """What drives the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
-    def requests(self) -> list[StudyRequest]:
-        """The predictions; raises :class:`explainlab.errors.RequestError` for a question that cannot be."""
+    def text_requests(self) -> list[StudyRequest]:
+        """The predictions."""
         return [self.request()]
 
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:

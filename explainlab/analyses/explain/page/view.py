@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -22,10 +23,8 @@ class Choice(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class View(BaseModel):
+class View(AnalysisView):
     """One text before one model, explained by any number of methods, and how the maps are drawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     text: str
@@ -39,17 +38,13 @@ class View(BaseModel):
     palette: PaletteName = DEFAULT
     scale: Scale = "each"
 
-    def requests(self) -> list[Request]:
+    def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         shared = self.model_dump(exclude={"methods", "palette", "scale"})
         return [
             complete(checked(Request, **shared, method=choice.method, parameters=choice.parameters))
             for choice in self.methods
         ]
-
-    def asks_the_same(self, other: View) -> bool:
-        """Whether both views need the same results, however they are drawn."""
-        return self.requests() == other.requests()
 
 
 def first_view() -> View:

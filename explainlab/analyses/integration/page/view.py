@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.integration.analysis import IntegrationError
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -30,13 +31,11 @@ class DataChoice(BaseModel):
     rules: tuple[Rule, ...] = RULES
 
 
-class IntegrationView(BaseModel):
+class IntegrationView(AnalysisView):
     """One text before one model, integrated by every rule, and perhaps a data set beside it.
 
     ``rule`` is the one whose maps are shown; ``compare`` are the two step counts put side by side.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["integration"] = "integration"
     model: str
@@ -73,11 +72,6 @@ class IntegrationView(BaseModel):
             return None
         chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
         return self._request("integration_error", {"data": data.source}, **chosen)
-
-    def requests(self) -> list[StudyRequest]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
 
     def same_setting(self, other: IntegrationView) -> bool:
         """Whether both ask the same of the same model, so that one data set's results belong to either."""
