@@ -13,7 +13,7 @@ from explainlab.app import links
 from explainlab.app.place import Place
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView
+from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.questions import Question as Request
 from explainlab.service.questions import kind_of
@@ -26,7 +26,8 @@ _STALE = ":material/edit: The controls have changed; press **{button}** to ask a
 class AnalysisPage(Place):
     """One page: its controls (``seed`` and ``draft``), its record, its first view and the word on its button.
 
-    ``drawn`` are the fields of the record that need no other answer.
+    ``drawn`` are the fields of the record that need no other answer; ``shows`` gives the view that shows the answer to
+    a complete request (None: the page does not), and ``carry`` the view of a text that another page hands over.
     """
 
     question: Question
@@ -36,6 +37,8 @@ class AnalysisPage(Place):
     draft: Callable[[], Any]
     button: str
     drawn: Sequence[str]
+    shows: Callable[[Request], AnalysisView | None]
+    carry: Callable[[CarriedText], AnalysisView] | None = None
 
     def open_view(self, service: Service) -> None:
         """Bring the controls to the link's view when one is followed, else to the view last shown, else to the first.

@@ -25,7 +25,6 @@ from explainlab.service.access import OpenRun
 from explainlab.service.questions import Answer, Question
 from explainlab.service.service import Service
 from explainlab.service.store.runs import SUBJECT, Filters
-from explainlab.settings import ROOT
 
 _AGAIN = Place("runs.again")
 _ROUNDING = 1e-5
@@ -89,7 +88,7 @@ def _draw_open_page(service: Service, found: OpenRun) -> None:
     page = page_of(found.request)
     if page is not None and st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
         view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
-        st.switch_page(str(ROOT / "pages" / page.entry.file), query_params={"r": view_id})
+        st.switch_page(page.entry.path, query_params={"r": view_id})
 
 
 def _draw_files(found: OpenRun) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.activation.page import controls
-from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view
+from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, carry, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
@@ -18,6 +18,8 @@ PAGE = AnalysisPage(
     draft=controls.draft,
     button="Reveal",
     drawn=("palette",),
+    shows=shows,
+    carry=carry,
 )
 
 

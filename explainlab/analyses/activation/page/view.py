@@ -9,11 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
-from explainlab.app.view import AnalysisView
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
 from explainlab.request import Request, Unit, checked
+from explainlab.service.questions import Question, kind_of
 
 SAMPLES = 16
 """Times the number of features: the samples of the reference."""
@@ -90,3 +91,15 @@ def first_view() -> ActivationView:
         text="The champion sued the phone maker for using his name in a game, and the court in Geneva agreed.",
         methods=("occlusion", "input_x_gradient"),
     )
+
+
+def shows(request: Question) -> ActivationView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    if kind_of(request).asks(request) != Activation.id:
+        return None
+    return view_of(ActivationView, request, request.parameters, first_view().text, ("rows", "reference"))
+
+
+def carry(text: CarriedText) -> ActivationView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)

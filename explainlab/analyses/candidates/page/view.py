@@ -11,7 +11,7 @@ from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import JudgedMap
-from explainlab.app.view import AnalysisView
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -20,6 +20,7 @@ from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.registry import FIVE
 from explainlab.models.architectures import Architecture
 from explainlab.request import Dtype, Output, checked
+from explainlab.service.questions import Question, kind_of
 
 METRICS = tuple(metric.id for metric in FIVE)
 _OF_LAYERS = ("preset", "layers")
@@ -134,3 +135,15 @@ def first_view() -> CandidatesView:
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
     )
+
+
+def shows(request: Question) -> CandidatesView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    if kind_of(request).asks(request) != RpiCandidates.id:
+        return None
+    return view_of(CandidatesView, request, request.parameters, first_view().text, ("rows",))
+
+
+def carry(text: CarriedText) -> CandidatesView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)

@@ -12,7 +12,7 @@ import streamlit as st
 from explainlab.analyses.base import StudyResult
 from explainlab.analyses.errors.page import controls
 from explainlab.analyses.errors.page.table import PredictionTable
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.errors.page.view import ErrorsView, first_view, shows
 from explainlab.app import session
 from explainlab.app.once import once
 from explainlab.app.page import AnalysisPage
@@ -34,6 +34,7 @@ PAGE = AnalysisPage(
     draft=controls.draft,
     button="Predict",
     drawn=controls.DRAWN,
+    shows=shows,
 )
 ROW = Place("errors.row")
 """The maps of the open row: asked, cancelled and run again on their own."""

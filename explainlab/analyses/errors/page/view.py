@@ -14,6 +14,7 @@ from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.service.questions import Question, kind_of
 
 Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
@@ -78,3 +79,15 @@ class ErrorsView(AnalysisView):
 def first_view() -> ErrorsView:
     """What the page opens with: an embedded model and the examples that suit it."""
     return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment")
+
+
+def shows(request: Question) -> ErrorsView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    asks = kind_of(request).asks(request)
+    if asks not in (Predictions.id, MistakeDrivers.id):
+        return None
+    values = request.model_dump(include={"model", "dtype", "columns", "classes"})
+    values |= {"source": request.data, "rows": request.parameters["rows"]}
+    if asks == MistakeDrivers.id:
+        values["drivers"] = request.parameters["method"]
+    return checked(ErrorsView, **values)

@@ -6,10 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from explainlab.app.view import AnalysisView
+from explainlab.analyses.trust.analysis import Trust
+from explainlab.app.view import AnalysisView, CarriedText, with_text
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.service.questions import Question, kind_of
 
 Scale = Literal["shared", "each"]
 
@@ -54,3 +56,21 @@ def first_view() -> View:
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
         methods=(Choice(method="integrated_gradients"), Choice(method="kernel_shap")),
     )
+
+
+def shows(request: Question) -> View | None:
+    """The view that shows the answer to ``request``: a map, or how far one can be trusted; None for any other."""
+    if kind_of(request).name == "attribution":
+        choice = Choice(method=kind_of(request).asks(request), parameters=request.parameters)
+    elif kind_of(request).asks(request) == Trust.id and request.text is not None:
+        choice = Choice(method=request.parameters["method"], parameters=request.parameters["settings"])
+    else:
+        return None
+    values = request.model_dump(include=View.model_fields.keys() - {"methods"})
+    return checked(View, **values, methods=(choice,))
+
+
+def carry(text: CarriedText) -> View:
+    """The first view of a text that another page hands over, explained as it was there."""
+    chosen = {"methods": (Choice(method=text.method),), "output": text.output, "unit": text.unit}
+    return with_text(first_view(), text).model_copy(update={**chosen, "palette": text.palette})

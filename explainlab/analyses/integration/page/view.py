@@ -8,11 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.integration.analysis import IntegrationError
-from explainlab.app.view import AnalysisView
+from explainlab.analyses.path_gradients.analysis import PathGradients
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, checked
+from explainlab.service.questions import Question, kind_of
 
 _DEFAULT = IntegrationError.Parameters()
 COARSE = ",".join(map(str, _DEFAULT.steps))
@@ -95,3 +97,21 @@ def first_view() -> IntegrationView:
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
         compare=(20, 200),
     )
+
+
+def shows(request: Question) -> IntegrationView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    asks, parameters = kind_of(request).asks(request), request.parameters
+    if asks == IntegrationError.id:
+        parameters = {**parameters, "steps": ",".join(map(str, parameters["steps"]))}
+        return view_of(IntegrationView, request, parameters, first_view().text, ("rows", "steps", "rules"))
+    if asks == PathGradients.id:
+        steps = parameters["steps"]
+        parameters = {**parameters, "steps": FIRST, "compare": (steps[0], steps[-1])}
+        return view_of(IntegrationView, request, parameters, first_view().text, ("rows",))
+    return None
+
+
+def carry(text: CarriedText) -> IntegrationView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)
