@@ -108,6 +108,13 @@ def test_streamlit_stays_in_the_pages_and_app(path: Path) -> None:
     assert not uses or path not in LIBRARY or path.is_relative_to(PACKAGE / "app") or "page" in path.parts
 
 
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_knows_the_page_of_another_analysis(path: Path) -> None:
+    own = ".".join(path.relative_to(ROOT).parts[:3])
+    of_pages = {name for name in imports(path) if re.match(r"explainlab\.analyses\.\w+\.page\b", name)}
+    assert not {name for name in of_pages if not name.startswith(f"{own}.")}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_calls_its_guard_before_anything_else(path: Path) -> None:
     _, *body = tree(path).body
@@ -140,7 +147,7 @@ def test_nothing_unsafe_is_called(path: Path) -> None:
 
 
 def test_scripts_write_text_and_never_html() -> None:
-    scripts = list(ASSETS.rglob("*.js"))
+    scripts = [*ASSETS.rglob("*.js"), *PACKAGE.rglob("*.js")]
     assert scripts
     for path in scripts:
         found = re.search(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.explain.page import results
 from explainlab.app import links, session
+from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.place import Place
 from explainlab.app.runs import page as runs_page
@@ -67,7 +67,7 @@ def draw_map(result: Attribution, key: str) -> None:
     token_heatmap(drawn, key=key)
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    st.caption(" · ".join(results.facts(result)))
+    st.caption(" · ".join(facts(result)))
 
 
 def _draw_result(result: Answer) -> None:

@@ -13,11 +13,12 @@ from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import StudyRequest, StudyResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import TOP, candidate_map, open_map, scores_csv, small_maps, winner_maps
+from explainlab.analyses.candidates.page.component import candidate_maps
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.main import PAGE, pick
 from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.app.chart import draw_chart
-from explainlab.app.heatmap import candidate_maps, token_heatmap
+from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.figures.export import to_html

@@ -9,14 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.base import StudyRequest
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
-from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import JudgedMap
 from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.randomized import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
-from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.metrics.registry import FIVE
 from explainlab.models.architectures import Architecture
 from explainlab.request import Dtype, Output, checked

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText, with_text
 from explainlab.attribution.registry import complete
-from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import Question, kind_of
-
-Scale = Literal["shared", "each"]
 
 
 class Choice(BaseModel):
