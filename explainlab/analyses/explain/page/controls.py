@@ -37,7 +37,7 @@ def set_target(label: str) -> None:
     question.set("target", label)
 
 
-def drawquestion(run) -> ModelCard | None:
+def draw_question(run) -> ModelCard | None:
     """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
     return question.draw(run)
 
