@@ -39,9 +39,12 @@ class Requests:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of one request, or the job that works on it, or why there can be none."""
+    """The result of one request, or the job that works on it, or why there can be none.
 
-    result: Result | None = None
+    ``result`` is what the method or the analysis of the request gives.
+    """
+
+    result: Any = None
     job: Job | None = None
     problem: str = ""
 
