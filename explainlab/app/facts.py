@@ -25,6 +25,6 @@ def facts(result: Attribution) -> list[str]:
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
     found.append(f"{passes}, {cost.seconds:.2f} s")
-    told = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
-    found += [plain(line) for line in (*told, *result.notes)]
+    chosen = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
+    found += [plain(line) for line in (*chosen, *result.notes)]
     return found

@@ -59,7 +59,9 @@ class ActivationView(AnalysisView):
     def data_request(self) -> StudyRequest | None:
         """The same for each text of the data set."""
         data = self.data
-        return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
+        if data is None:
+            return None
+        return self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
 
     def map_request(self, method: str) -> Request:
         """One method's map of the text, of the output that is the method's own."""

@@ -75,7 +75,7 @@ class CandidatesView(AnalysisView):
 
     def data_request(self) -> StudyRequest | None:
         """The same for each text of the data set."""
-        return self.data and self._request(data=self.data.source, rows=self.data.rows)
+        return None if self.data is None else self._request(data=self.data.source, rows=self.data.rows)
 
     def metric_result(self, body: dict[str, Any], candidate: int) -> StudyRequest:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args
 
@@ -27,7 +28,7 @@ def seed_controls(view: View, force: bool = False) -> None:
     values["pair_on"] = view.text_pair is not None
     values["pair"] = view.text_pair or ""
     values["methods"] = [choice.method for choice in view.methods]
-    for request in view.requests():
+    for request in view.text_requests():
         values |= {f"{request.method}_{name}": value for name, value in request.parameters.items()}
     question.seed(values, force)
 
@@ -37,12 +38,12 @@ def set_target(label: str) -> None:
     question.set("target", label)
 
 
-def draw_question(run) -> ModelCard | None:
+def draw_question(run: Callable[[], None]) -> ModelCard | None:
     """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
     return question.draw(run)
 
 
-def draw_options(card: ModelCard | None, run) -> None:
+def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     st.multiselect(
         "Methods",
