@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from explainlab.analyses.activation.headline import headline
 from explainlab.analyses.activation.page import ENTRY
 from explainlab.analyses.activation.page import controls as activation_controls
 from explainlab.analyses.activation.page import data_results as activation_data_results
@@ -13,7 +14,7 @@ from explainlab.analyses.activation.page import main as activation_page
 from explainlab.analyses.activation.page import results as activation_results
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.frame import draw_title
+from explainlab.app.frame import draw_headline, draw_title
 from explainlab.service.service import service as get_service
 
 
@@ -35,6 +36,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [found])
     if found.result is not None:
+        draw_headline(headline(found.result))
         activation_results.draw_text(service, view, found.result, card.architecture if card else None)
     elif found.running:
         st.skeleton(height=160)
