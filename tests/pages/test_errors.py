@@ -207,7 +207,8 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    _, view = carried(first_view(), {"text": HOSTILE, "text_pair": None})[other]
+    views = {entry.title: view for entry, view in carried(first_view(), {"text": HOSTILE, "text_pair": None}).items()}
+    view = views[other]
     app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE
