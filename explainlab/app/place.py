@@ -13,16 +13,16 @@ from explainlab.app import session
 from explainlab.app.progress import draw_jobs
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
+from explainlab.request import Request
+from explainlab.result import Result
 from explainlab.service.jobs import Job
-from explainlab.service.questions import Answer as Result
-from explainlab.service.questions import Question
 from explainlab.service.service import Service
 
 
 class View(Protocol):
     """What a place shows: the requests whose answers it needs."""
 
-    def requests(self) -> Sequence[Question]:
+    def requests(self) -> Sequence[Request]:
         """All of them."""
 
 
@@ -30,9 +30,9 @@ class View(Protocol):
 class Requests:
     """The view of a section that has no other choices."""
 
-    listed: tuple[Question, ...] = ()
+    listed: tuple[Request, ...] = ()
 
-    def requests(self) -> Sequence[Question]:
+    def requests(self) -> Sequence[Request]:
         """The same: see :class:`View`."""
         return self.listed
 
@@ -90,24 +90,26 @@ class Place:
         """Show ``view``, which needs the same answers: nothing is asked, and nothing given up."""
         self._memory.view = view
 
-    def keep(self, service: Service, requests: Sequence[Question]) -> None:
+    def keep(self, service: Service, requests: Sequence[Request]) -> None:
         """Forget the view, and give up its jobs, unless all that it needs is in ``requests``."""
         if self.view is not None and any(request not in requests for request in self.view.requests()):
             self.ask(service, Requests())
 
-    def answer(self, service: Service, request: Question) -> Answer:
+    def answer(self, service: Service, request: Request) -> Answer:
         """The stored result, else the job for it, which is queued once while the view is shown."""
         try:
-            key = service.key(request, session.user())
-            known = (service.find(request, session.user()) or service.job(request, session.user())) if key in self._memory.asked else None
+            user, known = session.user(), None
+            key = service.key(request, user)
+            if key in self._memory.asked:
+                known = service.find(request, user) or service.job(request, user)
             if known is None:
-                known = service.ask(request, session.owner(), session.user())
+                known = service.ask(request, session.owner(), user)
                 self._memory.asked.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(known)
 
-    def answer_if_asked(self, service: Service, request: Question) -> Answer | None:
+    def answer_if_asked(self, service: Service, request: Request) -> Answer | None:
         """The same for a section that waits for a press: None if ``request`` is neither stored nor in its view."""
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
@@ -117,9 +119,7 @@ class Place:
             return Answer(problem=str(error))
         return None if result is None else Answer(result)
 
-    def answer_all(
-        self, service: Service, requests: Sequence[Question], ahead: Sequence[Question] = ()
-    ) -> list[Answer]:
+    def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
         """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
         Whatever else the place had asked is given up.
@@ -133,7 +133,7 @@ class Place:
                 self._ask_ahead(service, ahead)
         return answers
 
-    def computed_again(self, service: Service, request: Question) -> Answer:
+    def computed_again(self, service: Service, request: Request) -> Answer:
         """The result of a job that computes ``request`` anew, whatever is stored; it is queued once as well."""
         try:
             job = service.computed_again(request, session.user())
@@ -176,13 +176,13 @@ class Place:
     def _key(self) -> str:
         return f"{self.name}.place"
 
-    def _give_up(self, service: Service, request: Question) -> None:
+    def _give_up(self, service: Service, request: Request) -> None:
         with suppress(ExplainLabError):  # what may not be asked has no job
             job = service.job(request, session.user())
             if job is not None:
                 service.cancel(job.key, session.owner(), session.user())
 
-    def _ask_ahead(self, service: Service, requests: Sequence[Question]) -> None:
+    def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
         for request in requests:
             key = service.key(request, session.user())
             if key not in self._memory.asked:

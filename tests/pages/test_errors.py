@@ -111,7 +111,7 @@ def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> Non
         for target in (label, other):
             request = view.map_request(text, None, target)
             job = service().job(request)
-            assert service().find(request) is not None or service().worker.wait(job, 30)
+            assert service().find(request) is not None or service().engine.wait(job, 30)
 
 
 def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
