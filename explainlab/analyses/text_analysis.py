@@ -14,6 +14,7 @@ from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest
@@ -64,24 +65,24 @@ class TextAnalysis(Analysis, Generic[T, D]):
     ) -> list[AnalysisResult[T]]:
         """The results of single texts, their passes batched together."""
         start = time.perf_counter()
-        subjects = [_subject(classifier, request, context) for request in requests]
+        batcher = Batcher(classifier, context)
+        subjects = [_subject(classifier, request, batcher) for request in requests]
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
         passes = [subject.forward + subject.backward for subject in subjects]
         seconds = (time.perf_counter() - start) / max(1, sum(passes))
-        halved = subjects[0].batcher.warnings
         return [
             AnalysisResult(
                 request=request,
                 body=body,
                 cost=Cost(subject.forward, subject.backward, seconds * count),
-                warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *subject.notes),
+                warnings=(*cut_warning(subject.encoding), *subject.warnings, *batcher.warnings, *subject.notes),
                 versions=self.versions(classifier),
             )
             for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
         ]
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        data = dataset_of(self, classifier, request)
+        data = dataset_of(self, classifier, request, context.reader)
         rows, unreadable = _readable(classifier, data.rows)
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
@@ -100,7 +101,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
         """The result of every text, from the context's memory or run in groups of texts of like length."""
-        keys = [self.key(request, classifier.digest) for request in requests]
+        keys = [self.key(request, classifier.digest, context.reader) for request in requests]
         known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
         missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
         ordered = iter(
@@ -143,7 +144,7 @@ class _Texts(Relay):
         self._context.report(self._reported, self._total, "texts")
 
 
-def _subject(classifier: Classifier, request: CompleteRequest, context: RunContext) -> Subject:
+def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher) -> Subject:
     return Subject(
         classifier,
         classifier.encode(request.single_text, request.text_pair),
@@ -152,7 +153,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, context: RunConte
         unit=request.unit,
         seed=request.seed,
         baseline_data=request.parameters.get("baseline_data", ""),
-        context=context,
+        batcher=batcher,
     )
 
 

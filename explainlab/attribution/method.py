@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.subject import Subject
-from explainlab.declared import Parameters, ParameterSpec, specs
+from explainlab.declared import AtMost, Parameters, ParameterSpec, specs
 from explainlab.errors import RequestError, UnsupportedError
+from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
-from explainlab.settings import limit_words, settings
 
-Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
 BaselineData = Annotated[
@@ -29,22 +28,13 @@ BaselineData = Annotated[
 """A data set by path or embedded id; it is looked at only where the baseline is ``max_entropy``."""
 
 
-def _within(setting: str) -> AfterValidator:
-    def check(number: int) -> int:
-        if number > getattr(settings(), setting):
-            raise PydanticCustomError("limit", "{limit}", {"limit": limit_words(setting).rstrip(".")})
-        return number
+Evaluations = Annotated[int, Field(ge=1), AtMost("max_evaluations")]
+"""A number of model evaluations."""
 
-    return AfterValidator(check)
+Candidates = Annotated[int, Field(ge=1, le=10_000), AtMost("max_candidates")]
+"""A number of attributions of one text to choose among."""
 
-
-Evaluations = Annotated[int, Field(ge=1), _within("max_evaluations")]
-"""A number of model evaluations that the settings allow."""
-
-Candidates = Annotated[int, Field(ge=1, le=10_000), _within("max_candidates")]
-"""A number of maps of one text to choose among that the settings allow."""
-
-_NUMBER = TypeAdapter(Evaluations)
+_NUMBER = TypeAdapter(Annotated[int, Field(ge=1)])
 _MULTIPLE = re.compile(r"([0-9]+)n")
 
 
@@ -58,21 +48,21 @@ def _budget(value: Any) -> int | str:
     return f"{number}n" if multiple else number
 
 
-Budget = Annotated[int | str, BeforeValidator(_budget)]
-"""A number of model evaluations that the settings allow, or a multiple of the features: ``2n``."""
+Budget = Annotated[int | str, BeforeValidator(_budget), AtMost("max_evaluations")]
+"""A number of model evaluations, or a multiple of the features: ``2n``."""
 
 
-def counted(budget: int | str, n: int, name: str) -> int:
+def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
     """The evaluations of a ``budget`` for ``n`` features; raises :class:`RequestError`, with ``name``, if too many."""
     if not isinstance(budget, str):
         return budget
-    found, limit = int(budget.removesuffix("n")) * n, settings().max_evaluations
-    if found > limit:
+    evaluations = int(budget.removesuffix("n")) * n
+    if evaluations > limits.max_evaluations:
         raise RequestError(
-            f"{name} = {budget} of {n} features are {found:,} model evaluations.",
-            f"The limit is {limit:,} (EXPLAINLAB_MAX_EVALUATIONS).",
+            f"{name} = {budget} of {n} features are {evaluations:,} model evaluations.",
+            limits.words("max_evaluations"),
         )
-    return found
+    return evaluations
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,7 @@ class Method(ABC):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    family: ClassVar[Family]
+    family: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     version: ClassVar[int] = 1
@@ -114,7 +104,15 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        """Score the features of ``subject``; every model pass goes through it."""
+        """Score the features of ``subject``; every model pass is counted with it."""
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher: here one after another."""
+        outcomes = []
+        for i, subject in enumerate(subjects):
+            with subject.batcher.span(i, i + 1, len(subjects)):
+                outcomes.append(self.attribute(subject, parameters))
+        return outcomes
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
@@ -134,7 +132,7 @@ class Method(ABC):
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:
         """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
-        reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
+        reasons = architecture.missing(cls.needs)
         return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
 
     @classmethod
@@ -147,3 +145,15 @@ class Method(ABC):
     def parameter_specs(cls) -> list[ParameterSpec]:
         """The parameters in the order of their declaration."""
         return specs(cls.Parameters)
+
+
+class BatchedMethod(Method):
+    """A method whose passes of many texts run together; see :mod:`explainlab.attribution.passes`."""
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        """Score the features of one subject, as one of many."""
+        return self.attribute_many([subject], parameters)[0]
+
+    @abstractmethod
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher, as if each were alone."""

@@ -111,7 +111,7 @@ def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> Non
         for target in (label, other):
             request = view.map_request(text, None, target)
             job = service().job(request)
-            assert service().find(request) is not None or service().worker.wait(job, 30)
+            assert service().find(request) is not None or service().engine.wait(job, 30)
 
 
 def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
@@ -207,7 +207,8 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    _, view = carried(first_view(), {"text": HOSTILE, "text_pair": None})[other]
+    views = {entry.title: view for entry, view in carried(first_view(), {"text": HOSTILE, "text_pair": None}).items()}
+    view = views[other]
     app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE

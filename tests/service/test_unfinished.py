@@ -43,7 +43,7 @@ def stuck(url: str) -> Iterator[Service]:
             context.check_cancelled()
         raise Cancelled
 
-    service.worker = Worker(wait, service._ended)
+    service.engine = Worker(wait, service._ended)
     yield service
     over.set()
 
@@ -77,7 +77,7 @@ def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
     found = after.cut_short(ANN)[0]
     job = after.submit(found.request, "3", ANN)
     assert job.key == found.key
-    assert after.worker.wait(job, SOON)
+    assert after.engine.wait(job, SOON)
     assert texts(after, ANN) == ["waiting", "embedded:sentiment"]
     after.forget([left.key for left in after.cut_short(ANN)], ANN)
     assert texts(after, ANN) == []
@@ -96,8 +96,8 @@ def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool)
     if waits:
         stuck.submit(request("before it"), "1", BOB)
     job = stuck.submit(request(), "1", ANN)
-    stuck.worker.cancel(job.key, "1")
-    assert stuck.worker.wait(job, SOON)
+    stuck.engine.cancel(job.key, "1")
+    assert stuck.engine.wait(job, SOON)
     assert left(url) == []
 
 
@@ -115,7 +115,7 @@ def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -
 @pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
 def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
     service = started(url)
-    assert service.worker.wait(service.submit(request(target=target), "1", ANN), SOON)
+    assert service.engine.wait(service.submit(request(target=target), "1", ANN), SOON)
     assert left(url) == []
 
 
@@ -151,5 +151,5 @@ def test_a_store_that_fails_stops_no_job(url: str) -> None:
     service = started(url)
     Path(url.removeprefix("sqlite:///")).write_bytes(b"no database" * 1000)
     job = service.submit(request(), "1", ANN)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"

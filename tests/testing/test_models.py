@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.testing import check_model
 
 
@@ -31,7 +32,7 @@ class Forgetful(Classifier):
     """It turns on the gradients of a parameter."""
 
     def logits(self, inputs: Inputs, *rest: Any) -> Tensor:
-        next(self.model.parameters()).requires_grad_()
+        next(self.model.network.parameters()).requires_grad_()
         return super().logits(inputs, *rest)
 
 
@@ -51,7 +52,7 @@ class Noisy(Classifier):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         (ReadsPadding, "batches: the logits of texts in a batch: differs by"),
         (Deaf, "embeddings: other embeddings give the same logits"),
@@ -60,13 +61,13 @@ class Noisy(Classifier):
         (Forgetful, "predictions: predictions leaves something behind on the model"),
     ],
 )
-def test_a_broken_model_fails(encoder: Classifier, kind: type[Classifier], told: str) -> None:
+def test_a_broken_model_fails(encoder: Classifier, kind: type[Classifier], message: str) -> None:
     fields = {name: getattr(encoder, name) for name in Classifier.__dataclass_fields__}
     try:
-        with pytest.raises(AssertionError, match=told):
+        with pytest.raises(AssertionError, match=message):
             check_model(kind(**fields))
     finally:
-        encoder.model.requires_grad_(False)
+        encoder.model.network.requires_grad_(False)
 
 
 def test_labels_that_are_equal_fail(encoder: Classifier) -> None:

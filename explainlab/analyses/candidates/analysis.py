@@ -20,14 +20,14 @@ from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
-from explainlab.models.context import Relay, RunContext
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
@@ -72,7 +72,7 @@ class RpiCandidates(TextAnalysis[Body, Body]):
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
 
@@ -85,7 +85,7 @@ class RpiCandidates(TextAnalysis[Body, Body]):
         """That of the family."""
         return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of all metrics."""
         names = [*(request.metric for request in _judges(parameters).values()), parameters.select_by]
         parts = [get_method(parameters.family), *map(get_metric, sorted(set(names)))]
@@ -103,12 +103,13 @@ class RpiCandidates(TextAnalysis[Body, Body]):
         get_method(parameters.family).require(batcher.classifier)
         for request in judges.values():
             get_metric(request.metric).require(batcher.classifier, request.parameters)
-        batcher.context = passes = _Passes(batcher.context, self.evaluations(parameters) * len(subjects))
-        for subject in subjects:
-            subject.batcher, subject.context = batcher, passes
-        found = [_candidates(subject, parameters) for subject in subjects]
+        found, parts = [], len(subjects) + 1
+        for i, subject in enumerate(subjects):
+            with batcher.span(i, i + 1, parts):
+                found.append(_candidates(subject, parameters))
         maps = [np.stack([candidate.scores for candidate in candidates]) for _, candidates in found]
-        judged = evaluate_attributions(subjects, maps, list(judges.values()), batcher)
+        with batcher.span(parts - 1, parts, parts):
+            judged = evaluate_attributions(subjects, maps, list(judges.values()), batcher)
         return [
             _body(subject, layers, _Table(candidates, judges, values), parameters)
             for subject, (layers, candidates), values in zip(subjects, found, judged, strict=True)
@@ -132,19 +133,6 @@ class RpiCandidates(TextAnalysis[Body, Body]):
 
 
 # One text ------------------------------------------------------------------------------------------------------------
-
-
-class _Passes(Relay):
-    """Adds up the passes of one phase after another, of which about ``expected`` are to come."""
-
-    def __init__(self, context: RunContext, expected: int) -> None:
-        super().__init__(context)
-        self._done, self._expected, self._of_phase = 0, expected, 0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._done += done - self._of_phase
-        self._of_phase = done if done < total else 0
-        self._context.report(min(self._done, self._expected), self._expected, phase)
 
 
 def _asked(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

@@ -26,6 +26,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 MOST_ROWS = 100_000
@@ -75,12 +76,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     TextBody = EvaluationText
     DataBody = EvaluationData
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
         used = [get_method(name) for name in parameters.methods]
         metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
-        read = [data_digest(values) for values in parameters.settings.values()]
-        read += [source_digest(path) for path in parameters.attributions]
+        read = [data_digest(values, reader) for values in parameters.settings.values()]
+        read += [source_digest(path, reader) for path in parameters.attributions]
         versions = [f"{method.id} {method.version}" for method in used]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
@@ -88,13 +89,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = [parse_metric(name) for name in parameters.metrics]
         others = [_made_elsewhere(subject, parameters) for subject in subjects]
-        maps, rest = attributions_of(
-            subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods]
-        )
+        batcher, count = subjects[0].batcher, len(parameters.methods)
+        with batcher.span(0, count, count + 1):
+            maps = attributions_of(subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods])
         scores = [np.stack([*(one.scores for one in found), *given]) for found, given in zip(maps, others, strict=True)]
-        batcher = subjects[0].batcher
-        batcher.context = rest
-        judged = evaluate_attributions(subjects, scores, metrics, batcher)
+        with batcher.span(count, count + 1, count + 1):
+            judged = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
             _body(subject, found, dict(zip(parameters.names, rows, strict=True)), metrics, values)
             for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)

@@ -17,7 +17,8 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 Body = dict[str, Any]
@@ -34,7 +35,7 @@ class JudgedMap(TextAnalysis[Body, Body]):
             [], description="One score a feature, special tokens included."
         )
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: of a data set the first.")
 
@@ -43,7 +44,7 @@ class JudgedMap(TextAnalysis[Body, Body]):
     source = "DeYoung et al. 2020, Eq. 1 and 2; Barkan et al. 2024 (paper 001), A.3"
     definition = "metric(φ) with each perturbed text, its k and the probability of the target for it"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the metrics."""
         return digest([[request.metric, get_metric(request.metric).version] for request in _asked(parameters)])
 

@@ -13,7 +13,8 @@ from explainlab import cli, explain, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.analysis import expected_best
 from explainlab.analyses.registry import complete, evaluations, read_result, studies
-from explainlab.attribution.randomized import Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
@@ -284,7 +285,7 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
         def report(self, done: int, total: int, phase: str) -> None:
             told.append(done / total)
 
-    monkeypatch.setattr(Batcher, "_size", lambda *_: 4)
+    monkeypatch.setattr(Batcher, "_size", lambda _, length, count, *rest: min(4, count))
     for source in ({"text": TEXT}, {"data": data}):
         told.clear()
         study(encoder, "rpi_candidates", **source, context=Telling(), layers="1,2,3", metrics="log_odds", **CHEAP)

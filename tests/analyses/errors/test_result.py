@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -65,6 +66,10 @@ def test_without_its_rows_everything_else_stays(result) -> None:
     assert len(result.body.rows) == 30
 
 
-def test_the_headline_counts_rows_and_mistakes(result) -> None:
-    wrong = sum(row["label"] != row["predicted"] for row in result.body.rows)
-    assert f"of 30 rows, wrong on {wrong}." in get_study("predictions").headline(result)
+def test_the_headline_says_how_often_it_is_right_and_its_most_frequent_mistake(result) -> None:
+    rows = result.body.rows
+    mistakes = Counter((row["label"], row["predicted"]) for row in rows if row["label"] != row["predicted"])
+    (_, count), *_ = mistakes.most_common(1)
+    sentence = get_study("predictions").headline(result)
+    assert f"right about {100 * (30 - mistakes.total()) / 30:.1f}% of 30 rows; " in sentence
+    assert sentence.endswith("once." if count == 1 else f"{count} times.")

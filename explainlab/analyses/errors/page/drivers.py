@@ -15,15 +15,12 @@ from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of
 from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
-from explainlab.app import session
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
-from explainlab.app.page import Answer
+from explainlab.app.place import Requests
 from explainlab.app.question import card_of
-from explainlab.app.session import Pressed
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
-from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.service.service import Service
 
@@ -50,8 +47,8 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     ``table`` holds the predictions.
     """
     st.header("What drives the mistakes", anchor=False, help=_HELP)
-    asked = Pressed((view.drivers_request(),))
-    answer = _answer(service, asked)
+    request = view.drivers_request()
+    answer = DRIVERS.answer_if_asked(service, request)
     card = card_of(view.model)
     choice, button = st.columns([3, 9], vertical_alignment="bottom")
     with choice:
@@ -65,8 +62,8 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     button.button(
         "Explain all mistakes",
         icon=":material/troubleshoot:",
-        on_click=session.ask,
-        args=(service, DRIVERS.name, asked),
+        on_click=DRIVERS.ask,
+        args=(service, Requests((request,))),
         disabled=bool(unsupported),
     )
     if unsupported:
@@ -88,17 +85,6 @@ def cost_words(table: PredictionTable) -> str:
 def _unsupported(spec: str, card: ModelCard | None) -> str:
     """Why the model of ``card`` cannot be explained so; empty if it can, or if that is not known yet."""
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
-
-
-def _answer(service: Service, asked: Pressed) -> Answer | None:
-    """None where it is neither known nor asked."""
-    if session.asked(DRIVERS.name) == asked:
-        return DRIVERS.answer(service, asked.questions[0])
-    try:
-        result = session.find(service, DRIVERS.name, asked.questions[0])
-    except ExplainLabError as error:
-        return Answer(problem=str(error))
-    return result and Answer(result=result)
 
 
 def _draw_answer(result: AnalysisResult[MistakeDriversData]) -> None:

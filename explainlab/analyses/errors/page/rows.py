@@ -11,10 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.page import controls
+from explainlab.analyses.errors.page.component import row_keys
 from explainlab.analyses.errors.page.main import place_of, step
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.app.components import row_keys
 from explainlab.app.text import plain
 from explainlab.service.store.remarks import Remark
 

@@ -11,16 +11,12 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete
 from explainlab.analyses.trust.analysis import Trust
-from explainlab.app import session
-from explainlab.app.progress import draw_jobs
-from explainlab.app.session import Pressed
+from explainlab.app.place import Place, Requests
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
-from explainlab.errors import ExplainLabError
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request, Unit
-from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
 Body = dict[str, Any]
@@ -51,49 +47,34 @@ def question(request: Request) -> Request:
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under maps other than those of ``requests``, and give up their jobs."""
-    shown = [Pressed((question(request),)) for request in requests]
+    shown = [question(request) for request in requests]
     for method_id in methods():
-        pressed = session.asked(_place(method_id))
-        if pressed not in (None, Pressed(), *shown):
-            session.ask(service, _place(method_id), Pressed())
+        _place(method_id).keep(service, shown)
 
 
 def draw_trust(service: Service, result: Attribution) -> None:
     """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
-    asked, place = question(result.request), _place(result.request.question)
-    try:
-        found = _answer(service, asked, place)
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return
-    if isinstance(found, AnalysisResult):
-        _draw_answer(found, result)
-    elif found is not None:
-        draw_jobs(service, [found], place)
-    else:
+    request, place = question(result.request), _place(result.request.question)
+    answer = place.answer_if_asked(service, request)
+    if answer is None:
         st.button(
             ASK,
             key=f"trust_{result.request.question}",
             type="tertiary",
             icon=":material/help_center:",
             help=_ASK_HELP,
-            on_click=session.ask,
-            args=(service, place, Pressed((asked,))),
+            on_click=place.ask,
+            args=(service, Requests((request,))),
         )
+    elif answer.result is None:
+        place.draw_state(service, [answer])
+    else:
+        _draw_answer(answer.result, result)
 
 
-def _place(method_id: str) -> str:
-    """The name under which the session remembers what the button of a method's map has asked."""
-    return f"explain.trust.{method_id}"
-
-
-def _answer(service: Service, asked: Request, place: str) -> AnalysisResult | Job | None:
-    found = service.find(asked)
-    if found is not None or session.asked(place) != Pressed((asked,)):
-        return found
-    session.submit_once(service, place, asked)
-    job = service.job(asked)
-    return job.result if job is not None and job.result is not None else job
+def _place(method_id: str) -> Place:
+    """Where the button under a method's map, and the answer to it, are."""
+    return Place(f"explain.trust.{method_id}")
 
 
 def _draw_answer(found: AnalysisResult, result: Attribution) -> None:

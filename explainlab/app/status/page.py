@@ -1,0 +1,119 @@
+"""The Status page: the instance as it is now, which renews itself, its limits, and what results depend on."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.app.progress import label, state
+from explainlab.app.session import user
+from explainlab.app.status import ENTRY
+from explainlab.app.text import plain
+from explainlab.attribution.explain import versions
+from explainlab.service.pool import Loaded
+from explainlab.service.service import Service
+from explainlab.service.service import service as get_service
+from explainlab.service.status import Place, Status, status
+from explainlab.settings import describe_settings, settings
+
+_RENEW_SECONDS = 2.0
+_SHOWN_TEXT = 80
+_MB = 2**20
+
+
+def draw() -> None:
+    """Draw the page."""
+    st.title(ENTRY.title, anchor=False)
+    st.caption("What runs and what waits, which models are loaded, and how much may be asked of this instance?")
+    draw_now(get_service())
+    draw_limits()
+    draw_versions()
+
+
+def draw_now(service: Service) -> None:
+    """Worker, store, device, queue and loaded models; they renew themselves every two seconds."""
+    st.fragment(_draw, run_every=_RENEW_SECONDS)(service)
+
+
+def draw_limits() -> None:
+    """How much may be asked, and which models."""
+    st.header("Limits", anchor=False)
+    rows = [
+        {"Value": f"{_value(setting['name']):,}", "Limit": setting["help"].rstrip("."), "Setting": setting["name"]}
+        for setting in describe_settings()
+        if setting["name"].startswith("EXPLAINLAB_MAX_")
+    ]
+    served = {"Value": ", ".join(settings().model_patterns), "Limit": "Models served"}
+    st.dataframe(pd.DataFrame([*rows, {**served, "Setting": "EXPLAINLAB_ALLOWED_MODELS"}]), hide_index=True)
+
+
+def draw_versions() -> None:
+    """The libraries that numbers depend on."""
+    st.header("Versions", anchor=False)
+    told = {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
+    st.dataframe(pd.DataFrame(told.items(), columns=["Library", "Version"]), hide_index=True, width=400)
+
+
+def _value(name: str) -> int:
+    return getattr(settings(), name.removeprefix("EXPLAINLAB_").lower())
+
+
+def _draw(service: Service) -> None:
+    found = status(service, user())
+    _draw_troubles(found)
+    running = sum(place.running for place in found.places)
+    first, second, third, fourth = st.columns(4)
+    first.metric("Running", running)
+    second.metric("Waiting", len(found.places) - running)
+    third.metric("Loaded models", f"{sum(model.bytes for model in found.loaded) / _MB:,.0f} MB")
+    fourth.metric(f"Free memory ({plain(found.device)})", f"{found.free_bytes / 2**30:,.1f} GB")
+    st.header("Queue", anchor=False)
+    _draw_queue(service, found.places)
+    st.header("Loaded models", anchor=False)
+    _draw_loaded(found.loaded)
+
+
+def _draw_troubles(found: Status) -> None:
+    if not found.worker_alive:
+        st.error("The worker does not answer: nothing is computed until the app is restarted.", icon=":material/error:")
+    if found.problem:
+        st.error(plain(found.problem), icon=":material/save:")
+
+
+def _draw_queue(service: Service, places: Sequence[Place]) -> None:
+    if not places:
+        st.caption("Nothing runs and nothing waits.")
+        return
+    st.dataframe(pd.DataFrame([_row(service, place) for place in places]), hide_index=True)
+
+
+def _row(service: Service, place: Place) -> dict[str, str]:
+    state_words = "running" if place.running else "waiting"
+    kind = "one text" if place.urgent else "a data set, or ahead"
+    if place.job is None:
+        return {"State": state_words, "Job": "another user's job", "Kind": kind, "Model": "", "About": ""}
+    request = place.job.request
+    about = request.text or getattr(request, "data", None) or ""
+    shown = about if len(about) <= _SHOWN_TEXT else f"{about[:_SHOWN_TEXT]}…"
+    return {
+        "State": state(service, place.job),
+        "Job": label(place.job),
+        "Kind": kind,
+        "Model": request.model,
+        "About": shown,
+    }
+
+
+def _draw_loaded(loaded: Sequence[Loaded]) -> None:
+    if not loaded:
+        st.caption("No model is loaded yet.")
+        return
+    rows = [
+        {"Model": model.id, "Precision": model.dtype, "Device": model.device, "MB": round(model.bytes / _MB, 1)}
+        for model in loaded
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)

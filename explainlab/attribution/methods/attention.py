@@ -1,0 +1,92 @@
+"""What the attention probabilities say: the last layer, the average of all, or their product through the layers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import attention_maps
+from explainlab.attribution.subject import Subject
+
+Reading = Literal["class_row", "received"]
+READING_HELP = "The rows that reach the head, or what every token receives on average over all rows."
+
+
+class _AttentionMethod(BatchedMethod):
+    """Unsigned and blind to the target: what the model reads, whatever it concludes from it."""
+
+    family: ClassVar = "Attention"
+    signed: ClassVar = False
+    needs: ClassVar = ("attention",)
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+        return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
+
+    def _read(self, subject: Subject, maps: np.ndarray, parameters: method.Parameters) -> Outcome:
+        real = np.flatnonzero(subject.encoding.attention)
+        matrix = self.combine(maps[:, real][:, :, real], parameters)
+        class_rows = subject.classifier.head_rows(subject.encoding)[real]
+        rows = class_rows if parameters.reading == "class_row" else np.full(len(real), 1 / len(real))
+        tokens = np.zeros(len(subject.encoding))
+        tokens[real] = rows @ matrix
+        return Outcome(subject.units.sum_tokens(tokens))
+
+    @abstractmethod
+    def combine(self, maps: np.ndarray, parameters: method.Parameters) -> np.ndarray:
+        """float64 [N, N] from the head means [layers, N, N], bottom first."""
+
+
+class AttentionLast(_AttentionMethod):
+    """The last layer's attention, averaged over its heads."""
+
+    class Parameters(method.Parameters):
+        reading: Reading = Field("class_row", description=READING_HELP)
+
+    id: ClassVar = "attention_last"
+    label: ClassVar = "Attention, last layer"
+    source: ClassVar = "Hollenstein & Beinborn 2021; read at the classification row"
+    definition: ClassVar = "φⱼ = mean over heads of A^L at (class row, j)"
+
+    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
+        return maps[-1]
+
+
+class AttentionAverage(_AttentionMethod):
+    """The attention of all layers and heads, averaged."""
+
+    class Parameters(method.Parameters):
+        reading: Reading = Field("received", description=READING_HELP)
+
+    id: ClassVar = "attention_average"
+    label: ClassVar = "Attention, average"
+    source: ClassVar = "Oxford thesis on the interpretability of large language models (paper 004)"
+    definition: ClassVar = "φⱼ = mean over layers, heads and rows i of A at (i, j)"
+
+    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
+        return maps.mean(axis=0)
+
+
+class AttentionRollout(_AttentionMethod):
+    """Attention multiplied through the layers, half of every layer's weight kept by the residual connection."""
+
+    class Parameters(method.Parameters):
+        residual: bool = Field(True, description="Mix every layer half and half with the identity (Abnar & Zuidema).")
+        reading: Reading = Field("class_row", description=READING_HELP)
+
+    id: ClassVar = "attention_rollout"
+    label: ClassVar = "Attention rollout"
+    source: ClassVar = "Abnar & Zuidema 2020, Eq. 1"
+    definition: ClassVar = "φ = class row of Ã^L ⋯ Ã¹, with Ã = (A + I) / 2"
+    needs: ClassVar = ("attention", "layered attention")
+
+    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
+        product = np.eye(maps.shape[-1])
+        for layer in maps:
+            product = ((layer + np.eye(len(layer))) / 2 if parameters.residual else layer) @ product
+        return product

@@ -1,0 +1,54 @@
+"""Generic attention explainability: attention that matters to the output, carried up through the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from explainlab.attribution import method
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import attention_gradients
+from explainlab.attribution.subject import Subject
+from explainlab.request import Output
+
+
+class GAE(BatchedMethod):
+    """Attention times its gradient, where that is positive; read at the rows that reach the head.
+
+    What such a row holds of itself is left out, so the token it stands for, a decoder's last, scores 0.
+    """
+
+    id: ClassVar = "gae"
+    label: ClassVar = "Generic attention explainability"
+    family: ClassVar = "Attention"
+    source: ClassVar = "Chefer et al. 2021 (ICCV), Eq. 5 and 6"
+    definition: ClassVar = "φ = class row of R, its own entry 0; R = I, then R += mean over heads of (∂F/∂A · A)⁺ R"
+    signed: ClassVar = False
+    needs: ClassVar = ("gradients", "attention", "layered attention")
+    output: ClassVar[Output] = "logit"
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+        return attention_gradients(subjects, _positive, self._read)
+
+    def _read(self, subject: Subject, weights: np.ndarray) -> Outcome:
+        real = np.flatnonzero(subject.encoding.attention)
+        relevance = self.combine(weights[:, real][:, :, real])
+        np.fill_diagonal(relevance, 0)
+        tokens = np.zeros(len(subject.encoding))
+        tokens[real] = subject.classifier.head_rows(subject.encoding)[real] @ relevance
+        return Outcome(subject.units.sum_tokens(tokens))
+
+    def combine(self, layers: np.ndarray) -> np.ndarray:
+        """float64 [N, N]: R of the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom first."""
+        relevance = np.eye(layers.shape[-1])
+        for layer in layers:
+            relevance = relevance + layer @ relevance
+        return relevance
+
+
+def _positive(attention: Tensor, gradient: Tensor) -> Tensor:
+    """[B, N, N]: the mean over heads of (∂F/∂A · A)⁺, both [B, heads, N, N]."""
+    return (attention.float() * gradient.float()).clamp(min=0).mean(dim=1)

@@ -1,0 +1,102 @@
+"""The gradient at the text itself, plain or times the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from explainlab.attribution import method
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import text_gradients
+from explainlab.attribution.subject import Subject
+
+CANCELLED = (
+    "The signed sums are rounding errors: through its layer normalisation the model does not see a constant added to "
+    "an embedding, so the numbers of every token's gradient add up to zero. Choose norm l2."
+)
+NORMALISED = (
+    "The sums say next to nothing: the model normalises every word embedding before anything is added to it, so it "
+    "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
+)
+CANCELS = 1e-3
+"""Sums below this share of their absolute terms are told to be cancelled."""
+
+
+class Gradient(BatchedMethod):
+    """How fast the explained scalar changes with each word embedding."""
+
+    class Parameters(method.Parameters):
+        norm: Literal["l2", "signed_sum"] = Field(
+            "l2", description="How the d numbers of a token become one: their Euclidean norm, or their plain sum."
+        )
+
+    id: ClassVar = "gradient"
+    label: ClassVar = "Gradient"
+    family: ClassVar = "Gradients"
+    source: ClassVar = "Simonyan et al. 2014"
+    definition: ClassVar = "φᵢ = ‖∂F/∂xᵢ‖₂ (or Σ_d ∂F/∂xᵢ)"
+    signed: ClassVar = False
+    needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.norm == "signed_sum"
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce = length if parameters.norm == "l2" else total
+        found = text_gradients(subjects, lambda _, gradient: reduce(gradient))
+        return [_outcome(*pair, CANCELLED) for pair in zip(subjects, found, strict=True)]
+
+
+class InputXGradient(BatchedMethod):
+    """The gradient times the word embedding: a first-order guess at what removing the token would change."""
+
+    class Parameters(method.Parameters):
+        reduction: Literal["sum", "l2"] = Field(
+            "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
+        )
+
+    id: ClassVar = "input_x_gradient"
+    label: ClassVar = "Input × gradient"
+    family: ClassVar = "Gradients"
+    source: ClassVar = "Shrikumar et al. 2016; Denil et al. 2014"
+    definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ"
+    needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.reduction == "sum"
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce = length if parameters.reduction == "l2" else total
+        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient))
+        return [_outcome(*pair, NORMALISED) for pair in zip(subjects, found, strict=True)]
+
+
+def total(numbers: Tensor) -> Tensor:
+    """float64 [..., 2]: the sum over d of ``numbers`` [..., d], and that of their absolute values."""
+    terms = _wide(numbers)
+    return torch.stack([terms.sum(dim=-1), terms.abs().sum(dim=-1)], dim=-1)
+
+
+def length(numbers: Tensor) -> Tensor:
+    """float64 [..., 2]: the Euclidean norm over d of ``numbers`` [..., d], which has no terms that cancel."""
+    norm = _wide(numbers).norm(dim=-1)
+    return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
+
+
+def _wide(numbers: Tensor) -> Tensor:
+    """float64: on the CPU where the device has none."""
+    return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
+
+
+def _outcome(subject: Subject, found: np.ndarray, cancelled: str) -> Outcome:
+    """From tokens and their terms [N, 2], with the warning ``cancelled`` where next to nothing is left of these."""
+    tokens, terms = found[:, 0], float(found[:, 1].max())
+    warnings = (cancelled,) if np.abs(tokens).max() < CANCELS * terms else ()
+    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)

@@ -1,0 +1,78 @@
+"""LIME: a weighted linear model of the prediction on random maskings of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
+from explainlab.attribution.passes import masked
+from explainlab.attribution.subject import Subject
+
+
+class Lime(BatchedMethod):
+    """Slopes of a ridge regression of the explained scalar on which features are kept, weighted by nearness.
+
+    The full text is the first sample; every other one keeps each feature with probability 1/2.
+    """
+
+    class Parameters(method.Parameters):
+        samples: Evaluations = Field(200, description="Maskings of the text, the full text among them.")
+        kernel_width: float = Field(
+            0.25, ge=0.01, le=100, description="How fast a masking counts less the more it takes away."
+        )
+        alpha: float = Field(0.01, ge=0, le=1e6, description="Ridge penalty on the slopes.")
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
+
+    id: ClassVar = "lime"
+    label: ClassVar = "LIME"
+    family: ClassVar = "Perturbation"
+    source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
+    definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
+    random: ClassVar = True
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]
+        values = masked(subjects, keep, parameters.baseline)
+        return [_outcome(*each, parameters) for each in zip(subjects, keep, values, strict=True)]
+
+
+def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters: Lime.Parameters) -> Outcome:
+    weights = nearness(keep, parameters.kernel_width)
+    scores = slopes(keep, values, weights, parameters.alpha)
+    return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
+
+
+def maskings(n: int, count: int, seed: int) -> np.ndarray:
+    """bool [count, n]: the full text, then fair coins; the first rows of a larger count are those of a smaller one."""
+    keep = np.random.default_rng(seed).random((count, n)) < 0.5
+    keep[0] = True
+    return keep
+
+
+def nearness(keep: np.ndarray, width: float) -> np.ndarray:
+    """float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all ones.
+
+    A mask that keeps a share q of the features is at d = 1 − √q; the empty one, without a direction, at 1.
+    """
+    distance = 1 - np.sqrt(keep.mean(axis=1))
+    return np.exp(-(distance**2) / (2 * width**2))
+
+
+def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
+    """float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n]; the intercept is not penalised."""
+    from sklearn.linear_model import Ridge  # half a second to import
+
+    return Ridge(alpha=alpha, solver="svd").fit(keep, values, sample_weight=weights).coef_
+
+
+def _warnings(keep: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:
+    masked = ~keep.all(axis=1)
+    if masked.any() and weights[masked].sum() < 0.01:
+        return ("Under this kernel width no masked text counts, so the scores say nothing: choose a larger one.",)
+    return ()

@@ -1,0 +1,190 @@
+"""Layer-wise relevance propagation: input times gradient, with rules in place of some derivatives.
+
+For the rules used here, a step's relevance is its value times a gradient, so that one backward pass carries it down. A
+rule changes what flows back through a function and nothing of what the function returns. Everything happens inside a
+context of the thread that runs the model: torch asks it about every function called there; no function, class or
+parameter is touched. Only activations are met as modules (some are made of several functions), by hooks that go again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from explainlab.attribution import method
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.methods.gradients import length, total
+from explainlab.attribution.passes import text_gradients
+from explainlab.attribution.subject import Subject
+from explainlab.request import Output
+
+Rule = Literal["conservative", "attn"]
+Activation = Literal["identity", "gradient"]
+Function = Callable[..., Tensor]
+
+
+class LRP(BatchedMethod):
+    """Relevance of the word embeddings: where no bias takes its share, that of all tokens adds up to the logit.
+
+    ``conservative`` also takes the gate of a gated feed-forward part for constant (Llama, Mistral, Qwen and ModernBERT;
+    in the first three ``activation`` then changes nothing). ``attn`` gives half of a product's relevance to either
+    factor (gates, and both products of attention) and goes through the softmax by its derivative, which keeps no sum.
+    """
+
+    class Parameters(method.Parameters):
+        rule: Rule = Field(
+            "conservative",
+            description="What is constant: attention and the norms' deviation; or AttnLRP, which shares out products.",
+        )
+        activation: Activation = Field(
+            "identity", description="Activations pass relevance on as it is, or by their derivative."
+        )
+        reduction: Literal["sum", "l2"] = Field(
+            "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
+        )
+
+    id: ClassVar = "lrp"
+    label: ClassVar = "Layer-wise relevance propagation"
+    family: ClassVar = "Gradients"
+    source: ClassVar = "Ali et al. 2022 (AH and LN rules); Achtibat et al. 2024 (AttnLRP), Eq. 7 and 9"
+    definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ, with the rules in place of derivatives"
+    needs: ClassVar = ("gradients", "relevance rules")
+    output: ClassVar[Output] = "logit"
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.reduction == "sum"
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce, activations = (
+            total if parameters.reduction == "sum" else length,
+            subjects[0].classifier.model.activations,
+        )
+        rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
+        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
+        return [
+            Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
+            for subject, each in zip(subjects, found, strict=True)
+        ]
+
+
+@contextmanager
+def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
+    """What this thread computes inside has its own values and the rules' gradients; ``activations`` of a model too.
+
+    Outside, and in other threads, everything is as before. The backward pass may follow later.
+    """
+    rules = _Rules(rule, activation)
+    hooks = [module.register_forward_hook(rules.activated) for module in activations]
+    try:
+        with rules:
+            yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class _Rules(TorchFunctionMode):
+    """Stands before every torch function of a thread and answers for those that have a rule."""
+
+    def __init__(self, rule: Rule, activation: Activation) -> None:
+        super().__init__()
+        self._cut = rule == "conservative"
+        self._identity = activation == "identity"
+        self._gate: Tensor | None = None
+        attention = _CONSTANT_ATTENTION if self._cut else _SHARED_ATTENTION
+        activations = dict.fromkeys(_CALLED_ACTIVATIONS, _in_proportion) if self._identity else {}
+        self._rules = {**_NORMS, **attention, **activations, torch.Tensor.mul: self._gated}
+
+    def __torch_function__(
+        self, function: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        rule = self._rules.get(function)
+        return rule(function, *args, **kwargs or {}) if rule else function(*args, **kwargs or {})
+
+    def activated(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        """The hook of an activation: ``output`` by the rule for it; it may turn out to be a gate."""
+        self._gate = _proportional(output, inputs[0]) if self._identity else output
+        return self._gate
+
+    def _gated(self, function: Function, left: Tensor, right: Tensor | float) -> Tensor:
+        """A product of an activation's output with another tensor: the gate is constant, or both get half."""
+        if self._gate is None or (left is not self._gate and right is not self._gate):
+            return function(left, right)
+        if self._cut:
+            return function(*(factor.detach() if factor is self._gate else factor for factor in (left, right)))
+        return _shared(function, left, right)
+
+
+def _as(value: Tensor, surrogate: Tensor) -> Tensor:
+    """``value``, bit for bit, with the gradient of ``surrogate``."""
+    return value.detach() + (surrogate - surrogate.detach())
+
+
+def _proportional(output: Tensor, inputs: Tensor) -> Tensor:
+    """``output`` as its constant ratio to ``inputs`` times them: all relevance goes on to them."""
+    ratio = torch.where(inputs == 0, 0, output / inputs).detach()
+    return _as(output, inputs * ratio)
+
+
+def _in_proportion(function: Function, inputs: Tensor, **options: Any) -> Tensor:
+    return _proportional(function(inputs, **options), inputs)
+
+
+def _constant(function: Function, *args: Any, **options: Any) -> Tensor:
+    return function(*args, **options).detach()
+
+
+def _shared(function: Function, *args: Any, **options: Any) -> Tensor:
+    """A product whose two factors get half of its relevance each, where the derivative would give all to both."""
+    product = function(*args, **options)
+    return _as(product, product / 2)
+
+
+def _normalised(
+    function: Function,
+    inputs: Tensor,
+    shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Layer normalisation with the standard deviation constant; the mean is a linear function of the inputs."""
+    dims = tuple(range(-len(shape), 0))
+    scale = (inputs.float().var(dims, correction=0, keepdim=True) + eps).rsqrt().detach().to(inputs.dtype)
+    linear = (inputs - inputs.mean(dims, keepdim=True)) * scale
+    linear = linear if weight is None else linear * weight
+    return _as(function(inputs, shape, weight, bias, eps), linear if bias is None else linear + bias)
+
+
+def _reading_constantly(function: Function, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+    return function(query.detach(), key.detach(), value, **options)
+
+
+def _reading_shared(function: Function, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+    """Two products, one inside the other: a quarter to query and key each, a half to the values."""
+    return _shared(function, _as(query, query / 2), _as(key, key / 2), value, **options)
+
+
+_CALLED_ACTIVATIONS = (torch.tanh, functional.gelu, functional.silu)
+"""What a head may call with no module of its own; ReLU's derivative is its ratio already."""
+_NORMS: dict[Function, Function] = {functional.layer_norm: _normalised, torch.rsqrt: _constant}
+"""RMS normalisation is written out in transformers: a product with the reciprocal root of the mean square."""
+_CONSTANT_ATTENTION: dict[Function, Function] = {
+    functional.scaled_dot_product_attention: _reading_constantly,
+    functional.softmax: _constant,
+}
+_SHARED_ATTENTION: dict[Function, Function] = {
+    functional.scaled_dot_product_attention: _reading_shared,
+    torch.matmul: _shared,
+    torch.bmm: _shared,
+}
+"""Attention in one function, or written out."""

@@ -1,0 +1,161 @@
+"""Methods that follow the gradient from an uninformative baseline to the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from explainlab.attribution import method
+from explainlab.attribution.adaptive import Refinement, cancels, refine
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    BatchedMethod,
+    Evaluations,
+    Method,
+    Outcome,
+)
+from explainlab.attribution.path import Path, evaluate, read_ends
+from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.subject import Subject
+
+CANCELLING = (
+    "From baseline to text the score changes by {change:.2g} only, while the scores' sizes add up to {size:.2g}: they "
+    "cancel, and an error relative to their sum means little."
+)
+UNREACHED = (
+    "The tolerance was not reached: after {spent} gradients the scores' estimated error is {error:.2g}% of their total "
+    "size. Raise max_steps, or the tolerance."
+)
+
+
+class IntegratedGradients(BatchedMethod):
+    """The gradient integrated along the straight line from the baseline to the text, times their difference.
+
+    Only word embeddings are interpolated; the model adds positions and normalises once, at every point of the path.
+    ``adaptive`` (:class:`explainlab.attribution.adaptive.Refinement`) chooses the points itself and estimates the error
+    of every score; the other rules take ``steps`` points wherever the path moves.
+    """
+
+    class Parameters(method.Parameters):
+        rule: Literal["adaptive", Rule] = Field(
+            "adaptive", description="Where on the path the gradient is evaluated; adaptive: where it moves."
+        )
+        steps: Evaluations = Field(50, le=10_000, description="Gradients of a fixed rule (trapezoid: one more).")
+        tolerance: float = Field(0.01, ge=1e-6, le=1, description="Relative error at which adaptive stops.")
+        max_steps: Annotated[Evaluations, Field(ge=9)] = Field(
+            1024, le=100_000, description="Gradients at which adaptive gives up."
+        )
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
+
+    id: ClassVar = "integrated_gradients"
+    label: ClassVar = "Integrated gradients"
+    family: ClassVar = "Paths"
+    source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
+    definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x′ + α(x - x′))/∂xᵢ dα"
+    needs: ClassVar = ("gradients",)
+    version: ClassVar = 2
+
+    @classmethod
+    def idle(cls, parameters: Parameters) -> frozenset[str]:
+        return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
+        if parameters.rule == "adaptive":
+            refinements = [Refinement(path, parameters.tolerance, parameters.max_steps) for path in paths]
+            refine(refinements)
+            return [self._adaptive(refinement, parameters) for refinement in refinements]
+        alphas, weights = nodes(parameters.rule, parameters.steps)
+        read_ends(paths)
+        evaluate(paths, [alphas] * len(paths))
+        return [
+            Outcome(path.subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=path.change)
+            for path in paths
+        ]
+
+    @staticmethod
+    def _adaptive(refinement: Refinement, parameters: Parameters) -> Outcome:
+        path = refinement.path
+        units, warnings = path.subject.units, []
+        if parameters.steps != IntegratedGradients.Parameters.model_fields["steps"].default:
+            warnings.append(f"steps = {parameters.steps} was not used: the adaptive rule chooses its own.")
+        if cancels(path.change, refinement.scores):
+            warnings.append(CANCELLING.format(change=path.change, size=np.abs(refinement.scores).sum()))
+        if not refinement.reached:
+            warnings.append(UNREACHED.format(spent=path.evaluations, error=100 * refinement.trace[-1].estimated_error))
+        return Outcome(
+            units.sum_tokens(refinement.scores),
+            expected=path.change,
+            errors=units.sum_tokens(refinement.errors),
+            warnings=tuple(warnings),
+        )
+
+
+class GradientShap(Method):
+    """Expected gradients: random points between random baselines and the (noisy) text.
+
+    Every draw takes its baseline from {baseline, text}. A draw whose baseline is the text itself, without noise, is
+    zero and costs nothing. The first draws of a larger run are those of the smaller one.
+    """
+
+    class Parameters(method.Parameters):
+        samples: Evaluations = Field(5, le=10_000, description="Random points on random paths.")
+        noise: float = Field(0.0, ge=0, le=100, description="Standard deviation of the noise on the word embeddings.")
+        baseline: Baseline = Field("mask", description=BASELINE_HELP)
+        baseline_data: BaselineData = ""
+
+    id: ClassVar = "gradient_shap"
+    label: ClassVar = "Gradient SHAP"
+    family: ClassVar = "Paths"
+    source: ClassVar = "Lundberg & Lee 2017; Erion et al. 2021, Eq. 2; baselines as in Enguehard 2023"
+    definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
+    needs: ClassVar = ("gradients",)
+    random: ClassVar = True
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        text, baseline = subject.embeddings, subject.baseline(parameters.baseline)
+        start = subject.values(baseline[None])[0]
+        end = subject.scalar(subject.original)
+        from_text, alphas, noise = self._draws(subject, parameters)
+        kept = np.flatnonzero(~from_text | (parameters.noise > 0))
+        origin = torch.as_tensor(from_text[kept], device=text.device)
+        position = torch.as_tensor(alphas[kept], device=text.device, dtype=text.dtype)
+
+        def ends(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
+            first = torch.where(origin[part, None, None], text, baseline)
+            last = text + noise[kept[part]].to(text) if len(noise) else text
+            return first, last - first
+
+        def points(part: slice) -> torch.Tensor:
+            first, difference = ends(part)
+            return first + position[part, None, None] * difference
+
+        tokens = np.zeros(len(text))
+        for part, _, gradient in subject.gradients(points, len(kept)):
+            product = (ends(part)[1].float() * gradient.float()).sum(dim=(0, 2))
+            tokens += product.cpu().double().numpy() / parameters.samples
+        expected = end - np.where(from_text, end, start).mean()
+        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+
+    @staticmethod
+    def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
+        """Which draws start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
+        rng = np.random.default_rng(subject.seed)
+        content = subject.encoding.content
+        shape = (int(content.sum()), subject.embeddings.shape[1])
+        uniform, noise = [], []
+        for _ in range(parameters.samples):
+            uniform.append(rng.random(2))
+            if parameters.noise:
+                drawn = torch.zeros(subject.embeddings.shape, dtype=torch.float64)
+                drawn[content] = torch.from_numpy(rng.standard_normal(shape) * parameters.noise)
+                noise.append(drawn)
+        pairs = np.array(uniform)
+        return pairs[:, 0] < 0.5, pairs[:, 1], torch.stack(noise) if noise else torch.empty(0)

@@ -1,0 +1,41 @@
+"""A view: the requests it stands for, what makes two views equal, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from explainlab.analyses.explain.page.view import Choice, View, first_view
+from explainlab.errors import RequestError
+from explainlab.request import checked
+
+
+def view(**fields) -> View:
+    return first_view().model_copy(update=fields)
+
+
+def test_one_complete_request_a_method_in_the_order_chosen():
+    requests = view(methods=(Choice(method="lime", parameters={"samples": 7}), Choice(method="occlusion"))).requests()
+    assert [request.question for request in requests] == ["lime", "occlusion"]
+    assert requests[0].parameters["samples"] == 7
+    assert requests[1].parameters == {"baseline": "mask", "baseline_data": ""}
+    assert {request.text for request in requests} == {first_view().text}
+
+
+def test_defaults_written_out_ask_the_same_and_drawing_is_no_question():
+    plain, spelled = Choice(method="occlusion"), Choice(method="occlusion", parameters={"baseline": "mask"})
+    drawn = view(methods=(spelled,), palette="blue_orange", scale="shared")
+    assert view(methods=(plain,)).requests() == drawn.requests()
+    assert view(methods=(plain,)).requests() != view(methods=(plain,), unit="word").requests()
+
+
+def test_a_view_survives_json():
+    asked = view(text_pair="and this", seed=2**32 - 1)
+    assert View.model_validate_json(asked.model_dump_json()) == asked
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"palette": "rainbow"}, {"seed": -1}, {"unit": "letter"}, {"scale": "log"}, {"colour": "red"}]
+)
+def test_what_no_view_can_hold_is_named(wrong):
+    with pytest.raises(RequestError, match=next(iter(wrong))):
+        checked(View, **{**first_view().model_dump(), **wrong})

@@ -1,0 +1,50 @@
+"""Rows of jobs: one that was answered while the page was being drawn makes it look again."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+
+def _script() -> None:
+    import streamlit as st
+
+    from explainlab.app.place import Place, Requests
+    from explainlab.app.session import owner
+    from explainlab.request import Request
+    from explainlab.service.jobs import Job
+    from explainlab.service.service import service
+
+    runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), {owner()})
+    job.update(status=st.session_state["status"], error="It broke.")
+    place = Place("explain")
+    place.ask(service(), Requests())
+    if st.session_state["queued"]:
+        st.session_state["explain.place"].asked.add(job.key)
+    if runs == 1:
+        place.draw_jobs(service(), [job])
+    st.write(f"run {runs}")
+
+
+def shown(status: str, queued: bool = True) -> AppTest:
+    app = AppTest.from_function(_script, default_timeout=60)
+    app.session_state["status"] = status
+    app.session_state["queued"] = queued
+    return app.run()
+
+
+def test_an_answered_job_makes_the_page_look_again() -> None:
+    app = shown("done")
+    assert app.markdown[0].value == "run 2"
+    assert not app.error
+
+
+def test_a_failed_job_stays_to_be_read() -> None:
+    app = shown("failed")
+    assert "It broke" in app.error[0].value
+    assert app.session_state["runs"] == 1
+
+
+def test_a_job_to_be_run_again_makes_the_page_look_again() -> None:
+    assert shown("cancelled").session_state["runs"] == 1
+    assert shown("cancelled", queued=False).session_state["runs"] == 2
