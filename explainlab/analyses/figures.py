@@ -124,11 +124,6 @@ def _judged_maps(body: Body) -> list[Map]:
     return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
 
 
-def _trust_maps(body: Body) -> list[Map]:
-    method, settings = body["method"], body["parameters"]["settings"]
-    return [_map(body, method, body["scores"], _signed(method, settings, body["scores"]))]
-
-
 def _integration_maps(body: Body) -> list[Map]:
     found = body["adaptive"]
     request = _request(body, "integrated_gradients")
@@ -177,6 +172,5 @@ STUDIES = {
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
     "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
     "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
-    "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
 }
 """By the id of a study: adding a study adds a line here."""
