@@ -11,14 +11,12 @@ from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import winner_maps
-from explainlab.analyses.errors.figures import confusion
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration.step_morph import attribution, path_maps
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.judged_map import figures as judged
-from explainlab.analyses.mistake_drivers import figures as mistakes
 from explainlab.analyses.registry import get_study
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
@@ -52,10 +50,6 @@ def _ablation(body: Body) -> list[Chart]:
     return [keyed(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
 
 
-def _evaluation(body: Body) -> list[Chart]:
-    return [keyed(metric, judged.methods_by_metric(body, metric)) for metric in judged.metricskeyed(body)]
-
-
 def _integration(body: Body) -> list[Chart]:
     return [] if body["cancels"] else [integration.error_curve(body, body["parameters"]["tolerance"])]
 
@@ -65,10 +59,6 @@ def _integration_data(body: Body) -> list[Chart]:
     every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
     draws = (integration_data.error_boxes, integration_data.ideal_histogram)
     return [*every, *(keyed(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
-
-
-def _mistake_drivers(body: Body) -> list[Chart]:
-    return [mistakes.drivers(body, kind) for kind in ("words", "pairs") if body[kind]]
 
 
 def _paths(body: Body) -> list[Chart]:
@@ -111,14 +101,6 @@ def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -
     return known.is_signed(parse(known, settings)) if known else min(scores) < 0
 
 
-def _evaluation_maps(body: Body) -> list[Map]:
-    settings = body["parameters"]["settings"]
-    return [
-        _map(body, name, scores, _signed(name, settings.get(name, {}), scores))
-        for name, scores in body["scores"].items()
-    ]
-
-
 def _judged_maps(body: Body) -> list[Map]:
     scores = body["parameters"]["scores"]
     return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
@@ -155,7 +137,6 @@ def _winner_maps(body: Body) -> list[Map]:
 
 STUDIES = {
     "ablation": StudyFigures(_ablation, _ablation),
-    "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
     "integration_error": StudyFigures(
         _integration,
         _integration_data,
@@ -168,9 +149,7 @@ STUDIES = {
     "judged_map": StudyFigures(
         lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
     ),
-    "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
-    "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
     "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
 }
 """By the id of a study: adding a study adds a line here."""

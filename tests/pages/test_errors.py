@@ -62,11 +62,11 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert first.title[0].value == "Errors"
     assert not first.error
     body = service().find(first_view().request()).body
-    wrong = [row for row in body["rows"] if row["label"] != row["predicted"]]
+    wrong = [row for row in body.rows if row["label"] != row["predicted"]]
     metrics = {metric.label: metric.value for metric in first.metric}
-    assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body['n']):.1f}%"
+    assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body.n):.1f}%"
     assert metrics["Mistakes"] == str(len(wrong))
-    assert body["n"] == len(read_dataset("embedded:sentiment").rows)
+    assert body.n == len(read_dataset("embedded:sentiment").rows)
     assert rows(first) == [row["row"] for row in sorted(wrong, key=lambda row: -row["loss"])]
     assert "Confusion matrix" in first.get("vega_lite_chart")[0].proto.alt
     assert first.query_params["r"]

@@ -13,6 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.page import controls
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView, first_view, shows
+from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app import session
 from explainlab.app.once import once
 from explainlab.app.page import AnalysisPage
@@ -93,9 +94,9 @@ def find(service: Service, view: ErrorsView) -> Found:
     return found
 
 
-def _split(result: AnalysisResult) -> Found:
-    body = {name: value for name, value in result.body.items() if name != "rows"}
-    return Found(Answer(result=replace(result, body=body)), PredictionTable.of(result.body["rows"]))
+def _split(result: AnalysisResult[PredictionsData]) -> Found:
+    body = result.body
+    return Found(Answer(result=replace(result, body=body.without_rows())), PredictionTable.of(body.rows))
 
 
 def tell(error: ExplainLabError) -> None:
