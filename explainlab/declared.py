@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -30,11 +30,19 @@ class AtMost:
     limit: str
 
 
+ParametersClass = type[Parameters]
+
+
 class Declared(Protocol):
     """A method, a metric or an analysis: an id and a class of parameters."""
 
-    id: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
+    @property
+    def id(self) -> str:
+        """Its name in requests."""
+
+    @property
+    def Parameters(self) -> ParametersClass:  # noqa: N802 (a class)
+        """The class of its parameters."""
 
 
 Kind = Literal["choice", "integer", "number", "flag", "text"]
@@ -83,7 +91,7 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
+def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
     """The parameters of ``owner`` from ``values`` and defaults.
 
     Raises :class:`RequestError` naming the first parameter that is unknown or out of range.

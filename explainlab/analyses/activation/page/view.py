@@ -58,7 +58,9 @@ class ActivationView(BaseModel):
     def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         data = self.data
-        return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
+        if data is None:
+            return None
+        return self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
 
     def requests(self) -> list[Request]:
         """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
