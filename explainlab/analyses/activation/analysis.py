@@ -26,7 +26,7 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import MethodSpecs, method_spec
+from explainlab.analyses.parameters import RANDOM, MethodSpecs, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval_of, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -133,14 +133,18 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         )
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """Whose order reveals the target soonest."""
+        """Whose order tells the target soonest, beside a random one."""
         body = result.body
         if isinstance(body, ActivationData):
             best = max(body.rows, key=lambda row: row.activation.mean)
-            return f"Over {body.n} texts, {best.label} reveals the target soonest: mean AS AUC {best.activation}."
-        first = max(body.methods, key=lambda method: body.curve(method.method, "activation").auc)
-        area = body.curve(first.method, "activation").auc
-        return f"{first.label} reveals “{body.target.label}” soonest: AS AUC {area:.3f}."
+            return f"Over {body.n:,} texts the order of {best.label} tells the target soonest: area {best.activation}."
+        areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
+        best = max(body.methods, key=lambda method: areas[method.method])
+        area = areas[best.method]
+        words = f"The order of {best.label} tells “{body.target.label}” soonest, with an area of {area:.3f}"
+        if best.method == RANDOM or RANDOM not in areas:
+            return f"{words}."
+        return f"{words}; a random order has {areas[RANDOM]:.3f}."
 
     def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
         """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""

@@ -11,7 +11,7 @@ import pytest
 from explainlab import load_model, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.analyses.registry import get_study, read_result
+from explainlab.analyses.registry import read_result
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,3 @@ def test_without_its_rows_everything_else_stays(result) -> None:
     assert short.rows == []
     assert short.model_dump(exclude={"rows"}) == result.body.model_dump(exclude={"rows"})
     assert len(result.body.rows) == 30
-
-
-def test_the_headline_counts_rows_and_mistakes(result) -> None:
-    wrong = sum(row["label"] != row["predicted"] for row in result.body.rows)
-    assert f"of 30 rows, wrong on {wrong}." in get_study("predictions").headline(result)
