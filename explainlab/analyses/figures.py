@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,16 +32,20 @@ Body = dict[str, Any]
 
 def figures_of(result: AnalysisResult[Any]) -> Figures:
     """The figures of ``result``: ``FIGURES`` in the folder of its analysis."""
-    folder = type(get_study(result.request.question)).__module__.removesuffix(".analysis")
-    declared = getattr(importlib.import_module(f"{folder}.figures"), "FIGURES", None)
-    return declared.draw(result) if declared else _drawn(result)
+    name = type(get_study(result.request.question)).__module__.removesuffix("analysis") + "figures"
+    declared = getattr(importlib.import_module(name), "FIGURES", None) if importlib.util.find_spec(name) else None
+    return declared.draw(result) if isinstance(declared, StudyFigures) else _drawn(result)
 
 
 def _drawn(result: AnalysisResult[Any]) -> Figures:
     """The figures of an analysis whose result is not typed yet."""
     old, record = STUDIES[result.request.question], result.to_json()
-    draws = (old.of_text and (lambda _: old.of_text(record)), old.of_data and (lambda _: old.of_data(record)))
-    return StudyFigures(*draws, lambda _: old.maps(record), old.none).draw(result)
+    return StudyFigures(
+        lambda _: old.of_text(record) if old.of_text else (),
+        lambda _: old.of_data(record) if old.of_data else (),
+        lambda _: old.maps(record),
+        old.none,
+    ).draw(result)
 
 
 # Charts --------------------------------------------------------------------------------------------------------------
@@ -106,11 +111,6 @@ def _judged_maps(body: Body) -> list[Map]:
     return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
 
 
-def _trust_maps(body: Body) -> list[Map]:
-    method, settings = body["method"], body["parameters"]["settings"]
-    return [_map(body, method, body["scores"], _signed(method, settings, body["scores"]))]
-
-
 def _integration_maps(body: Body) -> list[Map]:
     found = body["adaptive"]
     request = _request(body, "integrated_gradients")
@@ -156,6 +156,5 @@ STUDIES = {
     ),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
     "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
-    "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
 }
 """By the id of a study: adding a study adds a line here."""

@@ -10,6 +10,7 @@ import numpy as np
 from explainlab.analyses.base import Record
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.attribution.subject import Subject
+from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Cost
@@ -22,6 +23,12 @@ class Interval(Record):
     mean: float | None
     low: float | None
     high: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Interval:
+        """The mean and interval of ``values`` by :func:`explainlab.metrics.summary.bootstrap`."""
+        mean, low, high = bootstrap(values)
+        return cls(mean=mean, low=low, high=high)
 
     def __str__(self) -> str:
         """The mean, and the interval in brackets where there is one."""
@@ -37,6 +44,44 @@ class Quartiles(Record):
     q1: float | None
     median: float | None
     q3: float | None
+
+
+class MetricFacts(Record):
+    """What a result tells of a metric with its options.
+
+    ``key`` is the name by which the result's values go, without options that are usual; ``asked`` is the name with its
+    preset; ``preset`` is empty for a metric without presets.
+    """
+
+    key: str
+    metric: str
+    preset: str
+    asked: str
+    label: str
+    definition: str
+    higher_is_better: bool
+
+    @property
+    def directed_label(self) -> str:
+        """The label with an arrow that says which way is better."""
+        return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
+
+    @property
+    def sign(self) -> int:
+        """What turns values so that higher is better, and back."""
+        return 1 if self.higher_is_better else -1
+
+
+class PerturbedText(Record):
+    """One text behind a metric's value: at ``level`` per cent the features ``removed`` (their texts) are gone.
+
+    ``text`` is what the model read; ``probability`` is that of the target for it.
+    """
+
+    level: int
+    removed: list[str]
+    text: str
+    probability: float
 
 
 class TextFields(TypedDict):

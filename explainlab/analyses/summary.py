@@ -40,4 +40,5 @@ def spelled(found: Mapping[str, float | None]) -> str:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """``rows`` in columns, for a command line."""
-    return pd.DataFrame(rows).to_string(index=False)
+    text: str = pd.DataFrame(rows).to_string(index=False)
+    return text

@@ -78,8 +78,3 @@ def draw_title(entry: PageEntry, caption: str, service: Service) -> None:
     st.caption(caption)
     if service.notice:
         st.warning(plain(service.notice), icon=":material/save:")
-
-
-def draw_headline(sentence: str) -> None:
-    """The sentence that says the answer, above all figures."""
-    st.markdown(f"**{plain(sentence)}**")

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.registry import complete, evaluations
+from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.place import Place
 from explainlab.app.question import Question
@@ -16,9 +16,15 @@ from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
+from explainlab.result import Result
 from explainlab.service.service import Service
 
 _STALE = ":material/edit: The controls have changed; press **{button}** to ask again."
+
+
+def draw_headline(result: Result) -> None:
+    """The sentence that says the answer, above all figures."""
+    st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
 
 
 @dataclass(frozen=True)

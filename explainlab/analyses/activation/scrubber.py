@@ -88,7 +88,8 @@ class ActivationScrubber(Record):
             for reveal in method.reveals
             for k, (place, told) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
         ]
-        return pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
+        text: str = pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
+        return text
 
     def to_json(self) -> str:
         """The record itself."""

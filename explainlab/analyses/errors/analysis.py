@@ -99,17 +99,18 @@ class Predictions(DataAnalysis[PredictionsData]):
         return 1
 
     def headline(self, result: AnalysisResult[PredictionsData]) -> str:
-        """The accuracy on a data set, and the most frequent mistake."""
+        """The accuracy, and the most frequent mistake."""
         body = result.body
         rows = f"{body.n:,} row{'' if body.n == 1 else 's'}"
-        right = f"The model is right about {100 * body.accuracy.mean:.1f}% of {rows}"
-        cells = [(n, i, j) for i, counts in enumerate(body.confusion) for j, n in enumerate(counts) if i != j]
+        words = f"The model is right about {100 * body.accuracy.mean:.1f}% of {rows}"
+        cells = [(count, i, j) for i, row in enumerate(body.confusion) for j, count in enumerate(row) if i != j]
         count, true, predicted = max(cells, key=lambda cell: cell[0])
         if not count:
-            return f"{right}."
+            return f"{words}."
         times = "once" if count == 1 else f"{count:,} times"
-        mistake = f"take {body.labels[true]} for {body.labels[predicted]}"
-        return f"{right}; its most frequent mistake is to {mistake}, {times}."
+        return (
+            f"{words}; its most frequent mistake is to take {body.labels[true]} for {body.labels[predicted]}, {times}."
+        )
 
     def lines(self, result: AnalysisResult[PredictionsData]) -> list[str]:
         body = result.body

@@ -132,7 +132,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         maps = list(_maps(subject, method, [*wrong, *right]))
         words = _ranked(maps, len(wrong), WordMap.totals, parameters.most)
         pairs = _ranked(maps, len(wrong), WordMap.pair_totals, parameters.most)
-        tested = _tested(subject, pairs[:TESTED_PAIRS], maps[: len(wrong)])
+        tested = _interactions(subject, pairs[:TESTED_PAIRS], maps[: len(wrong)])
         return MistakeDriversData(
             n_wrong=len(wrong),
             n_right=len(predictions.rows) - len(wrong),
@@ -279,20 +279,16 @@ def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, fl
 # ---- pairs, both words taken away
 
 
-def _tested(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordMap]) -> list[Interaction]:
+def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordMap]) -> list[Interaction]:
     """The interaction of every pair, in the first of its rows."""
     maps = {word_map.row.number: word_map for word_map in wrong}
     rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
-    places = [
-        (maps[number], pair.words[0], pair.words[1])
-        for pair, numbers in zip(pairs, rows, strict=True)
-        for number in numbers
-    ]
-    values = iter(_interactions(subject, places))
+    tested = [(maps[number], *pair.words) for pair, numbers in zip(pairs, rows, strict=True) for number in numbers]
+    values = iter(_interaction_values(subject, tested))
     return [Interaction(**interval(list(islice(values, len(numbers)))), rows=len(numbers)) for numbers in rows]
 
 
-def _interactions(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
+def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
     """Of two neighbouring words of a map each."""
     batcher = Batcher(subject.classifier, subject.context)
     texts = [_subject(subject, found.row, found.label, batcher) for found, _, _ in tested]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from explainlab import load_model, study
-from explainlab.analyses.errors.headline import headline
+from explainlab.analyses.registry import get_study
 
 RIGHT = 'text,label\n"A lovely, warm and funny film.",positive\n"Boring from start to end.",negative\n'
 
 
 def told(path: Path, rows: str) -> str:
     path.write_text(rows)
-    return headline(study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data=str(path)))
+    result = study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data=str(path))
+    return get_study("predictions").headline(result)
 
 
 def test_the_most_frequent_mistake_is_told(tmp_path: Path) -> None:

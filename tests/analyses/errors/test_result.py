@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from explainlab import load_model, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.analyses.registry import get_study, read_result
+from explainlab.analyses.registry import read_result
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +63,3 @@ def test_without_its_rows_everything_else_stays(result) -> None:
     assert short.rows == []
     assert short.model_dump(exclude={"rows"}) == result.body.model_dump(exclude={"rows"})
     assert len(result.body.rows) == 30
-
-
-def test_the_headline_says_how_often_it_is_right_and_its_most_frequent_mistake(result) -> None:
-    rows = result.body.rows
-    mistakes = Counter((row["label"], row["predicted"]) for row in rows if row["label"] != row["predicted"])
-    (_, count), *_ = mistakes.most_common(1)
-    sentence = get_study("predictions").headline(result)
-    assert f"right about {100 * (30 - mistakes.total()) / 30:.1f}% of 30 rows; " in sentence
-    assert sentence.endswith("once." if count == 1 else f"{count} times.")

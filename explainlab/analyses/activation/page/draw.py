@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.analyses.activation.headline import headline
 from explainlab.analyses.activation.page import ENTRY
 from explainlab.analyses.activation.page import controls as activation_controls
 from explainlab.analyses.activation.page import data_results as activation_data_results
@@ -14,7 +13,8 @@ from explainlab.analyses.activation.page import main as activation_page
 from explainlab.analyses.activation.page import results as activation_results
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.frame import draw_headline, draw_title
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
 
 
@@ -36,7 +36,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [found])
     if found.result is not None:
-        draw_headline(headline(found.result))
+        draw_headline(found.result)
         activation_results.draw_text(service, view, found.result, card.architecture if card else None)
     elif found.running:
         st.skeleton(height=160)

@@ -114,8 +114,8 @@ def _draw_table(body: ActivationText) -> None:
             "Method": method.label,
             **{COLUMNS[way]: body.curve(method.method, way).auc for way in DIRECTIONS},
             "Flip": body.curve(method.method, "activation").flip,
-            COLUMNS.passes: method.cost.passes,
-            COLUMNS.relative: method.cost.relative,
+            COLUMNS["passes"]: method.cost.passes,
+            COLUMNS["relative"]: method.cost.relative,
         }
         for method in body.methods
     ]
@@ -139,7 +139,7 @@ def number_columns() -> dict[str, Any]:
     }
     passes = st.column_config.NumberColumn(help="Forward and backward, a text.", format="localized")
     cost = st.column_config.NumberColumn(help=COST_HELP, format="%.4g×")
-    return {**areas, COLUMNS.passes: passes, COLUMNS.relative: cost}
+    return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
 
 
 def _draw_beliefs(service: Service, view: ActivationView, architecture: Architecture) -> None:

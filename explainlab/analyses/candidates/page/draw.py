@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.analyses.candidates.headline import headline
 from explainlab.analyses.candidates.page import ENTRY
 from explainlab.analyses.candidates.page import controls as candidates_controls
 from explainlab.analyses.candidates.page import data_results as candidates_data_results
@@ -14,7 +13,8 @@ from explainlab.analyses.candidates.page import main as candidates_page
 from explainlab.analyses.candidates.page import results as candidates_results
 from explainlab.analyses.candidates.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.frame import draw_headline, draw_title
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
 
 
@@ -35,7 +35,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [found])
     if found.result is not None:
-        draw_headline(headline(found.result))
+        draw_headline(found.result)
         candidates_results.draw_text(service, view, found.result, architecture)
     elif found.running:
         st.skeleton(height=160)

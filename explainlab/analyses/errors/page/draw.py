@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.errors.page import ENTRY
 from explainlab.analyses.errors.page import controls as errors_controls
 from explainlab.analyses.errors.page import data as errors_data
@@ -17,7 +16,8 @@ from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
 from explainlab.app import links, session
-from explainlab.app.frame import draw_headline, draw_title
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
 from explainlab.data import read_as
 from explainlab.service.service import service as get_service
@@ -41,7 +41,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [found.answer])
     if found.table is not None:
-        draw_headline(Predictions().headline(found.answer.result))
+        draw_headline(found.answer.result)
         errors_results.draw_summary(view, found.answer.result)
         st.divider()
         st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")

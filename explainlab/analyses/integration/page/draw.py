@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.analyses.integration.headline import headline
 from explainlab.analyses.integration.page import ENTRY
 from explainlab.analyses.integration.page import controls as integration_controls
 from explainlab.analyses.integration.page import data_results as integration_data_results
@@ -14,7 +13,8 @@ from explainlab.analyses.integration.page import main as integration_page
 from explainlab.analyses.integration.page import results as integration_results
 from explainlab.analyses.integration.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.frame import draw_headline, draw_title
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
 
 
@@ -32,7 +32,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [errors, path])
     if errors.result is not None:
-        draw_headline(headline(errors.result))
+        draw_headline(errors.result)
         integration_results.draw_errors(errors.result)
         integration_results.draw_morph(view, errors.result)
     if path.result is not None:

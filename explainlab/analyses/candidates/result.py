@@ -1,0 +1,183 @@
+"""The candidates of one text by every metric, and the means over a data set, as typed records.
+
+Metrics go by their keys. Values are in the units of their metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval, MetricFacts, TextBody
+
+V = TypeVar("V", float, Interval)
+LayerSets = Literal["alone", "top_down", "bottom_up"]
+"""Every layer alone, and the sets that grow from the top layer down and from the bottom layer up."""
+
+
+class CandidateAttribution(Record):
+    """One candidate: draw ``draw`` (from 0) in ``layer`` (from 1; 0: the word embeddings) at ``timestep``.
+
+    ``scores`` has one score a feature; ``metrics`` holds its value of every metric.
+    """
+
+    layer: int
+    draw: int
+    timestep: int
+    scores: list[float]
+    metrics: dict[str, float]
+
+
+class Agreement(Record):
+    """How far the winners by the metrics ``first`` and ``second`` agree.
+
+    ``rank_correlation`` is Spearman's over the content features, None where a candidate's scores are constant;
+    ``only_first`` and ``only_second`` are the features (indices) that only one of them ranks in its top 3.
+    """
+
+    first: str
+    second: str
+    rank_correlation: float | None
+    only_first: list[int]
+    only_second: list[int]
+
+
+class Selection(Record):
+    """One metric of the ``first`` candidate, of all on average, and of its own winner (``best``).
+
+    ``held_out``: of the winners by other metrics, by their keys.
+    """
+
+    first: float
+    mean: float
+    best: float
+    held_out: dict[str, float]
+
+
+class BestOfDraws(Record, Generic[V]):
+    """One metric of the best among r candidates: of the first r, and expected of r taken at random.
+
+    Of one text r = 1..C; of a data set r is in :attr:`CandidatesData.draws`. ``expected`` is None for an adaptive
+    search.
+    """
+
+    nested: list[V]
+    expected: list[V] | None = None
+
+    @property
+    def by_kind(self) -> dict[str, list[V]]:
+        """Those that there are, by their names."""
+        return {"nested": self.nested} | ({} if self.expected is None else {"expected": self.expected})
+
+
+class LayerSet(Record):
+    """The ``best`` by every metric of the ``maps`` candidates in ``layers``; None where there are none."""
+
+    layers: list[int]
+    maps: int
+    best: dict[str, float | None]
+
+
+class CandidatesText(TextBody):
+    """All candidates of one text.
+
+    ``metrics`` are those of the request and those that choose for them at another k. ``winners`` are indices of
+    ``candidates``, ``counted`` the features that each metric selects at most. ``by_layer`` is empty for one layer.
+    """
+
+    metrics: list[MetricFacts]
+    candidates: list[CandidateAttribution]
+    winners: dict[str, int]
+    counted: dict[str, int]
+    agreement: list[Agreement]
+    selection: dict[str, Selection]
+    by_draws: dict[str, BestOfDraws[float]]
+    by_layer: dict[LayerSets, list[LayerSet]]
+
+    @property
+    def draws(self) -> list[int]:
+        """Every number of candidates r = 1..C."""
+        return list(range(1, len(self.candidates) + 1))
+
+
+class Winner(Record):
+    """The best candidate of a text by one metric, and its ``value``."""
+
+    layer: int
+    draw: int
+    timestep: int
+    value: float
+
+
+class TextWinners(Record):
+    """What a data set's result keeps of one text; ``row`` is its number."""
+
+    row: int
+    text: str
+    text_pair: str | None
+    label: str | None
+    counted: dict[str, int]
+    winners: dict[str, Winner]
+    selection: dict[str, Selection]
+
+
+class HeldOut(Interval):
+    """A mean over texts; ``also_best`` is the share of texts in which this choice is as good as the metric's own."""
+
+    also_best: float
+
+
+class MeanSelection(Record):
+    """The mean of :class:`Selection` over texts."""
+
+    first: Interval
+    mean: Interval
+    best: Interval
+    held_out: dict[str, HeldOut]
+
+
+class MeanAgreement(Record):
+    """The mean rank correlation of two metrics' winners over texts."""
+
+    first: str
+    second: str
+    rank_correlation: Interval
+
+
+class MeanLayerSet(Record):
+    """The mean of :class:`LayerSet` over texts; a text has ``maps`` candidates on average."""
+
+    layers: list[int]
+    maps: float
+    best: dict[str, Interval]
+
+
+class Summary(Record):
+    """Means over ``n`` texts; ``counted`` is the number of texts of which a metric selects any feature."""
+
+    n: int
+    counted: dict[str, int]
+    selection: dict[str, MeanSelection]
+    agreement: list[MeanAgreement]
+
+
+class CandidatesData(Record):
+    """The texts of a data set and their means; ``draws`` are the numbers of candidates r of ``by_draws``."""
+
+    texts: list[TextWinners]
+    metrics: list[MetricFacts]
+    summary: Summary
+    draws: list[int]
+    by_draws: dict[str, BestOfDraws[Interval]]
+    by_layer: dict[LayerSets, list[MeanLayerSet]]
+
+    @property
+    def selection(self) -> dict[str, MeanSelection]:
+        """That of the summary."""
+        return self.summary.selection
+
+
+def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
+    """The one with this ``key``; raises :class:`StopIteration` if there is none."""
+    return next(metric for metric in metrics if metric.key == key)

@@ -1,0 +1,37 @@
+"""The texts behind the metrics of one attribution, as typed records."""
+
+from __future__ import annotations
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import MetricFacts, PerturbedText, TextBody
+
+
+class EvaluatedMetric(MetricFacts):
+    """A metric's ``value``, and the texts that it is made of.
+
+    ``counted`` features are selected at the highest level; with 0 of them the definition alone decides the value.
+    """
+
+    value: float
+    counted: int
+    steps: list[PerturbedText]
+
+
+class EvaluatedText(TextBody):
+    """An attribution of one text by every metric."""
+
+    metrics: list[EvaluatedMetric]
+
+
+class EvaluatedRow(Record):
+    """A text of a data set, by its number."""
+
+    row: int
+    text: str
+    metrics: list[EvaluatedMetric]
+
+
+class EvaluatedData(Record):
+    """The same of a data set, of which only the first text is read."""
+
+    texts: list[EvaluatedRow]
