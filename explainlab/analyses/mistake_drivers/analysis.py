@@ -283,7 +283,11 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
     """The interaction of every pair, in the first of its rows."""
     maps = {word_map.row.number: word_map for word_map in wrong}
     rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
-    tested = [(maps[number], *pair.words) for pair, numbers in zip(pairs, rows, strict=True) for number in numbers]
+    tested = [
+        (maps[number], pair.words[0], pair.words[1])
+        for pair, numbers in zip(pairs, rows, strict=True)
+        for number in numbers
+    ]
     values = iter(_interaction_values(subject, tested))
     return [Interaction(**interval(list(islice(values, len(numbers)))), rows=len(numbers)) for numbers in rows]
 

@@ -115,7 +115,7 @@ def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
 
 def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
     """Keep the edited text, or forget it again."""
-    asked = Remark.of_edit(row["row"], view.edit, view.edit_pair)
+    asked = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
     there = any(remark.edit == asked.edit for remark in kept)
 
     def change() -> None:
