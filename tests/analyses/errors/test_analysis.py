@@ -54,6 +54,7 @@ class Counting(RunContext):
     """Remembers what it was told; cancels after so many batches."""
 
     def __init__(self, batches: float = math.inf) -> None:
+        super().__init__()
         self.left, self.kept, self.told = batches, 0, []
 
     def report(self, done: int, total: int, phase: str) -> None:
