@@ -15,18 +15,16 @@ from explainlab.analyses.errors.page import results as errors_results
 from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
-from explainlab.data import read_as
 from explainlab.service.service import service as get_service
 
 
 def draw() -> None:
     """Draw the page, from the controls to the answers."""
     service = get_service()
-    read_as(session.user().id)
     PAGE.open_view(service)
 
     draw_title(
