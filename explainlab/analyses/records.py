@@ -38,6 +38,11 @@ class Interval(Record):
         return f"{self.mean:.4f}{around}"
 
 
+def spelled(value: float | Interval) -> str:
+    """A number or a mean in words, with four decimal places."""
+    return str(value) if isinstance(value, Interval) else f"{value:.4f}"
+
+
 class Quartiles(Record):
     """The quartiles of values; None where there are none."""
 
@@ -70,6 +75,11 @@ class MetricFacts(Record):
     def sign(self) -> int:
         """What turns values so that higher is better, and back."""
         return 1 if self.higher_is_better else -1
+
+
+def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
+    """The metric with this ``key``; raises :class:`StopIteration` if there is none."""
+    return next(metric for metric in metrics if metric.key == key)
 
 
 class PerturbedText(Record):
