@@ -10,8 +10,6 @@ from typing import Any
 from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.activation import figures as activation
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.candidates import figures as candidates
-from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.errors.figures import confusion
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
@@ -26,7 +24,6 @@ from explainlab.declared import parse
 from explainlab.figures.chart import Chart
 from explainlab.figures.declared import Figures, Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
-from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 
 Body = dict[str, Any]
@@ -80,20 +77,6 @@ def _mistake_drivers(body: Body) -> list[Chart]:
 def _paths(body: Body) -> list[Chart]:
     finest = max(path["steps"] for path in body["paths"])
     return [integration.gradient_curves(body, body["output"]), integration.token_strip(body, finest)]
-
-
-def _candidates(body: Body) -> list[Chart]:
-    keys = list(body["winners"])
-    return [candidates.scatter(body, keys[0], keys[-1]), *_choice(body, keys)]
-
-
-def _candidates_data(body: Body) -> list[Chart]:
-    return [candidates.same_winners(body), *_choice(body, list(body["summary"]["selection"]))]
-
-
-def _choice(body: Body, keys: Sequence[str]) -> list[Chart]:
-    draws = [candidates.selection, candidates.by_draws, *([candidates.by_layer] if body["by_layer"] else [])]
-    return [keyed(key, draw(body, key)) for key in keys for draw in draws]
 
 
 # Maps ----------------------------------------------------------------------------------------------------------------
@@ -156,18 +139,6 @@ def _belief_maps(body: Body) -> list[Map]:
     return [Map(f"Probability of {body['target']['label']} after every {body['unit']}", drawn)]
 
 
-def _winner_maps(body: Body) -> list[Map]:
-    metrics = candidates.told(body)
-    return [
-        Map(
-            f"Best by {', '.join(metrics[key]['label'] for key in winner.keys)}: "
-            f"{candidates.candidate_name(body, winner.candidate)}",
-            winner.drawn,
-        )
-        for winner in winner_maps(_request(body, body["parameters"]["family"]), body, DEFAULT)
-    ]
-
-
 _WAYS: tuple[activation.Direction, ...] = ("activation", "inverse_activation")
 STUDIES = {
     "ablation": StudyFigures(_ablation, _ablation),
@@ -188,7 +159,6 @@ STUDIES = {
     "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
     "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
-    "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
     "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
 }
 """By the id of a study: adding a study adds a line here."""

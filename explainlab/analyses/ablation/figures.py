@@ -6,7 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from explainlab.analyses.candidates.figures import BEST, FIRST, MEAN, named, told
+from explainlab.analyses.candidates.figures import BEST, FIRST, MEAN
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, as_interval, error_bars, layout, shown
 from explainlab.figures.heatmap import number
 

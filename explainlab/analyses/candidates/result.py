@@ -27,6 +27,12 @@ class CandidateAttribution(Record):
     scores: list[float]
     metrics: dict[str, float]
 
+    @property
+    def name(self) -> str:
+        """Where it comes from, in words."""
+        layer = f"layer {self.layer}, " if self.layer else ""
+        return f"{layer}draw {self.draw}, t = {self.timestep}"
+
 
 class Agreement(Record):
     """How far the winners by the metrics ``first`` and ``second`` agree.
