@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from explainlab.analyses.ablation.figures import ablation
-from explainlab.analyses.activation import figures as activation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.figures import confusion
 from explainlab.analyses.integration import data_figures as integration_data
@@ -44,15 +42,6 @@ def _drawn(result: AnalysisResult[Any]) -> Figures:
 
 
 # Charts --------------------------------------------------------------------------------------------------------------
-
-
-def _ablation(body: Body) -> list[Chart]:
-    return [keyed(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
-
-
-def _activation_data(body: Body) -> list[Chart]:
-    drawn = [draw(body, way) for draw in (activation.mean_curves, activation.quality_against_cost) for way in _WAYS]
-    return [*drawn, *([activation.similarity_boxes(body)] if body["reference"] else [])]
 
 
 def _evaluation(body: Body) -> list[Chart]:
@@ -100,21 +89,12 @@ def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -
     return known.is_signed(parse(known, settings)) if known else min(scores) < 0
 
 
-def _activation_maps(body: Body) -> list[Map]:
-    return [_map(body, one["id"], one["scores"], one["signed"], one["label"]) for one in body["methods"]]
-
-
 def _evaluation_maps(body: Body) -> list[Map]:
     settings = body["parameters"]["settings"]
     return [
         _map(body, name, scores, _signed(name, settings.get(name, {}), scores))
         for name, scores in body["scores"].items()
     ]
-
-
-def _judged_maps(body: Body) -> list[Map]:
-    scores = body["parameters"]["scores"]
-    return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
 
 
 def _trust_maps(body: Body) -> list[Map]:
@@ -139,10 +119,7 @@ def _belief_maps(body: Body) -> list[Map]:
     return [Map(f"Probability of {body['target']['label']} after every {body['unit']}", drawn)]
 
 
-_WAYS: tuple[activation.Direction, ...] = ("activation", "inverse_activation")
 STUDIES = {
-    "ablation": StudyFigures(_ablation, _ablation),
-    "activation": StudyFigures(lambda body: [activation.activation_curves(body)], _activation_data, _activation_maps),
     "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
     "integration_error": StudyFigures(
         _integration,
@@ -152,9 +129,6 @@ STUDIES = {
     ),
     "intermediate_predictions": StudyFigures(
         lambda body: [intermediate.class_curves(body)], lambda body: [intermediate.settled(body)], _belief_maps
-    ),
-    "judged_map": StudyFigures(
-        lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
     ),
     "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),

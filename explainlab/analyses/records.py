@@ -10,7 +10,6 @@ import numpy as np
 from explainlab.analyses.base import Record
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Cost
@@ -24,23 +23,12 @@ class Interval(Record):
     low: float | None
     high: float | None
 
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Interval:
-        """The mean and interval of ``values`` by :func:`explainlab.metrics.summary.bootstrap`."""
-        mean, low, high = bootstrap(values)
-        return cls(mean=mean, low=low, high=high)
-
     def __str__(self) -> str:
         """The mean, and the interval in brackets where there is one."""
         if self.mean is None:
             return "none"
         around = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
         return f"{self.mean:.4f}{around}"
-
-
-def spelled(value: float | Interval) -> str:
-    """A number or a mean in words, with four decimal places."""
-    return str(value) if isinstance(value, Interval) else f"{value:.4f}"
 
 
 class Quartiles(Record):

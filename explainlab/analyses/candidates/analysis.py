@@ -18,7 +18,8 @@ from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.parameters import Metrics
-from explainlab.analyses.records import MetricFacts, metric_of, spelled, text_fields
+from explainlab.analyses.records import MetricFacts, metric_of, text_fields
+from explainlab.analyses.summary import spelled
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.randomized import AttentionParameters, BestOfMany
@@ -28,6 +29,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
+from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
@@ -79,7 +81,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         """That of the family."""
         return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of all metrics."""
         names = [*(request.metric for request in _metrics(parameters).values()), parameters.select_by]
         versions = [f"{name} {get_metric(name).version}" for name in sorted(set(names))]
