@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
 import annotated_types
@@ -59,6 +62,27 @@ def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
     return [_spec(name, info) for name, info in parameters.model_fields.items()]
 
 
+class _Member(Protocol):
+    family: ClassVar[str]
+
+
+Member = TypeVar("Member", bound=_Member)
+
+
+def discovered(package: ModuleType, base: type[Member], families: Sequence[str]) -> list[type[Member]]:
+    """The classes with an id that are declared below ``base`` in the modules of ``package``.
+
+    They come family by family, ``families`` first, then by module and in the order of their declaration.
+    """
+    members: list[type[Member]] = []
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
+        members += [cls for cls in classes if cls.__module__ == module.__name__ and "id" in vars(cls)]
+    order = {family: place for place, family in enumerate(families)}
+    return sorted(members, key=lambda m: (order.get(m.family, len(order)), m.family))
+
+
 def named(kind: str, name: str, known: Mapping[str, T]) -> T:
     """``known[name]``; raises :class:`RequestError` with the closest names if there is none."""
     if name in known:
@@ -109,7 +133,7 @@ def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> N
 
 
 def _spec(name: str, info: FieldInfo) -> ParameterSpec:
-    limits = {type(m): m for m in info.metadata}
+    limits: dict[type, object] = {type(m): m for m in info.metadata}
     bounds = [
         getattr(limits.get(kind), attribute, None)
         for kind, attribute in (

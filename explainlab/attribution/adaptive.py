@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from explainlab.attribution.path import Path, evaluate
-from explainlab.models.batching import Batcher
 
 NODES = np.arange(5) / 4
 BOOLE = np.array([7, 32, 12, 32, 7]) / 90
@@ -120,9 +119,9 @@ class Refinement:
         self._edges = np.sort(np.concatenate([self._edges, middles]))
 
 
-def refine(batcher: Batcher, refinements: Sequence[Refinement]) -> None:
+def refine(refinements: Sequence[Refinement]) -> None:
     """Take all ``refinements`` to their end; the points that they want in one round run together, across texts."""
     going = list(refinements)
     while going:
-        evaluate(batcher, [r.path for r in going], [r.wanted for r in going])
+        evaluate([r.path for r in going], [r.wanted for r in going])
         going = [r for r in going if r.advance()]

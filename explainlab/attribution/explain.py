@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from explainlab.attribution import passes
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution, Completeness
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
+from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest, Request, checked
@@ -81,41 +84,77 @@ def attribute(
     context: RunContext | None = None,
 ) -> Attribution:
     """Run ``method`` on an ``encoding`` that may be padded; ``request`` must answer to both."""
-    parameters = parse(method, request.parameters)
+    return attribute_many(classifier, [encoding], method, [request], context)[0]
+
+
+def attribute_many(
+    classifier: Classifier,
+    encodings: Sequence[Encoding],
+    method: Method,
+    requests: Sequence[CompleteRequest],
+    context: RunContext | None = None,
+) -> list[Attribution]:
+    """Run ``method`` on every one of ``encodings``, together where it can; each has its request.
+
+    Requests have the same parameters. Costs are what each text takes alone; the seconds of all are
+    shared out by them.
+    """
+    batcher = Batcher(classifier, context or RunContext())
+    subjects = [
+        Subject(
+            classifier,
+            encoding,
+            target=request.target,
+            output=request.output,
+            unit=request.unit,
+            seed=request.seed,
+            baseline_data=request.parameters.get("baseline_data", ""),
+            batcher=batcher,
+        )
+        for encoding, request in zip(encodings, requests, strict=True)
+    ]
+    return attribute_subjects(subjects, method, requests)
+
+
+def attribute_subjects(
+    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest]
+) -> list[Attribution]:
+    """As :func:`attribute_many`, of texts whose subjects are made already; all have one batcher."""
+    if not subjects:
+        return []
+    start, classifier, batcher = time.perf_counter(), subjects[0].classifier, subjects[0].batcher
+    if any(request.parameters != requests[0].parameters for request in requests):
+        raise ValueError("Texts are run together with the same parameters only.")
+    parameters, halvings = parse(method, requests[0].parameters), batcher.halvings
     require_within(method, parameters, classifier.limits)
-    start = time.perf_counter()
-    subject = Subject(
-        classifier,
-        encoding,
-        target=request.target,
-        output=request.output,
-        unit=request.unit,
-        seed=request.seed,
-        baseline_data=getattr(parameters, "baseline_data", ""),
-        context=context,
-    )
-    outcome = method.attribute(subject, parameters)
-    scores = _checked(outcome, method, classifier)
-    return Attribution(
-        request=request,
-        prediction=subject.prediction,
-        target=subject.target,
-        features=subject.units.features,
-        scores=scores,
-        errors=outcome.errors,
-        signed=method.is_signed(parameters),
-        completeness=None if outcome.expected is None else Completeness.of(scores, outcome.expected),
-        cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
-        cut=encoding.cut,
-        warnings=(*cut_warning(encoding), *subject.warnings, *subject.batcher.warnings, *outcome.warnings),
-        notes=(*subject.notes, *_rounding(outcome, classifier)),
-        versions={
-            **versions(),
-            "method": str(method.version),
-            "model": classifier.digest,
-            "device": str(classifier.device),
-        },
-    )
+    outcomes = method.attribute_many(subjects, parameters)
+    passes.read_originals(subjects)
+    halved = batcher.warnings if batcher.halvings > halvings else []
+    spent = [max(1, subject.forward + subject.backward) for subject in subjects]
+    seconds = (time.perf_counter() - start) / sum(spent)
+    return [
+        Attribution(
+            request=request,
+            prediction=subject.prediction,
+            target=subject.target,
+            features=subject.units.features,
+            scores=_checked(outcome, method, classifier),
+            errors=outcome.errors,
+            signed=method.is_signed(parameters),
+            completeness=None if outcome.expected is None else Completeness.of(outcome.scores, outcome.expected),
+            cost=Cost(subject.forward, subject.backward, seconds * count),
+            cut=subject.encoding.cut,
+            warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *outcome.warnings),
+            notes=(*subject.notes, *_rounding(outcome, classifier)),
+            versions={
+                **versions(),
+                "method": str(method.version),
+                "model": classifier.digest,
+                "device": str(classifier.device),
+            },
+        )
+        for subject, request, outcome, count in zip(subjects, requests, outcomes, spent, strict=True)
+    ]
 
 
 @cache

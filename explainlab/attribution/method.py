@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,7 +20,6 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 
-Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
 BaselineData = Annotated[
@@ -93,7 +92,7 @@ class Method(ABC):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    family: ClassVar[Family]
+    family: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     version: ClassVar[int] = 1
@@ -105,7 +104,15 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        """Score the features of ``subject``; every model pass goes through it."""
+        """Score the features of ``subject``; every model pass is counted with it."""
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher: here one after another."""
+        outcomes = []
+        for i, subject in enumerate(subjects):
+            with subject.batcher.span(i, i + 1, len(subjects)):
+                outcomes.append(self.attribute(subject, parameters))
+        return outcomes
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
@@ -125,7 +132,7 @@ class Method(ABC):
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:
         """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
-        reasons = [architecture.capabilities[need] for need in cls.needs if architecture.capabilities[need]]
+        reasons = architecture.missing(cls.needs)
         return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
 
     @classmethod
@@ -138,3 +145,15 @@ class Method(ABC):
     def parameter_specs(cls) -> list[ParameterSpec]:
         """The parameters in the order of their declaration."""
         return specs(cls.Parameters)
+
+
+class BatchedMethod(Method):
+    """A method whose passes of many texts run together; see :mod:`explainlab.attribution.passes`."""
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        """Score the features of one subject, as one of many."""
+        return self.attribute_many([subject], parameters)[0]
+
+    @abstractmethod
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        """Score the features of every one of ``subjects``, which have one batcher, as if each were alone."""

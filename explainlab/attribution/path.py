@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
+from explainlab.attribution import passes
+from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.subject import Subject
-from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Inputs
 
 
 class Path:
@@ -41,15 +39,13 @@ class Path:
 
     def slopes(self, alphas: np.ndarray) -> np.ndarray:
         """float64 [k, N]: Σ_d (x - x′) · ∂F/∂x at ``alphas`` [k], the derivative of F along the path by token."""
-        evaluate(self.subject.batcher, [self], [alphas])
+        evaluate([self], [alphas])
         return np.array([self._slopes[alpha] for alpha in alphas.tolist()]).reshape(len(alphas), -1)
 
     def values(self, alphas: np.ndarray) -> np.ndarray:
         """float64 [k]: F at ``alphas`` [k]; a forward pass where no gradient was evaluated."""
-        missing = np.array([alpha for alpha in dict.fromkeys(alphas.tolist()) if alpha not in self._values])
-        if len(missing):
-            found = self.subject.values(self.points(missing))
-            self._values |= zip(missing.tolist(), found.tolist(), strict=True)
+        if unread := self.unread(alphas):
+            self.know(unread, self.subject.values(self.points(np.array(unread))))
         return np.array([self._values[alpha] for alpha in alphas.tolist()])
 
     def points(self, alphas: np.ndarray) -> Tensor:
@@ -61,61 +57,57 @@ class Path:
         """Those of ``alphas`` whose gradient is not known yet, each once, the text itself (α = 1) first."""
         return sorted({alpha for alpha in alphas.tolist() if alpha not in self._slopes}, reverse=True)
 
-    def absorb(self, alphas: Sequence[float], logits: np.ndarray, gradients: Tensor) -> Tensor:
-        """Count k passes at ``alphas``, keep F from ``logits`` [k, classes], and return the slopes [k, N] to keep."""
-        self.subject.forward += len(alphas)
-        self.subject.backward += len(alphas)
-        self._values |= zip(alphas, self.subject.scalar(logits).tolist(), strict=True)
+    def unread(self, alphas: np.ndarray) -> list[float]:
+        """Those of ``alphas`` whose value is not known yet, each once."""
+        return [alpha for alpha in dict.fromkeys(alphas.tolist()) if alpha not in self._values]
+
+    def know(self, alphas: Sequence[float], values: np.ndarray) -> None:
+        """Remember F as float64 ``values`` [k] at ``alphas``."""
+        self._values |= zip(alphas, values.tolist(), strict=True)
+
+    def along(self, gradients: Tensor) -> Tensor:
+        """float32 [k, N]: Σ_d (x - x′) · ``gradients`` [k, N, d]."""
         return torch.einsum("knd,nd->kn", gradients.float(), self._end - self._start)
 
-    def keep(self, alphas: Sequence[float], slopes: np.ndarray) -> None:
-        """Remember float64 ``slopes`` [k, N] at ``alphas``."""
+    def keep(self, alphas: Sequence[float], logits: np.ndarray, slopes: np.ndarray) -> None:
+        """Remember F, from float64 ``logits`` [k, classes], and float64 ``slopes`` [k, N] at ``alphas``."""
+        self.know(alphas, self.subject.scalar(logits))
         self._slopes |= zip(alphas, slopes, strict=True)
 
 
-def evaluate(batcher: Batcher, paths: Sequence[Path], alphas: Sequence[np.ndarray]) -> None:
+def evaluate(paths: Sequence[Path], alphas: Sequence[np.ndarray]) -> None:
     """Evaluate F and its gradient at ``alphas[i]`` of ``paths[i]``, batched across texts; what is known is not run.
 
-    Longer texts come first, so that texts of one batch differ little in length. A text that is not yet seen fixes its
-    target in the batch that holds its α = 1.
+    A text that is not yet seen fixes its target in the batch that holds its α = 1.
     """
-    order = sorted(range(len(paths)), key=lambda i: -len(paths[i].subject.encoding))
-    points = [(i, alpha) for i in order for alpha in paths[i].missing(alphas[i])]
-    lengths = np.array([len(paths[i].subject.encoding) for i, _ in points])
+    missing = [path.missing(wanted) for path, wanted in zip(paths, alphas, strict=True)]
 
-    def run(part: slice) -> None:
-        groups = groupby(points[part], key=lambda point: point[0])
-        _evaluate_batch([(paths[i], [alpha for _, alpha in group]) for i, group in groups])
+    def run(batch: Batch) -> None:
+        ways = [(paths[part.number], missing[part.number][part.points]) for part in batch.parts]
+        points = batch.stacked([path.points(np.array(own)) for path, own in ways]).requires_grad_()
+        logits = batch.classifier.logits(batch.inputs, points)
+        found = batch.classifier.finite(logits.detach())
+        for (path, own), part in zip(ways, batch.parts, strict=True):
+            if own[0] == 1:
+                path.subject.see(found[part.rows.start])
+        (gradients,) = torch.autograd.grad(batch.explained(logits).sum(), points)
+        batch.count(forward=1, backward=1)
+        slopes = batch.stacked(
+            [path.along(part.own(gradients)) for (path, _), part in zip(ways, batch.parts, strict=True)]
+        )
+        kept = slopes.cpu().double().numpy()
+        for (path, own), part in zip(ways, batch.parts, strict=True):
+            path.keep(own, found[part.rows], part.own(kept))
 
-    for _ in batcher.over(lengths, run, gradients=True, phase="gradients"):
+    subjects = [path.subject for path in paths]
+    for _ in stream(subjects, [len(own) for own in missing], run, gradients=True, phase="gradients"):
         pass
 
 
-def _evaluate_batch(parts: list[tuple[Path, list[float]]]) -> None:
-    """One forward and one backward pass over points of several paths, the longest text first."""
-    classifier = parts[0][0].subject.classifier
-    length = len(parts[0][0].subject.encoding)
-    ends = np.cumsum([len(alphas) for _, alphas in parts]).tolist()
-    slices = [slice(end - len(alphas), end) for end, (_, alphas) in zip(ends, parts, strict=True)]
-    batch = torch.cat([_padded(path.points(np.array(alphas)), length) for path, alphas in parts]).requires_grad_()
-    inputs = Inputs.of([path.subject.encoding for path, _ in parts], classifier.pad_id, classifier.device)
-    logits = classifier.logits(inputs.repeat(*(len(alphas) for _, alphas in parts)), batch)
-    found = classifier.finite(logits.detach())
-    total = logits.new_zeros(())
-    for (path, alphas), rows in zip(parts, slices, strict=True):
-        if alphas[0] == 1:
-            path.subject.see(found[rows][0])
-        total = total + path.subject.explained(logits[rows]).sum()
-    (gradients,) = torch.autograd.grad(total, batch)
-    slopes = [
-        _padded(path.absorb(alphas, found[rows], gradients[rows, : len(path.subject.encoding)])[..., None], length)
-        for (path, alphas), rows in zip(parts, slices, strict=True)
-    ]
-    kept = torch.cat(slopes)[..., 0].cpu().double().numpy()
-    for (path, alphas), rows in zip(parts, slices, strict=True):
-        path.keep(alphas, kept[rows, : len(path.subject.encoding)])
-
-
-def _padded(points: Tensor, length: int) -> Tensor:
-    """[k, N, d] filled up to [k, length, d] with zeros, which the attention mask hides."""
-    return pad(points, (0, 0, 0, length - points.shape[1])) if points.shape[1] < length else points
+def read_ends(paths: Sequence[Path]) -> None:
+    """Every path knows F at both of its ends afterwards: a forward pass each, where no gradient was evaluated."""
+    ends = np.array([0.0, 1.0])
+    unknown = [path for path in paths if path.unread(ends)]
+    points = [path.points(np.array(path.unread(ends))) for path in unknown]
+    for path, found in zip(unknown, passes.values([path.subject for path in unknown], points), strict=True):
+        path.know(path.unread(ends), found)

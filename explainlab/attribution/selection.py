@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from explainlab.attribution.diffusion import Candidate, Draw, Maps
+from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
@@ -72,6 +73,7 @@ def evaluate_attributions(
 
     The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them.
     """
+    read_originals(subjects)
     before = batcher.passes
     judged = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
     made = batcher.passes - before
@@ -105,9 +107,11 @@ def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
     cells, found, values = _Cells(maps), [], np.empty(0)
     budget = samples * len(maps.layers)
     while len(found) < budget:
-        drawn = maps.candidates(cells.draws(min(ROUND, budget - len(found))))
-        found += drawn
-        values = np.append(values, best(maps.subject, _scores(drawn), metric_id)[1])
+        count = min(ROUND, budget - len(found))
+        with maps.subject.batcher.span(len(found), len(found) + count, budget):
+            drawn = maps.candidates(cells.draws(count))
+            found += drawn
+            values = np.append(values, best(maps.subject, _scores(drawn), metric_id)[1])
         cells.learn(_merits(values, metric_id))
     return Selection(found, metric_id, values, int(_merits(values, metric_id).argmax()))
 

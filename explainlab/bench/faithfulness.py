@@ -13,17 +13,18 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification
 
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionMaps, AttentionParameters
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.registry import metrics, parse_metric
-from explainlab.models.attention import tapped
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.models.inputs import Inputs
 from explainlab.models.replay import Replay
+from explainlab.models.transformer import TransformerModel
 from explainlab.text.encoding import Encoding
 
 TOKENS = 25
@@ -41,9 +42,9 @@ def rows() -> Iterator[Row]:
 
 def _of_base_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    config = BertConfig(id2label=dict(enumerate(classifier.labels)))
-    model = BertForSequenceClassification(config).eval().requires_grad_(False)
-    return replace(classifier, model=model.to(classifier.device))
+    network = BertForSequenceClassification(BertConfig(num_labels=len(classifier.labels))).eval().requires_grad_(False)
+    network.to(classifier.device)
+    return replace(classifier, model=TransformerModel(network, classifier.architecture, classifier.device))
 
 
 def _replayed(classifier: Classifier, name: str) -> Row:
@@ -87,7 +88,7 @@ class _Whole(Replay):
         def tap(call: int, _: nn.Module, own: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             return (replaced if call == layer - 1 else own), values
 
-        with tapped(self._classifier.model, tap):
+        with self._classifier.model.tapped(tap):
             return self._classifier.logits(self._inputs.repeat(size))
 
 

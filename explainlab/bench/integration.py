@@ -116,9 +116,10 @@ def _study(classifier: Classifier, texts: Sequence[str]) -> Row:
     grid = np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings]))
 
     def ours() -> None:
-        subjects = [Subject(classifier, classifier.encode(text)) for text in texts]
+        batcher = Batcher(classifier, RunContext())
+        subjects = [Subject(classifier, classifier.encode(text), batcher=batcher) for text in texts]
         paths = [Path(subject, subject.baseline("mask")) for subject in subjects]
-        evaluate(Batcher(classifier, RunContext()), paths, [grid] * len(paths))
+        evaluate(paths, [grid] * len(paths))
         for path in paths:
             for rule, steps in settings:
                 alphas, weights = nodes(rule, steps)

@@ -107,7 +107,7 @@ def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -
 
 def _attention_pass(classifier: Classifier, text: str) -> None:
     """A pass with transformers' eager attention; all attention probabilities are copied to the CPU."""
-    network: Any = classifier.model
+    network: Any = classifier.model.network
     ids = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)["input_ids"]
     before = network.config._attn_implementation
     network.config._attn_implementation = "eager"

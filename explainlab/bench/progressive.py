@@ -12,6 +12,7 @@ from explainlab.attribution.explain import explain
 from explainlab.bench.methods import best_floor
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
 from explainlab.models.classifier import Classifier
+from explainlab.models.transformer import DecoderModel
 
 TOKENS = 120
 _REPEATS = 5
@@ -30,9 +31,9 @@ def rows() -> Iterator[Row]:
 
 def _of_usual_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    config = GPT2Config(id2label=dict(enumerate(classifier.labels)), pad_token_id=classifier.pad_id)
-    model = GPT2ForSequenceClassification(config).eval().requires_grad_(False)
-    return replace(classifier, model=model.to(classifier.device))
+    config = GPT2Config(num_labels=len(classifier.labels), pad_token_id=classifier.pad_id)
+    network = GPT2ForSequenceClassification(config).eval().requires_grad_(False).to(classifier.device)
+    return replace(classifier, model=DecoderModel(network, classifier.architecture, classifier.device))
 
 
 def _single_pass(classifier: Classifier, name: str, start: str) -> Row:

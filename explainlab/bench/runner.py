@@ -62,10 +62,21 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import faithfulness, integration, methods, opening, predictions, progressive, runs, shapley
+    from explainlab.bench import (
+        batched,
+        faithfulness,
+        integration,
+        methods,
+        opening,
+        predictions,
+        progressive,
+        runs,
+        shapley,
+    )
 
     parts = {
         "methods": methods.rows,
+        "batched": batched.rows,
         "shapley": shapley.rows,
         "integration": integration.rows,
         "faithfulness": faithfulness.rows,

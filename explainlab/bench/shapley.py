@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from captum.attr import KernelShap as CaptumKernelShap
 
-from explainlab.attribution.kernel_shap import coalitions, shapley_values
+from explainlab.attribution.methods.kernel_shap import coalitions, shapley_values
 from explainlab.attribution.subject import Subject
 from explainlab.bench.runner import Row, classifiers, held_out, model_name
 from explainlab.data import read_dataset

@@ -22,18 +22,19 @@ class ActivationParameters(declared.Parameters):
     baseline: Filler = Field("mask", description="The token in place of each one that is not revealed yet.")
 
 
-class Revealing(Metric):
+class Revealing(Metric[ActivationParameters]):
     """What both have in common: from the fully masked text feature after feature is revealed.
 
-    The paper tells neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
+    The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
     so that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
     """
 
+    family: ClassVar = "Activation"
     first: ClassVar[str]
     Parameters: ClassVar = ActivationParameters
 
     def order(self, scores: np.ndarray, units: Units) -> np.ndarray:
-        """int64 [C, n]: the features of ``units`` as the maps ``scores`` float64 [C, n_features] reveal them.
+        """int64 [C, n]: the features of ``units`` as the attributions ``scores`` float64 [C, n_features] reveal them.
 
         Features with equal scores come in the order of the text; special tokens are not among them.
         """
@@ -58,9 +59,10 @@ class Revealing(Metric):
         return features + 1
 
     def value(
-        self, perturbed: Perturbations, original: float, found: np.ndarray, parameters: ActivationParameters
+        self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: ActivationParameters
     ) -> np.ndarray:
-        return np.trapezoid(np.exp(found), dx=1 / (found.shape[1] - 1), axis=1)
+        areas: np.ndarray = np.trapezoid(np.exp(remaining), dx=1 / (remaining.shape[1] - 1), axis=1)
+        return areas
 
     def unsupported(self, classifier: Classifier, parameters: ActivationParameters) -> str:
         try:

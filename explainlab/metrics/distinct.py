@@ -1,4 +1,4 @@
-"""The perturbed inputs that many metrics need of many maps: equal ones are one input, and each is run once."""
+"""The perturbed inputs that many metrics need for many attributions: equal inputs are run once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from torch import Tensor
 from explainlab.errors import TextError
 from explainlab.metrics.presets import Filler, Removal
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
 
@@ -72,7 +73,7 @@ class DistinctInputs:
 
     def text(self, number: int) -> str:
         """An input as the model reads it, special tokens included."""
-        return self._classifier.tokenizer.decode(self._rows[number][0].tolist())
+        return self._decoded(self._rows[number][0])
 
     def _number(self, row: np.ndarray) -> int:
         """The number of ``row``, int32 [2, N]: ids and segments; there may be many, and each is kept once."""
@@ -99,15 +100,17 @@ class DistinctInputs:
         """int32 [2, M]: what ``row`` becomes as text; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
         key = row.tobytes() + parts.tobytes()
         if key not in self._reread:
-            decode = self._classifier.tokenizer.decode
-            texts = [decode(row[0, parts == part].tolist()) for part in range(1 + pair)]
+            texts = [self._decoded(row[0, parts == part]) for part in range(1 + pair)]
             if self._classifier.prompt:  # the blank before the text is the prompt's own
                 texts = [text.strip() for text in texts]
             try:
-                self._reread[key] = _real(self._classifier.encode(*texts))
+                self._reread[key] = _real(self._classifier.encode(texts[0], texts[1] if pair else None))
             except TextError:
                 self._reread[key] = row
         return self._reread[key]
+
+    def _decoded(self, ids: np.ndarray) -> str:
+        return str(self._classifier.tokenizer.decode(ids.tolist()))
 
     def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
         rows = [self._rows[number] for number in numbers]
@@ -148,14 +151,14 @@ class DistinctInputs:
             real = slice(row.shape[1])
             ids[i, real], types[i, real] = row
             attention[i, real] = True
-        tensors = (torch.as_tensor(array, device=self._classifier.device) for array in (ids, types, attention))
-        return Inputs(*tensors, padded=not attention.all())
+        device = self._classifier.device
+        tensors = [torch.as_tensor(array, device=device) for array in (ids, types, attention)]
+        return Inputs(tensors[0], tensors[1], tensors[2], padded=not attention.all())
 
     def _marks(self, number: int) -> int:
         """How many end tokens an input has: a model that is read at them wants the same number in a whole batch."""
-        if self._classifier.architecture.pooling != "eos":
-            return 0
-        return int((self._rows[number][0] == self._classifier.model.config.eos_token_id).sum())
+        end_id = self._classifier.model.end_id
+        return 0 if end_id is None else int((self._rows[number][0] == end_id).sum())
 
     def _size(self, number: int) -> int:
         """Half octaves of length: inputs of one batch differ by less than that, so that little of it is padding."""

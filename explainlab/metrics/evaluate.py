@@ -1,4 +1,4 @@
-"""Judging: many maps of many texts by many metrics together, so that no perturbed text is run twice."""
+"""Evaluation: many attributions of many texts by many metrics together, so that no perturbed text is run twice."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from explainlab.text.units import Units
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """C maps of one text: ``scores`` float64 [C, n_features] for the features of ``units``.
+    """C attributions of one text: ``scores`` float64 [C, n_features] for the features of ``units``.
 
-    ``logits`` float64 [classes] are those of the text itself; the maps are judged by the class ``target``, which stays
-    the same whatever a perturbed text is predicted to be. Raises :class:`RequestError` for scores that are not finite
+    ``logits`` float64 [classes] are those of the text itself; evaluated is the class ``target``, which stays the same
+    whatever a perturbed text is predicted to be. Raises :class:`RequestError` for scores that are not finite
     or not one a feature.
     """
 
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class MetricResult:
-    """One metric of one map.
+    """One metric of one attribution.
 
     ``counted`` features are selected at the highest level; 0 says that k% of this text is no whole feature, so that
     the definition of the metric alone decides the value.
@@ -66,31 +66,33 @@ class MetricResult:
 
     value: float
     counted: int
-    _judged: _Evaluated = field(repr=False)
+    _evaluated: _Evaluated = field(repr=False)
     _candidate: int = field(repr=False)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What the value is made of, level by level that counts; made when it is first asked for."""
-        return self._judged.steps(self._candidate)
+        """The perturbed texts behind the value, by level; computed on first use."""
+        return self._evaluated.steps(self._candidate)
 
     @property
     def probabilities(self) -> np.ndarray:
         """float64 [L, classes]: of every class for the perturbed text of every level."""
-        return np.exp(self._judged.found[self._judged.numbers[self._candidate]])
+        numbers = self._evaluated.numbers[self._candidate]
+        chances: np.ndarray = np.exp(self._evaluated.log_probabilities[numbers])
+        return chances
 
 
 @dataclass(frozen=True, eq=False)
 class _Evaluated:
-    """What one metric asked of one case: inputs by number, int64 [C, L].
+    """The perturbed inputs of one metric for one case, by ``numbers`` int64 [C, L].
 
-    ``found`` float64 [D, classes] are the log-probabilities of all inputs.
+    ``log_probabilities`` float64 [D, classes] are those of all inputs.
     """
 
     perturbed: Perturbations
-    inputs: DistinctInputs
     numbers: np.ndarray
-    found: np.ndarray
+    inputs: DistinctInputs
+    log_probabilities: np.ndarray
     target: int
 
     def steps(self, candidate: int) -> tuple[Step, ...]:
@@ -100,7 +102,7 @@ class _Evaluated:
                 level=level,
                 removed=tuple(np.flatnonzero(gone[i]).tolist()),
                 text=self.inputs.text(int(self.numbers[candidate, i])),
-                probability=float(np.exp(self.found[self.numbers[candidate, i], self.target])),
+                probability=float(np.exp(self.log_probabilities[self.numbers[candidate, i], self.target])),
             )
             for i, level in enumerate(self.perturbed.levels)
             if self.perturbed.meant[candidate, i]
@@ -110,30 +112,29 @@ class _Evaluated:
 def evaluate(
     cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batcher
 ) -> list[list[list[MetricResult]]]:
-    """Every map of every case (of the classifier of ``batcher``) by every metric: case by candidate by metric.
+    """Every attribution of every case by every metric: results by case, candidate and metric.
 
-    The perturbed texts of all of them are collected, equal ones run once, and the texts themselves not at all. Raises
-    :class:`UnsupportedError` for a metric that the classifier cannot be judged by, before anything is run.
+    The classifier is that of ``batcher``. The perturbed texts of all cases are collected, equal ones run once, and the
+    texts themselves not at all. Raises :class:`explainlab.errors.UnsupportedError` for a metric that cannot be computed
+    with the classifier, before anything is run.
     """
     for request in metrics:
         get_metric(request.metric).require(batcher.classifier, request.parameters)
     inputs = DistinctInputs(batcher.classifier)
     originals = [inputs.add_original(case.encoding, case.logits) for case in cases]
-    asked = [[_ask(case, request, inputs) for request in metrics] for case in cases]
-    found = inputs.log_probabilities(batcher)
-    judged = []
-    for case, original, row in zip(cases, originals, asked, strict=True):
+    perturbed = [[_perturb(case, request, inputs) for request in metrics] for case in cases]
+    log_p = inputs.log_probabilities(batcher)
+    results = []
+    for case, original, row in zip(cases, originals, perturbed, strict=True):
         columns = [
-            _metric_results(
-                request, found[original, case.target], _Evaluated(perturbed, inputs, numbers, found, case.target)
-            )
-            for request, (perturbed, numbers) in zip(metrics, row, strict=True)
+            _metric_results(request, log_p[original, case.target], _Evaluated(*part, inputs, log_p, case.target))
+            for request, part in zip(metrics, row, strict=True)
         ]
-        judged.append([[column[candidate] for column in columns] for candidate in range(len(case.scores))])
-    return judged
+        results.append([[column[candidate] for column in columns] for candidate in range(len(case.scores))])
+    return results
 
 
-def _ask(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray]:
+def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray]:
     """What the metric needs, and the numbers int64 [C, L] of those inputs."""
     perturbed = get_metric(request.metric).perturb(case.scores, case.units, request.parameters)
     candidates, levels, _ = perturbed.stays.shape
@@ -143,11 +144,11 @@ def _ask(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Pe
     return perturbed, numbers.reshape(candidates, levels)
 
 
-def _metric_results(request: MetricRequest, original: float, judged: _Evaluated) -> list[MetricResult]:
-    found = judged.found[judged.numbers, judged.target]
-    values = get_metric(request.metric).value(judged.perturbed, original, found, request.parameters)
-    counted = judged.perturbed.counts.max(axis=1)
+def _metric_results(request: MetricRequest, original: float, evaluated: _Evaluated) -> list[MetricResult]:
+    remaining = evaluated.log_probabilities[evaluated.numbers, evaluated.target]
+    values = get_metric(request.metric).value(evaluated.perturbed, original, remaining, request.parameters)
+    counted = evaluated.perturbed.counts.max(axis=1)
     return [
-        MetricResult(value, count, judged, candidate)
+        MetricResult(value, count, evaluated, candidate)
         for candidate, (value, count) in enumerate(zip(values.tolist(), counted.tolist(), strict=True))
     ]

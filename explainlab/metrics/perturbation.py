@@ -1,4 +1,4 @@
-"""The five metrics that remove what a map ranks highest, or all but that, and look at the prediction."""
+"""The five metrics that remove what an attribution ranks highest, or all but that, and read the prediction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REMOVAL = "Take features out, or put the mask token in place of each of their t
 
 
 class PresetParameters(declared.Parameters):
-    """Parameters of which the preset decides those that are not given, so that a complete set tells everything."""
+    """Parameters of which the preset decides those that are not given, so that a complete set says everything."""
 
     preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
 
@@ -82,15 +82,16 @@ class Levels(PresetParameters):
 
 
 PerturbationParameters = Masked | Removed | Levels
-"""What the five metrics are asked with."""
+"""The parameters of the five metrics."""
 
 
-class Perturbation(Metric):
+class Perturbation(Metric[PerturbationParameters]):
     """What the five have in common: features ranked by signed score, ties in the order of the text.
 
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
     """
 
+    family: ClassVar = "Perturbation"
     keeps: ClassVar[bool] = False
     kind: ClassVar[Kind] = "one level"
     formula: ClassVar[str]
@@ -123,16 +124,17 @@ class Perturbation(Metric):
         return len(parameters.levels)
 
     def value(
-        self, perturbed: Perturbations, original: float, found: np.ndarray, parameters: PerturbationParameters
+        self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: PerturbationParameters
     ) -> np.ndarray:
         preset = PRESETS[parameters.preset]
-        effects = self._effect(original, found)
+        effects = self._effect(original, remaining)
         if preset.absolute:
             effects = np.abs(effects)
         if preset.envelope:
             effects = (np.minimum if self.keeps else np.maximum).accumulate(effects, axis=1)
         divisor = perturbed.meant.sum(axis=1) + (parameters.divisor == "bins_plus_one")
-        return (effects * perturbed.meant).sum(axis=1) / np.maximum(divisor, 1)
+        means: np.ndarray = (effects * perturbed.meant).sum(axis=1) / np.maximum(divisor, 1)
+        return means
 
     def unsupported(self, classifier: Classifier, parameters: PerturbationParameters) -> str:
         preset = PRESETS[parameters.preset]
@@ -142,14 +144,15 @@ class Perturbation(Metric):
         return f"{self.label} by {preset.label} may remove the token at which a {family} model is read."
 
     @staticmethod
-    def _effect(original: float, found: np.ndarray) -> np.ndarray:
-        return np.exp(original) - np.exp(found)
+    def _effect(original: float, remaining: np.ndarray) -> np.ndarray:
+        difference: np.ndarray = np.exp(original) - np.exp(remaining)
+        return difference
 
 
 class Sufficiency(Perturbation):
     """How much of the prediction is lost when only the top features are kept."""
 
-    Parameters: ClassVar = Removed
+    Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "sufficiency"
     label: ClassVar = "Sufficiency"
     source: ClassVar = "DeYoung et al. 2020, Eq. 2"
@@ -161,7 +164,7 @@ class Sufficiency(Perturbation):
 class Comprehensiveness(Perturbation):
     """How much of the prediction is lost when the top features are removed."""
 
-    Parameters: ClassVar = Removed
+    Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "comprehensiveness"
     label: ClassVar = "Comprehensiveness"
     source: ClassVar = "DeYoung et al. 2020, Eq. 1"
@@ -181,8 +184,8 @@ class LogOdds(Perturbation):
     higher_is_better: ClassVar = False
 
     @staticmethod
-    def _effect(original: float, found: np.ndarray) -> np.ndarray:
-        return found - original
+    def _effect(original: float, remaining: np.ndarray) -> np.ndarray:
+        return remaining - original
 
 
 class AopcSufficiency(Sufficiency):

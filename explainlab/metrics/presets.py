@@ -1,4 +1,4 @@
-"""What each published code means by the same metric's name: one row a code, nothing else decides."""
+"""Published codes mean different things by the same metric: one row for each code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["one level", "mean", "log-odds"]
 
 @dataclass(frozen=True)
 class Preset:
-    """How one code counts; ``source`` is that code, ``notes`` tell what of it is our reading, by the kind of metric.
+    """How one code counts; ``source`` is that code, ``notes`` say where we interpret it, by the kind of metric.
 
     ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. ``special``:
     special tokens are ranked, counted and removed like any other. ``positive``: features that score zero or less are
@@ -50,7 +50,7 @@ class Preset:
 
 _NO_LOG_ODDS = "has no log-odds; this ranks and counts as it does for its own metrics."
 
-PRESETS: dict[PresetId, Preset] = {
+PRESETS: dict[str, Preset] = {
     "rpi": Preset(
         label="RPI",
         source="Barkan et al. (paper 001), its code; AOPC divided by |B| as in the paper",

@@ -1,4 +1,4 @@
-"""All metrics by id, and what a metric is asked for: ``id:option=value:option=value``, lists joined by plus."""
+"""All metrics by id, and requests for them: ``id:option=value:option=value``, lists joined by plus."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from explainlab.declared import Parameters, named, options, parse, specs
-from explainlab.metrics.activation import ActivationAuc, InverseActivationAuc
-from explainlab.metrics.metric import Metric
-from explainlab.metrics.perturbation import (
-    AopcComprehensiveness,
-    AopcSufficiency,
-    Comprehensiveness,
-    LogOdds,
-    Sufficiency,
-)
+import explainlab.metrics as package
+from explainlab.declared import Parameters, discovered, named, options, parse, specs
+from explainlab.metrics.metric import AnyMetric, Metric
 
-FIVE = (Sufficiency, Comprehensiveness, LogOdds, AopcSufficiency, AopcComprehensiveness)
+FAMILIES = ("Perturbation", "Activation")
+"""The families that readers see first; any other that a metric names follows."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +28,12 @@ class MetricRequest:
 
     @property
     def key(self) -> str:
-        """:attr:`name` without the preset where that is the usual one: what bodies of studies go by."""
+        """:attr:`name` without the preset where that is the usual one: the name in results."""
         return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the body of a study tells of a metric: its names and preset, its definition, which way is better."""
+        """The metric as results describe it: its names and preset, its definition, which way is better."""
         return {
             "key": self.key,
             "metric": self.metric,
@@ -54,9 +48,9 @@ class MetricRequest:
     def label(self) -> str:
         """The metric's name for a reader, with its preset and whatever differs from it."""
         metric = get_metric(self.metric)
-        told = [metric.presets[self.preset].label] if self.preset else []
-        told += [option.replace("=", " ", 1) for option in self._own]
-        return f"{metric.label} ({', '.join(told)})" if told else metric.label
+        details = [preset.label for name, preset in metric.presets.items() if name == self.preset]
+        details += [option.replace("=", " ", 1) for option in self._own]
+        return f"{metric.label} ({', '.join(details)})" if details else metric.label
 
     @property
     def preset(self) -> str:
@@ -70,7 +64,7 @@ class MetricRequest:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether the better map has the higher value."""
+        """Whether the better attribution has the higher value."""
         return get_metric(self.metric).higher_is_better
 
     @property
@@ -85,12 +79,17 @@ class MetricRequest:
 
 
 @cache
-def metrics() -> dict[str, Metric]:
-    """Every metric by id."""
-    return {metric.id: metric() for metric in (*FIVE, ActivationAuc, InverseActivationAuc)}
+def metrics() -> dict[str, AnyMetric]:
+    """Every metric by id, family by family."""
+    return {metric.id: metric() for metric in discovered(package, Metric, FAMILIES)}  # type: ignore[type-abstract]
 
 
-def get_metric(metric_id: str) -> Metric:
+def metric_ids(family: str) -> list[str]:
+    """The ids of the metrics of a ``family``."""
+    return [metric.id for metric in metrics().values() if metric.family == family]
+
+
+def get_metric(metric_id: str) -> AnyMetric:
     """The metric with this id; raises :class:`RequestError` with the nearest names."""
     return named("metric", metric_id, metrics())
 
@@ -121,7 +120,7 @@ def describe_metrics() -> list[dict[str, Any]]:
                     "id": name,
                     "label": preset.label,
                     "source": preset.source,
-                    "definition": metric.definition(metric.Parameters(preset=name)),
+                    "definition": metric.definition(metric.Parameters.model_validate({"preset": name})),
                 }
                 for name, preset in metric.presets.items()
             ],

@@ -15,12 +15,13 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, flo
 
     The interval is None for fewer than two values or where all are equal; the mean is None for none.
     """
-    found = np.asarray(values, dtype=np.float64)
-    if not len(found):
+    sample = np.asarray(values, dtype=np.float64)
+    if not len(sample):
         return None, None, None
-    if np.ptp(found) == 0:
-        return float(found.mean()), None, None
-    return tuple(float(row[0]) for row in bands(found[:, None], seed))
+    if np.ptp(sample) == 0:
+        return float(sample.mean()), None, None
+    mean, low, high = (float(row[0]) for row in bands(sample[:, None], seed))
+    return mean, low, high
 
 
 def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

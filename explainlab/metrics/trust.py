@@ -1,4 +1,4 @@
-"""How much better than random a map is: the question whether it can be trusted, in one number a reader understands."""
+"""How much better than random an attribution is: in one number, whether it can be trusted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TIE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """One map among random maps of the same text, by one metric.
+    """One attribution among random ones of the same text, by one metric.
 
-    ``beaten`` is the share of random maps that are worse, ties counted half: 1/2 is what a random map can expect.
-    ``median``, ``low`` and ``high`` are the random maps' median and their 5% and 95% quantiles.
+    ``beaten`` is the share of random attributions that are worse, ties counted half: 1/2 is what a random one can
+    expect. ``median``, ``low`` and ``high`` are their median and their 5% and 95% quantiles.
     """
 
     metric: MetricRequest
@@ -32,16 +32,16 @@ class Trust:
 
 
 def trust(case: Case, seed: int, batcher: Batcher) -> list[tuple[Trust, Trust]]:
-    """For every map of ``case``, comprehensiveness and sufficiency against 100 maps of uniform scores from ``seed``.
+    """Comprehensiveness and sufficiency of every attribution of ``case`` against 100 of uniform scores from ``seed``.
 
-    All maps of the case are held against the same random maps, and all are judged in one go.
+    All are compared with the same random attributions, and all are evaluated together.
     """
     random = np.random.default_rng(seed).random((RANDOM_MAPS, case.scores.shape[1]))
-    asked = (parse_metric("comprehensiveness"), parse_metric("sufficiency"))
-    (judged,) = evaluate([replace(case, scores=np.concatenate([case.scores, random]))], asked, batcher)
-    maps, controls = judged[: len(case.scores)], judged[len(case.scores) :]
-    usual = [np.array([row[i].value for row in controls]) for i in range(len(asked))]
-    return [tuple(_against(*found) for found in zip(asked, row, usual, strict=True)) for row in maps]
+    first, second = parse_metric("comprehensiveness"), parse_metric("sufficiency")
+    (results,) = evaluate([replace(case, scores=np.concatenate([case.scores, random]))], (first, second), batcher)
+    rows, controls = results[: len(case.scores)], results[len(case.scores) :]
+    values = [np.array([row[i].value for row in controls]) for i in range(2)]
+    return [(_against(first, row[0], values[0]), _against(second, row[1], values[1])) for row in rows]
 
 
 def _against(metric: MetricRequest, metric_result: MetricResult, random: np.ndarray) -> Trust:

@@ -6,10 +6,11 @@ model answers to it only inside :func:`tapped`, which restores the name it had b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 import torch
 import transformers
@@ -44,7 +45,8 @@ def tapped(model: nn.Module, tap: Tap) -> Iterator[None]:
     Raises :class:`UnsupportedError` at the end if the model never called it (its attention ignores the interface).
     """
     _register()
-    configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values()
+    modules: Iterable[Any] = model.modules()
+    configs = {id(module.config): module.config for module in modules if hasattr(module, "config")}.values()
     before = [(config, config._attn_implementation) for config in configs]
     listener = _Listener(tap)
     token = _current.set(listener)
@@ -69,7 +71,7 @@ def _attend(
     scaling: float | None = None,
     dropout: float = 0.0,
     position_bias: Tensor | None = None,
-    **_,
+    **_: Any,
 ) -> tuple[Tensor, Tensor]:
     """Attention in transformers' convention, written out so that the probabilities pass through the tap."""
     groups = query.shape[1] // key.shape[1]

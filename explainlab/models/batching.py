@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import ceil
 from typing import TypeVar
 
@@ -16,20 +17,42 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
+HALVED = "Memory ran out: batches were halved."
+FINE = 10_000
+"""Steps in which the progress of a work of several spans is told."""
 
 
 class Batcher:
     """Runs passes of one classifier under one context; remembers the batch size that memory allows.
 
-    ``passes``: how many inputs have been run.
+    ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit.
     """
 
     def __init__(self, classifier: Classifier, context: RunContext) -> None:
         self.classifier = classifier
         self.context = context
-        self.warnings: list[str] = []
+        self.halvings = 0
         self.passes = 0
+        self._span, self._reached = (0.0, 1.0), 0.0
         self._fit = {True: sys.maxsize, False: sys.maxsize}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader must know of these passes."""
+        return [HALVED] if self.halvings else []
+
+    @contextmanager
+    def span(self, start: int, stop: int, total: int) -> Iterator[None]:
+        """What runs inside takes the progress of what runs outside from ``start`` to ``stop`` of ``total``.
+
+        Spans come in order; the progress of several never goes back.
+        """
+        low, high = outer = self._span
+        self._span = low + (high - low) * start / total, low + (high - low) * stop / total
+        try:
+            yield
+        finally:
+            self._span = outer
 
     def over(
         self,
@@ -40,18 +63,19 @@ class Batcher:
         phase: str,
         done: int = 0,
         total: int | None = None,
+        rows: int = 1,
     ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        A batch that does not fit is halved, and so are those after it. Progress counts from ``done`` to ``total``
-        (default: the inputs here). Raises :class:`ResourceError` when a single
-        input does not fit, and whatever ``context`` raises to stop.
+        An input is ``rows`` texts for the model. A batch that does not fit is halved, and so are those after it.
+        Progress counts from ``done`` to ``total`` (default: the inputs here). Raises :class:`ResourceError` when a
+        single input does not fit, and whatever ``context`` raises to stop.
         """
         start, count = 0, len(lengths)
         while start < count:
             self.context.check_cancelled()
             length = int(lengths[start])
-            part = slice(start, start + self._size(length, count - start, gradients))
+            part = slice(start, start + self._size(length, count - start, gradients, rows))
             fits = True
             try:
                 result = run(part)
@@ -64,16 +88,23 @@ class Batcher:
                 continue
             self.passes += part.stop - start
             start = part.stop
-            self.context.report(done + start, total or count, phase)
+            self._report(done + start, total or count, phase)
             yield result
 
-    def _size(self, length: int, count: int, gradients: bool) -> int:
+    def _report(self, done: int, total: int, phase: str) -> None:
+        low, high = self._span
+        if high - low < 1:
+            self._reached = max(self._reached, low + (high - low) * done / total)
+            done, total = max(1, round(FINE * self._reached)), FINE
+        self.context.report(done, total, phase)
+
+    def _size(self, length: int, count: int, gradients: bool, rows: int) -> int:
         """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
         if count == 1:
             return 1
         classifier = self.classifier
-        needed = classifier.bytes_per_token(length, gradients)
-        fit = batch_tokens(classifier.device, needed, classifier.limits.batch_tokens) // length
+        needed = classifier.model.bytes_per_token(length, gradients)
+        fit = batch_tokens(classifier.device, needed, classifier.limits.batch_tokens) // (length * rows)
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
@@ -85,4 +116,4 @@ class Batcher:
                 "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
             )
         self._fit[gradients] = size // 2
-        self.warnings = ["Memory ran out: batches were halved."]
+        self.halvings += 1

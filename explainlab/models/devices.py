@@ -40,7 +40,7 @@ def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0) ->
 def free_memory(device: torch.device) -> int:
     """Bytes that are free on a GPU, what torch keeps for itself included; elsewhere those of the machine."""
     if device.type != "cuda":
-        return psutil.virtual_memory().available
+        return int(psutil.virtual_memory().available)
     free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
     return free - torch.cuda.memory_allocated(device)
 

@@ -10,27 +10,28 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
-from explainlab.models.architectures import Architecture, architecture_of
+from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
+from explainlab.models.model_types import model_type_of
 from explainlab.models.templates import Template
 from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
 from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
 
-transformers_logging.disable_progress_bar()
+transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
@@ -45,7 +46,7 @@ def embedded_models() -> list[str]:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model's configuration alone tells, its weights unread."""
+    """What is known of a model from its configuration, without its weights."""
 
     id: str
     source: str
@@ -58,8 +59,8 @@ def describe(model_id: str) -> ModelCard | None:
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
-    files = _files_of(model_id, fetch=False)
-    return files and _card(model_id, files, _digest_of(files, split_id(model_id)[0]))
+    files = _files_here(model_id)
+    return _card(model_id, files, _digest_of(files, split_id(model_id)[0])) if files else None
 
 
 def model_digest(model_id: str) -> str:
@@ -86,12 +87,12 @@ def load_model(
     template, _ = split_id(model_id)
     files = _files_of(model_id)
     config = _config(model_id, files, template)
-    architecture = architecture_of(config)
+    model_type = model_type_of(config)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     tokenizer = _tokenizer(model_id, files)
     max_tokens = _max_tokens(config, tokenizer)
     answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
-    model, place = load_weights(
+    network, device_of_inputs = load_weights(
         model_id,
         files,
         config,
@@ -99,9 +100,10 @@ def load_model(
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    _require_rows(model_id, tokenizer, model.get_input_embeddings().num_embeddings)
+    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
+    _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
-        take_head(model, list(answers.values()), place)
+        take_head(network, list(answers.values()), device_of_inputs)
     return Classifier(
         id=model_id,
         source=(files.adapter or files).source,
@@ -109,12 +111,10 @@ def load_model(
         model=model,
         tokenizer=tokenizer,
         labels=labels,
-        architecture=architecture,
         max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
-        device=place,
         limits=limits,
-        prompt=template and template.prompt,
+        prompt=template.prompt if template else None,
     )
 
 
@@ -124,21 +124,21 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
     model or words that :func:`load_model` would refuse.
     """
-    files = _files_of(model_id, fetch=False)
+    files = _files_here(model_id)
     if files is None:
         return None
     config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
     answers = answer_tokens(template, tokenizer, _max_tokens(config, tokenizer))
-    return {label: tokenizer.convert_ids_to_tokens(token) for label, token in answers.items()}
+    return dict(zip(answers, tokenizer.convert_ids_to_tokens(list(answers.values())), strict=True))
 
 
 def known_digest(model_id: str) -> str | None:
-    """:func:`model_digest` if it can be told at once; None for a model that would first have to be fetched.
+    """:func:`model_digest`; None for a hub model that would first have to be fetched.
 
     Raises :class:`ModelError` for a name that can be no model.
     """
-    files = _files_of(model_id, fetch=False)
-    return files and _digest_of(files, split_id(model_id)[0])
+    files = _files_here(model_id)
+    return _digest_of(files, split_id(model_id)[0]) if files else None
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
@@ -186,16 +186,27 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
         ) from error
 
 
-def _files_of(model_id: str, fetch: bool = True) -> Files | None:
-    """The files of a model, of the one below where it is an adapter; None for a hub model that is not here."""
+def _files_of(model_id: str) -> Files:
+    """The files of a model, of the one below where it is an adapter; fetched where they are not here."""
+    files = _files_here(model_id, fetch=True)
+    assert files is not None  # a model that cannot be fetched has raised
+    return files
+
+
+def _files_here(model_id: str, fetch: bool = False) -> Files | None:
+    """As :func:`_files_of`; without ``fetch`` None for a hub model that is not here."""
     directory, source = locate(model_id, fetch)
-    changed = directory and adapted_model(model_id, directory)
-    if directory is None or changed is None:
-        return directory and Files(directory, source)
+    if directory is None:
+        return None
+    changed = adapted_model(model_id, directory)
+    if changed is None:
+        return Files(directory, source)
     below, origin = locate(changed, fetch)
-    if below and adapted_model(changed, below):
+    if below is None:
+        return None
+    if adapted_model(changed, below):
         raise ModelError(f"{model_id} changes {changed}, an adapter itself.", "Merge that one into its model first.")
-    return below and Files(below, origin, adapter=Files(directory, source))
+    return Files(below, origin, adapter=Files(directory, source))
 
 
 def _digest_of(files: Files, template: Template | None) -> str:
@@ -211,38 +222,40 @@ def _digest_in(directory: Path, source: str) -> str:
     return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
-def _config(model_id: str, files: Files, template: Template | None):
+def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
     try:
         raw = json.loads((files.directory / "config.json").read_text(encoding="utf-8"))
-        config = AutoConfig.from_pretrained(files.directory, trust_remote_code=False, local_files_only=True)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            files.directory, trust_remote_code=False, local_files_only=True
+        )
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
     head = next(iter(raw.get("architectures") or []), "")
     speaks = head.endswith(_LANGUAGE_MODELS)
-    if template and not (speaks and architecture_of(config).causal):
+    if template and not (speaks and model_type_of(config).architecture.causal):
         raise ModelError(
             f"{model_id} is a {head or config.model_type}, not a language model that goes on with a text.",
             "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
         )
     if not template and head and not head.endswith("ForSequenceClassification"):
-        asked = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
+        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
         raise ModelError(
             f"{model_id} is a {head}, not a classifier.",
-            asked or "Give a model that was fine-tuned for sequence classification.",
+            remedy or "Give a model that was fine-tuned for sequence classification.",
         )
     return config
 
 
 @lru_cache(maxsize=64)
 def _card(model_id: str, files: Files, digest: str) -> ModelCard:
-    """What the files with this digest tell."""
+    """The card of the files with this digest."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, architecture_of(config), labels)
+    return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
 
 
-def _labels(model_id: str, config) -> tuple[str, ...]:
+def _labels(model_id: str, config: Any) -> tuple[str, ...]:
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         raise ModelError(
@@ -252,7 +265,7 @@ def _labels(model_id: str, config) -> tuple[str, ...]:
     return tuple(str(config.id2label[i]) for i in range(config.num_labels))
 
 
-def _tokenizer(model_id: str, files: Files):
+def _tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
     places = [part.directory for part in (files.adapter, files) if part]
     try:
         directory = next((d for d in places if any(path for v in _VOCABULARIES for path in d.glob(v))), None)
@@ -270,7 +283,7 @@ def _tokenizer(model_id: str, files: Files):
     return tokenizer
 
 
-def _require_rows(model_id: str, tokenizer, rows: int) -> None:
+def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) -> None:
     if len(tokenizer) > rows:
         raise ModelError(
             f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
@@ -278,10 +291,10 @@ def _require_rows(model_id: str, tokenizer, rows: int) -> None:
         )
 
 
-def _max_tokens(config, tokenizer) -> int:
+def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """The longest input: the smaller of what the tokenizer says and what the position table holds."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
     return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
 
 

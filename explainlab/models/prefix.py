@@ -23,6 +23,6 @@ class Prefix:
     def cache(self, size: int) -> transformers.DynamicCache:
         """What ``size`` texts that begin so start from; nothing is copied."""
         cache = transformers.DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
-        for number, layer in enumerate(self.layers):
-            cache.update(*(states.expand(size, -1, -1, -1) for states in layer), number)
+        for number, (keys, values) in enumerate(self.layers):
+            cache.update(keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1), number)
         return cache

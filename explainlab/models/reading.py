@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Tokens
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Tokens
 from explainlab.text.encoding import require_readable
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Text = tuple[str, str | None]
 """A text and its pair's second one, if it has one."""
@@ -38,13 +43,12 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
     """The ids of every text as :meth:`Classifier.encode` finds them, or the error that it raises."""
     if classifier.prompt:
         return [_alone(classifier, text) for text in texts]
-    found: list[Reading | TextError | None] = [_refusal(text, classifier.limits.max_characters) for text in texts]
+    errors = [_refusal(text, classifier.limits.max_characters) for text in texts]
+    readings: dict[int, Reading | TextError] = {i: error for i, error in enumerate(errors) if error}
     for paired in (False, True):
-        group = [i for i, text in enumerate(texts) if found[i] is None and (text[1] is not None) == paired]
-        readings = _tokenised(classifier, [texts[i] for i in group])
-        for i, reading in zip(group, readings, strict=True):
-            found[i] = reading
-    return found
+        group = [i for i, text in enumerate(texts) if not errors[i] and (text[1] is not None) == paired]
+        readings |= zip(group, _tokenised(classifier, [texts[i] for i in group]), strict=True)
+    return [readings[i] for i in range(len(texts))]
 
 
 def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
@@ -54,18 +58,18 @@ def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, 
     not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
     """
     classifier = batcher.classifier
-    found = np.empty((len(texts), len(classifier.labels)))
+    scores = np.empty((len(texts), len(classifier.labels)))
     lengths = np.array([len(text) for text in texts])
     order = np.argsort(-lengths, kind="stable")
 
     def run(part: slice) -> None:
         with torch.no_grad():
             logits = classifier.logits(classifier.inputs([texts[i] for i in order[part]]))
-        found[order[part]] = classifier.finite(logits)
+        scores[order[part]] = classifier.finite(logits)
 
     for _ in batcher.over(lengths[order], run, gradients=False, phase=phase, done=done, total=total):
         pass
-    return found
+    return scores
 
 
 def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
@@ -73,7 +77,7 @@ def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
         encoding = classifier.encode(*text)
     except TextError as error:
         return error
-    return Reading(encoding.ids, encoding.types, encoding.cut)
+    return Reading(encoding.ids.tolist(), encoding.types.tolist(), encoding.cut)
 
 
 def _refusal(text: Text, most_characters: int) -> TextError | None:
@@ -102,9 +106,9 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
     ]
 
 
-def _read(tokenizer, texts: Sequence[Text], **options) -> list[Reading]:
+def _read(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Text], **options: Any) -> list[Reading]:
     first, second = (list(column) for column in zip(*texts, strict=True))
     tokens = tokenizer(first, None if second[0] is None else second, verbose=False, **options)
     ids = tokens["input_ids"]
-    types = tokens.get("token_type_ids") or [[0] * len(one) for one in ids]
+    types = tokens.get("token_type_ids") or [[0] * len(row) for row in ids]
     return [Reading(*both, 0) for both in zip(ids, types, strict=True)]

@@ -1,7 +1,7 @@
-"""Replay, not rerun: the logits of a text with the attention of one layer replaced; what stays as it was is not run.
+"""Replay: the logits of a text with the attention of one layer replaced, without running what does not change.
 
-The layers below the replaced one give what they gave before. In the last layer a head that reads one row needs that row
-only: its attention to all values, its projection, its feed-forward part.
+The layers below the replaced layer are skipped: their outputs were recorded. Where the head reads a single row, the
+last layer computes that row only: its attention to all values, its projection, its feed-forward part.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
-from explainlab.models.attention import Tap, tapped
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.attention import Tap
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.text.encoding import Encoding
 
 
@@ -32,7 +34,7 @@ class _Layer:
 
 
 class _Reached(Exception):
-    """The pass has come to the attention of the last layer; what is above is run apart."""
+    """Stops a pass at the attention of the last layer."""
 
 
 class Replay:
@@ -67,8 +69,9 @@ class Replay:
 
     def rows(self, layer: int) -> slice:
         """The rows of the attention of ``layer`` that reach the head: one of the last layer's, or all N."""
-        one = self._row is not None and layer == self.depth
-        return slice(self._row, self._row + 1) if one else slice(0, self._inputs.ids.shape[1])
+        if self._row is None or layer < self.depth:
+            return slice(0, self._inputs.ids.shape[1])
+        return slice(self._row, self._row + 1)
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.
@@ -87,18 +90,18 @@ class Replay:
         return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
 
     def _record(self) -> Tensor:
-        lists = [module for module in self._classifier.model.modules() if isinstance(module, nn.ModuleList)]
+        model = self._classifier.model
 
         def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-            self._layers.append(_Layer(*entered[-1], probabilities, values))
+            module, state = entered[-1]
+            self._layers.append(_Layer(module, state, probabilities, values))
             return probabilities, values
 
-        candidates = [module for modules in lists for module in modules]
-        with torch.no_grad(), _entering(candidates) as entered, tapped(self._classifier.model, read):
+        with torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
             return self._classifier.logits(self._inputs)[0]
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
-        """The logits of ``size`` texts that enter ``layer`` as recorded; from there on ``tap`` has its way."""
+        """The logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through ``tap``."""
         state = self._layers[layer - 1].state.expand(size, -1, -1)
         return self._run(self._inputs.repeat(size), layer, state, tap)
 
@@ -127,14 +130,14 @@ class Replay:
     def _run(self, inputs: Inputs, layer: int, state: Tensor, tap: Tap) -> Tensor:
         numbers = count(1)
 
-        def enter(_: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+        def enter(_: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:
             number = next(numbers)
             if number < layer:
                 return hidden_states
             return own(state if number == layer else hidden_states, *rest, **named)
 
         modules = [recorded.module for recorded in self._layers]
-        with _diverted(modules, enter), tapped(self._classifier.model, tap):
+        with _diverted(modules, enter), self._classifier.model.tapped(tap):
             return self._classifier.logits(inputs)
 
 
@@ -168,7 +171,7 @@ def _entering(modules: Iterable[nn.Module]) -> Iterator[list[tuple[nn.Module, Te
     """The list of all calls of ``modules``, each with its hidden state [B, N, d], as they come."""
     entered: list[tuple[nn.Module, Tensor]] = []
 
-    def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest, **named) -> Tensor:
+    def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:
         entered.append((module, hidden_states))
         return own(hidden_states, *rest, **named)
 

@@ -67,7 +67,7 @@ class Template(Record):
             if text.count(place) > 1 or (needed and place not in text):
                 times = f"{text.count(place)} places" if place in text else "no place"
                 raise RequestError(f"The template has {times} for the text.", f"Write {place} once, where it belongs.")
-        if not _pieces(text)[-1].strip():
+        if not str(_pieces(text)[-1]).strip():
             raise RequestError(
                 "The template ends with the text, so nothing asks for an answer.",
                 "Put something after it, for example a line with 'Label:'.",
@@ -103,12 +103,12 @@ class Template(Record):
     @property
     def prompt(self) -> Prompt:
         """What stands around a text to classify. Nothing in an example is read as a place."""
-        asked = _pieces(self.text)
+        pieces = _pieces(self.text)
         shown = self.instruction
         for example in self.examples:
             texts = [example.text, example.text_pair or ""]
-            shown += Prompt(asked).rendered(texts)[0] + self.labels[example.label] + self.separator
-        return Prompt((shown + asked[0], *asked[1:]))
+            shown += Prompt(pieces).rendered(texts)[0] + self.labels[example.label] + self.separator
+        return Prompt((f"{shown}{pieces[0]}", *pieces[1:]))
 
     @property
     def digest(self) -> str:

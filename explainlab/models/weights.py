@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 import transformers
@@ -56,7 +57,13 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
 
 
 def load_weights(
-    model_id: str, files: Files, config, *, language_model: bool, dtype: torch.dtype, device: torch.device
+    model_id: str,
+    files: Files,
+    config: transformers.PreTrainedConfig,
+    *,
+    language_model: bool,
+    dtype: torch.dtype,
+    device: torch.device,
 ) -> tuple[transformers.PreTrainedModel, torch.device]:
     """The model in evaluation mode, without gradients, and the device that its inputs belong on.
 
@@ -69,7 +76,7 @@ def load_weights(
     if quantised:
         _require_quantiser(model_id, config)
     placed = _placement(files.directory, config, quantised, dtype, device)
-    factory = transformers.AutoModelForSequenceClassification
+    factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
     try:
@@ -106,7 +113,7 @@ def _require_weights(model_id: str, files: Files) -> None:
         )
 
 
-def _require_quantiser(model_id: str, config) -> None:
+def _require_quantiser(model_id: str, config: Any) -> None:
     """bitsandbytes reads 8 and 4 bits; other formats have libraries of their own that we do not know."""
     method = config.quantization_config.get("quant_method")
     if method != "bitsandbytes":
@@ -125,7 +132,7 @@ def _require_library(name: str, why: str) -> ModuleType:
 
 
 def _placement(
-    directory: Path, config, quantised: bool, dtype: torch.dtype, device: torch.device
+    directory: Path, config: transformers.PreTrainedConfig, quantised: bool, dtype: torch.dtype, device: torch.device
 ) -> str | dict[str, torch.device] | None:
     """transformers' ``device_map``: None for a model that is moved to ``device`` after it is read."""
     if device.type == "cuda" and device.index is None:
@@ -136,7 +143,7 @@ def _placement(
     return {"": device} if quantised else None
 
 
-def _require_trained(model_id: str, info: dict, language_model: bool) -> None:
+def _require_trained(model_id: str, info: dict[str, Any], language_model: bool) -> None:
     missing = sorted(str(key) for key in [*info["missing_keys"], *info["mismatched_keys"]])
     if missing:
         purpose = "trained as a language model" if language_model else "fine-tuned for sequence classification"
@@ -159,4 +166,5 @@ def _adapted(
             f"The adapter {model_id} puts vectors before the text and changes no weights.",
             "Give one that changes weights, such as LoRA.",
         )
-    return changed.get_base_model() if quantised else changed.merge_and_unload()
+    merged: transformers.PreTrainedModel = changed.get_base_model() if quantised else changed.merge_and_unload()
+    return merged

@@ -46,7 +46,9 @@ def exact(classifier: Classifier) -> Iterator[Classifier]:
     The copy takes twice the memory of the classifier's weights. Compare only quantities computed inside the block.
     """
     with _NoFloat32():
-        yield replace(classifier, model=copy.deepcopy(classifier.model).double())
+        model = copy.deepcopy(classifier.model)
+        model.network.double()
+        yield replace(classifier, model=model)
 
 
 def assert_equal(actual: np.ndarray, expected: np.ndarray, what: str, terms: float = 0.0) -> None:

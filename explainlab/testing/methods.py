@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from explainlab.attribution.explain import attribute
+from explainlab.attribution.explain import attribute, attribute_many
 from explainlab.attribution.method import Method
 from explainlab.attribution.records import Attribution
 from explainlab.declared import parse
 from explainlab.errors import Cancelled, ResourceError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import Request
+from explainlab.request import CompleteRequest, Request
 from explainlab.testing.exact import assert_equal, exact
 from explainlab.testing.observation import unchanged, watched
 from explainlab.text.units import group
 
 TEXT = "A funny film. It isn't good!"
 PAIR = ("a funny film", "the plot")
+TOGETHER = ("good", TEXT, "a film", "It isn't a funny film but a good film and a good plot!")
+"""Texts of different lengths, in no order."""
 FEWEST = 2
 """The smallest batch that a method may need: some run a text together with its baseline."""
 
@@ -52,13 +54,25 @@ class MethodRun:
 
         ``options`` are fields of the request.
         """
-        parameters = parse(self.method, self.parameters)
-        fields = {"output": self.method.default_output(parameters.model_dump(mode="json")), **options}
-        request = Request(model=classifier.id, text=text, question=self.method.id, **fields).completed(parameters)
+        request = self.request(classifier, text, **options)
         encoding = classifier.encode(text, request.text_pair)
         encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
         self.method.require(classifier)
         return attribute(classifier, encoding, self.method, request, context)
+
+    def together(
+        self, classifier: Classifier, texts: Sequence[str], context: RunContext | None = None
+    ) -> list[Attribution]:
+        """The attributions of ``texts`` by ``classifier``, made in one call."""
+        encodings = [classifier.encode(text) for text in texts]
+        requests = [self.request(classifier, text) for text in texts]
+        return attribute_many(classifier, encodings, self.method, requests, context)
+
+    def request(self, classifier: Classifier, text: str, **options: Any) -> CompleteRequest:
+        """The request of ``text``; ``options`` are its other fields."""
+        parameters = parse(self.method, self.parameters)
+        fields = {"output": self.method.default_output(parameters.model_dump(mode="json")), **options}
+        return Request(model=classifier.id, text=text, question=self.method.id, **fields).completed(parameters)
 
 
 Check = Callable[[MethodRun], None]
@@ -158,7 +172,7 @@ def batches(run: MethodRun) -> None:
     with exact(run.classifier) as classifier:
         with watched(classifier) as passes:
             expected = run.on(classifier)
-        terms = max(1.0, *np.abs(classifier.finite(classifier.logits(classifier.inputs([classifier.encode(TEXT)])))[0]))
+        terms = _terms(classifier)
         padded = run.on(classifier, padding=3)
         assert_equal(padded.scores, expected.scores, "the scores of the padded text", terms)
         if passes.widest > FEWEST:
@@ -167,6 +181,47 @@ def batches(run: MethodRun) -> None:
             assert_equal(halved.scores, expected.scores, "the scores from smaller batches", terms)
             costs = (halved.cost.forward, halved.cost.backward), (expected.cost.forward, expected.cost.backward)
             assert costs[0] == costs[1], f"the cost depends on the size of the batches: {costs}"
+
+
+def together(run: MethodRun) -> None:
+    """Texts attributed in one call get what each gets alone: scores compared in float64, costs, warnings, targets."""
+    with exact(run.classifier) as classifier:
+        alone = [run.on(classifier, text) for text in TOGETHER]
+        with watched(classifier) as passes:
+            found = run.together(classifier, TOGETHER)
+        assert len(found) == len(alone), f"{len(alone)} texts have {len(found)} attributions"
+        if passes.widest > FEWEST:
+            with watched(classifier, limit=max(FEWEST, passes.widest // 3)):
+                halved = run.together(classifier, TOGETHER)
+            for one, other in zip(halved, found, strict=True):
+                assert_equal(one.scores, other.scores, "the scores from smaller batches", _terms(classifier))
+    for text, one, other in zip(TOGETHER, found, alone, strict=True):
+        assert_equal(one.scores, other.scores, f"the scores of {text!r} among others", _terms(classifier))
+        costs = (one.cost.forward, one.cost.backward), (other.cost.forward, other.cost.backward)
+        assert costs[0] == costs[1], f"the cost of {text!r} among others is {costs[0]}, alone {costs[1]}"
+        same = (one.request, one.target, one.features) == (other.request, other.target, other.features)
+        assert same, f"{text!r} among others has another target or other features"
+        assert one.warnings == other.warnings, f"{text!r} among others has the warnings {one.warnings}"
+    _counts_up(run)
+
+
+def _terms(classifier: Classifier) -> float:
+    """The size of the largest logit of :data:`TEXT`, but at least 1."""
+    logits = classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
+    return max(1.0, *np.abs(classifier.finite(logits)[0]))
+
+
+def _counts_up(run: MethodRun) -> None:
+    """The progress of several texts reaches its total, and stopping is felt before the second batch."""
+    context = _Recorder()
+    run.together(run.classifier, TOGETHER, context)
+    _in_range(context)
+    if context.checks > 1:
+        try:
+            run.together(run.classifier, TOGETHER, _Recorder(last=2))
+        except Cancelled:
+            return
+        raise AssertionError("a cancelled run of several texts does not stop")
 
 
 # What depends on the method alone -------------------------------------------------------------------------------
@@ -249,10 +304,7 @@ def progress(run: MethodRun) -> None:
     """Progress reaches its total, and a cancelled run stops before its next batch."""
     context = _Recorder()
     run(context=context)
-    if context.checks:
-        assert context.seen, "no progress is reported"
-        assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"
-        assert all(0 < done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
+    _in_range(context)
     if context.checks < 2:
         return
     with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
@@ -263,6 +315,13 @@ def progress(run: MethodRun) -> None:
         else:
             raise AssertionError("a cancelled run does not stop")
     assert passes.calls <= 1, "a cancelled run makes another pass"
+
+
+def _in_range(context: _Recorder) -> None:
+    if context.checks:
+        assert context.seen, "no progress is told"
+        assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"
+        assert all(0 < done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
 
 
 def memory(run: MethodRun) -> None:
@@ -285,4 +344,4 @@ def memory(run: MethodRun) -> None:
 
 
 ON_EVERY_MODEL: tuple[Check, ...] = (answers, costs, batches)
-ANYWHERE: tuple[Check, ...] = (stores, units, texts, targets, progress, memory)
+ANYWHERE: tuple[Check, ...] = (stores, units, texts, targets, progress, memory, together)

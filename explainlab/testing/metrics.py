@@ -10,7 +10,7 @@ import numpy as np
 from explainlab.declared import parse
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import Metric
+from explainlab.metrics.metric import AnyMetric
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -22,7 +22,7 @@ from explainlab.text.units import group
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
 
 
-def check_metric(metric: Metric, classifier: Classifier, **parameters: Any) -> None:
+def check_metric(metric: AnyMetric, classifier: Classifier, **parameters: Any) -> None:
     """Check that ``metric`` with these ``parameters`` fulfils the contract on ``classifier``.
 
     A metric that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
@@ -33,7 +33,7 @@ def check_metric(metric: Metric, classifier: Classifier, **parameters: Any) -> N
         raise AssertionError(f"{metric.id} on {classifier.id}: {error}") from error
 
 
-def _check(request: MetricRequest, metric: Metric, classifier: Classifier) -> None:
+def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) -> None:
     assert parse_metric(request.name) == request, f"the name {request.name} reads back as another request"
     json.dumps(request.told, allow_nan=False)
     assert metric.definition(request.parameters).strip(), "it has no definition"
@@ -80,7 +80,7 @@ def _refuses(request: MetricRequest, classifier: Classifier) -> None:
 
 
 def _has_its_shape(
-    request: MetricRequest, metric: Metric, classifier: Classifier, results: list[list[MetricResult]], passes: int
+    request: MetricRequest, metric: AnyMetric, classifier: Classifier, results: list[list[MetricResult]], passes: int
 ) -> None:
     values = _values(results)
     assert values.shape == (len(TEXTS), 3), "there is not a value for each attribution"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +26,14 @@ class Passes:
 
 @contextmanager
 def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes]:
-    """Count the passes of ``classifier`` inside the block; a batch of more than ``limit`` texts does not fit."""
+    """Count the passes of ``classifier`` inside the block; a batch of more than ``limit`` texts runs out of memory.
+
+    A pass is a call of :attr:`explainlab.models.model.Model.body`.
+    """
     passes = Passes()
 
     def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        rows = len(args[0] if args else kwargs["input_ids"])
+        rows = len(next(_tensors((args, kwargs))))
         if limit is not None and rows > limit:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB.")
         passes.calls += 1
@@ -38,22 +41,31 @@ def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes
         passes.widest = max(passes.widest, rows)
 
     def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
-        if output.last_hidden_state.requires_grad:
-            output.last_hidden_state.register_hook(count)
+        differentiable = next((tensor for tensor in _tensors(output) if tensor.requires_grad), None)
+        if differentiable is not None:
+            differentiable.register_hook(count)  # type: ignore[no-untyped-call]
 
     def count(gradient: Tensor) -> None:
         passes.backward += len(gradient)
 
-    network: nn.Module = classifier.model.base_model  # type: ignore[assignment]
-    hooks = [
-        network.register_forward_pre_hook(before, with_kwargs=True),
-        network.register_forward_hook(after),
-    ]
+    body = classifier.model.body
+    hooks = [body.register_forward_pre_hook(before, with_kwargs=True), body.register_forward_hook(after)]
     try:
         yield passes
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors in ``value``, in the order of nested sequences and mappings."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _tensors(part)
 
 
 def traces(classifier: Classifier) -> dict[str, object]:
@@ -62,13 +74,13 @@ def traces(classifier: Classifier) -> dict[str, object]:
     state["global hooks"] = [
         len(v) for k, v in vars(torch_module).items() if k.startswith("_global") and k.endswith("hooks")
     ]
-    for name, module in classifier.model.named_modules():
+    for name, module in classifier.model.network.named_modules():
         state[f"{name}: attributes"] = set(vars(module))
         state[f"{name}: hooks"] = {key: len(value) for key, value in vars(module).items() if key.endswith("_hooks")}
         state[f"{name}: class"] = (type(module), {key: id(value) for key, value in vars(type(module)).items()})
         state[f"{name}: training"] = module.training
         state[f"{name}: attention"] = getattr(getattr(module, "config", None), "_attn_implementation", None)
-    for name, parameter in classifier.model.named_parameters():
+    for name, parameter in classifier.model.network.named_parameters():
         state[f"{name}: weights"] = (parameter.data_ptr(), float(parameter.detach().double().sum()))
         state[f"{name}: gradient"] = (parameter.requires_grad, parameter.grad)
     return state

@@ -79,6 +79,6 @@ def _read(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         inputs, attention = padded([ids[row] for row in rows], classifier.pad_id)
-        logits = head_logits(classifier.model, classifier.architecture.causal, inputs, attention)
+        logits = head_logits(classifier.model.network, classifier.architecture.causal, inputs, attention)
         yield rows, logits.cpu(), attention.sum(dim=1)
         report(start + len(rows), len(order), phase)

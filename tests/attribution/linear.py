@@ -12,6 +12,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.transformer import TransformerModel
 from tests.zoo import MAX_TOKENS
 
 WIDTH, HEADS, DEPTH = 8, 2, 2
@@ -73,15 +74,14 @@ def attention_only(tokenizer: PreTrainedTokenizerFast) -> Classifier:
     """Two layers of random weights under a linear head on the first row; no special tokens."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = Linear(len(tokenizer)).eval().requires_grad_(False)
+        network = Linear(len(tokenizer)).eval().requires_grad_(False)
     return Classifier(
         id="linear",
         source="directory",
         digest="0" * 64,
-        model=model,
+        model=TransformerModel(network, Architecture("Toy"), torch.device("cpu")),
         tokenizer=tokenizer,
         labels=("first", "second"),
-        architecture=Architecture("Toy"),
         max_tokens=MAX_TOKENS,
         pad_id=0,
     )
@@ -89,10 +89,10 @@ def attention_only(tokenizer: PreTrainedTokenizerFast) -> Classifier:
 
 def slope(classifier: Classifier, ids: Tensor, target: int) -> Tensor:
     """[heads, N, N]: the gradient of a logit with respect to the last layer's attention, for ``ids`` [1, N]."""
-    model = classifier.model
-    below = model.base_model.blocks[0](model.base_model.embeddings(ids))
-    last = model.base_model.blocks[1]
-    into = (model.head.weight[target] @ last.out.weight).unflatten(0, (HEADS, -1))
+    network = classifier.model.network
+    below = network.base_model.blocks[0](network.base_model.embeddings(ids))
+    last = network.base_model.blocks[1]
+    into = (network.head.weight[target] @ last.out.weight).unflatten(0, (HEADS, -1))
     found = torch.zeros(HEADS, ids.shape[1], ids.shape[1])
     found[:, 0] = torch.einsum("hd,hnd->hn", into, last.heads(last.value, below)[0])
     return found

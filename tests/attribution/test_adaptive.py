@@ -13,9 +13,7 @@ from explainlab.attribution.path import Path
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError
-from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import close
@@ -70,7 +68,7 @@ def test_polynomials_are_exact_with_the_first_points(toys: Toys, head: type[nn.M
 def test_a_steep_path_gets_its_points_where_it_is_steep(toys: Toys) -> None:
     subject = Subject(toys(Steep), toys(Steep).encode(TEXT), output="logit", target="first")
     refinement = Refinement(Path(subject, subject.baseline("mask")), 0.01, 1024)
-    refine(subject.batcher, [refinement])
+    refine([refinement])
     assert refinement.reached
     values = refinement.path.values(refinement.wanted)
     moving = np.abs(np.diff(values)) > 0.01 * np.ptp(values)
@@ -127,7 +125,7 @@ def test_a_smaller_tolerance_goes_on_from_the_same_points(encoder: Classifier) -
     spent = []
     for tolerance in (0.1, 0.01, 0.001):
         refinement = Refinement(path, tolerance, 5000)
-        refine(subject.batcher, [refinement])
+        refine([refinement])
         spent.append(len(refinement.wanted))
         assert refinement.reached
     assert spent == sorted(spent)
@@ -165,7 +163,7 @@ def test_texts_refined_together_get_what_they_get_alone(encoder: Classifier) -> 
     texts = (TEXT, "good", "a long story about a film that is not funny at all, and not good")
     subjects = [Subject(encoder, encoder.encode(text)) for text in texts]
     together = [Refinement(Path(s, s.baseline("mask")), 0.01, 1024) for s in subjects]
-    refine(Batcher(encoder, RunContext()), together)
+    refine(together)
     for text, refinement, subject in zip(texts, together, subjects, strict=True):
         alone = explain(encoder, text)
         close(subject.units.sum_tokens(refinement.scores), alone.scores)

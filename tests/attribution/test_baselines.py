@@ -93,7 +93,7 @@ def room_for(classifier: Classifier, rows: int) -> Iterator[list[int]]:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB.")
         sizes.append(count)
 
-    hook = classifier.model.base_model.register_forward_pre_hook(before, with_kwargs=True)
+    hook = classifier.model.network.base_model.register_forward_pre_hook(before, with_kwargs=True)
     try:
         yield sizes
     finally:
@@ -113,7 +113,7 @@ class Margin(nn.Module):
 
 def test_a_text_on_the_boundary_has_the_entropy_log_2_and_gives_one_half(zoo: Zoo) -> None:
     classifier = toy(Margin(), zoo("gpt2").tokenizer)
-    weight = classifier.model.embeddings.weight.data
+    weight = classifier.model.network.embeddings.weight.data
     weight[:, 0] = 1
     weight[classifier.pad_id, 0] = 0
     even = classifier.encode(CORPUS[2]).ids
@@ -293,7 +293,7 @@ def test_a_file_that_is_not_there_is_told(encoder: Classifier) -> None:
 
 def test_scores_that_are_no_numbers_are_refused(zoo: Zoo) -> None:
     classifier = toy(Linear(), zoo("gpt2").tokenizer)
-    classifier.model.head.bias.data[0] = torch.nan
+    classifier.model.network.head.bias.data[0] = torch.nan
     with pytest.raises(ModelError, match="not finite numbers"):
         max_entropy(classifier, dataset(*CORPUS), RunContext())
 

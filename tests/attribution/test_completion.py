@@ -15,19 +15,20 @@ from transformers import AutoModelForCausalLM
 
 from explainlab import Attribution, explain, methods
 from explainlab.attribution.explain import attribute
-from explainlab.attribution.randomized import UNDRAWN, AttentionMaps, Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import UNDRAWN, AttentionMaps, candidates
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
-from explainlab.models.attention import tapped
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.models.loading import load_model
 from explainlab.models.templates import Template, save_template
 from explainlab.request import Request
 from explainlab.testing import traces
+from tests.attribution.methods.test_randomized import SEED, STEPS, TIMESTEPS, share
 from tests.attribution.plain import close
 from tests.attribution.test_contract import CHEAP
-from tests.attribution.test_randomized import SEED, STEPS, TIMESTEPS, share
 from tests.conftest import Zoo
 
 TEXT = "A funny film. It isn't good!"
@@ -142,7 +143,7 @@ class Plain:
         self.encoding = classifier.encode(TEXT)
         self.embeddings = self.model.get_input_embeddings().weight[torch.from_numpy(self.encoding.ids)][None]
         weight = self.model.get_output_embeddings().weight
-        rows = [int((weight == row).all(dim=1).nonzero()[0]) for row in classifier.model.score.weight]
+        rows = [int((weight == row).all(dim=1).nonzero()[0]) for row in classifier.model.network.score.weight]
         self.answers = rows
         self.filler = self.model.get_input_embeddings().weight[classifier.filler_id("mask")]
 
@@ -245,7 +246,7 @@ def _slope(classifier: Classifier, inputs, layer: int, point: np.ndarray, output
     def replace(call: int, _: nn.Module, own: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         return (at if call == layer - 1 else own), values
 
-    with tapped(classifier.model, replace):
+    with classifier.model.tapped(replace):
         logits = classifier.logits(inputs)
     value = (logits.softmax(dim=-1) if output == "probability" else logits)[0, target]
     return torch.autograd.grad(value, at)[0][0].double().numpy()

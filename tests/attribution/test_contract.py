@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from explainlab import Attribution, explain, methods
+from explainlab.attribution.method import BatchedMethod
 from explainlab.attribution.registry import get_method
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.testing import check_method
-from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model
+from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model, together
 from tests.conftest import Zoo
 
 CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6}
@@ -46,6 +47,13 @@ def test_every_model(classifier: Classifier, method: str) -> None:
 @every_method
 def test_the_whole_contract(zoo: Zoo, name: str, method: str) -> None:
     check_method(get_method(method), zoo(name), **_cheap(method))
+
+
+@pytest.mark.parametrize("method", [method.id for method in methods().values() if isinstance(method, BatchedMethod)])
+def test_texts_run_together_on_every_model(classifier: Classifier, method: str) -> None:
+    if get_method(method).unsupported(classifier.architecture):
+        pytest.skip("refused")
+    together(MethodRun(get_method(method), classifier, _cheap(method)))
 
 
 def _variants() -> list[tuple[str, dict[str, Any]]]:

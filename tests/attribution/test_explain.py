@@ -13,14 +13,14 @@ import torch
 
 from explainlab import Attribution, explain, methods
 from explainlab.attribution.explain import answer
-from explainlab.attribution.paths import IntegratedGradients
+from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.subject import Subject, class_index
 from explainlab.errors import ModelError, RequestError, TextError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from tests.attribution.conftest import Toys
 from tests.conftest import ON_ENCODERS, Zoo
-from tests.toys import Broken
+from tests.toys import Broken, with_network
 from tests.zoo import LABELS
 
 TEXT = "A funny film. It isn't good!"
@@ -96,7 +96,7 @@ def test_outputs_differ_by_what_is_expected(encoder: Classifier) -> None:
         for output, found in by_output.items():
             values = []
             for ids in (encoder.encode(TEXT).ids, _masked(encoder)):
-                logits = encoder.model(torch.tensor(ids)[None]).logits[0]
+                logits = encoder.model.network(torch.tensor(ids)[None]).logits[0]
                 values.append(float((logits.softmax(dim=0) if output == "probability" else logits)[target]))
             assert found.completeness.expected == pytest.approx(values[0] - values[1], rel=1e-4, abs=1e-6)
         assert by_output["probability"].target.label == label
@@ -230,12 +230,12 @@ def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:
 
 @pytest.mark.parametrize("method", ON_ENCODERS)
 def test_scores_of_a_damaged_model_are_refused(encoder: Classifier, method: str) -> None:
-    model = copy.deepcopy(encoder.model)
+    model = copy.deepcopy(encoder.model.network)
     model.bert.pooler.dense.weight[0, 0] = torch.nan
     with pytest.raises(
         ModelError, match=r"not finite numbers\. Its weight 'bert\.pooler\.dense\.weight' is not finite"
     ):
-        explain(replace(encoder, model=model), "film", method)
+        explain(with_network(encoder, model), "film", method)
 
 
 def test_scores_that_are_no_numbers_are_refused(toys: Toys) -> None:

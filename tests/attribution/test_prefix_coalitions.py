@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from explainlab.attribution import prefix_coalitions
-from explainlab.attribution.kernel_shap import constrained
+from explainlab.attribution.methods.kernel_shap import constrained
 from explainlab.attribution.prefix_coalitions import (
     MIXED,
     RESOLUTION,
@@ -22,7 +22,7 @@ from explainlab.attribution.prefix_coalitions import (
     reading_weights,
     shapley_masses,
 )
-from tests.attribution.test_kernel_shap import Game
+from tests.attribution.methods.test_kernel_shap import Game
 
 small = pytest.mark.parametrize("n", range(2, 8))
 every_masses = pytest.mark.parametrize("masses_of", [shapley_masses, optimized_masses])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explainlab import Attribution, methods
-from explainlab.attribution.gradients import NORMALISED
+from explainlab.attribution.methods.gradients import NORMALISED
 from explainlab.attribution.registry import get_method
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model

@@ -10,11 +10,11 @@ import pytest
 
 from explainlab import explain
 from explainlab.attribution.diffusion import PRESETS, Draw, Maps
-from explainlab.attribution.randomized import candidates
+from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.selection import best, select
 from explainlab.metrics.registry import get_metric
 from explainlab.models.classifier import Classifier
-from tests.attribution.test_randomized import SEED, TEXT, TIMESTEPS, asked, subject
+from tests.attribution.methods.test_randomized import SEED, TEXT, TIMESTEPS, asked, subject
 
 
 @pytest.mark.parametrize("metric", ["comprehensiveness", "sufficiency"])

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import torch
 
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units
 

@@ -65,7 +65,7 @@ def terms_of(classifier: Classifier, case: Case) -> np.ndarray:
     """What each token of an additive model adds to the target's probability over the mask token."""
     words = classifier.embed(torch.tensor(case.encoding.ids))
     filler = classifier.embed(torch.tensor(classifier.filler_id("mask")))
-    terms = (words - filler) @ classifier.model.head.weight
+    terms = (words - filler) @ classifier.model.network.head.weight
     return terms.double().numpy() * (1 if case.target == 0 else -1)
 
 

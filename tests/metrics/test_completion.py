@@ -52,7 +52,7 @@ def test_the_prompt_stays_in_every_input(classifier: Classifier, preset: str, mo
         mask = torch.ones_like(ids) if mask is None else mask
         seen.extend(row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True))
 
-    hook = classifier.model.base_model.register_forward_pre_hook(look, with_kwargs=True)
+    hook = classifier.model.network.base_model.register_forward_pre_hook(look, with_kwargs=True)
     try:
         judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in WITH_PRESETS))
     finally:
@@ -69,8 +69,8 @@ def test_special_presets_rank_all_but_the_prompt(classifier: Classifier) -> None
     value = value_of(classifier, case, "comprehensiveness:preset=dig_sig:k=100")
     ids = torch.from_numpy(case.encoding.ids[[said is not None for said in case.encoding.prompt]])[None]
     with torch.no_grad():
-        bare = classifier.model.base_model(input_ids=ids).last_hidden_state[:, -1]
-        left = classifier.model.score(bare)[0].double().softmax(dim=-1)[case.target]
+        bare = classifier.model.network.base_model(input_ids=ids).last_hidden_state[:, -1]
+        left = classifier.model.network.score(bare)[0].double().softmax(dim=-1)[case.target]
     whole = torch.from_numpy(case.logits).softmax(dim=-1)[case.target]
     assert value == pytest.approx(float(whole - left), abs=1e-5)
 

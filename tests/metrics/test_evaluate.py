@@ -37,7 +37,7 @@ def runs(classifier: Classifier) -> Iterator[list[tuple[int, ...]]]:
         attention = torch.ones_like(ids) if attention is None else attention
         seen.extend(tuple(row[mask.bool()].tolist()) for row, mask in zip(ids, attention, strict=True))
 
-    body = classifier.model.base_model if classifier.architecture.causal else classifier.model
+    body = classifier.model.network.base_model if classifier.architecture.causal else classifier.model.network
     hook = body.register_forward_pre_hook(see, with_kwargs=True)
     try:
         yield seen
@@ -170,7 +170,7 @@ def test_batches_hold_texts_of_like_length(encoder: Classifier, monkeypatch: pyt
     monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", "60")
     settings.cache_clear()
     shapes: list[torch.Size] = []
-    hook = encoder.model.register_forward_pre_hook(
+    hook = encoder.model.network.register_forward_pre_hook(
         lambda _, __, options: shapes.append(options["input_ids"].shape), with_kwargs=True
     )
     (found,) = judged(encoder, [case_of(encoder, maps=8)], *metrics())
@@ -275,7 +275,7 @@ def test_a_model_read_at_its_end_token_keeps_it(zoo: Zoo, preset: str) -> None:
 def test_end_tokens_written_in_the_text_may_go(zoo: Zoo) -> None:
     t5 = zoo("t5")
     case = case_of(t5, "a good film</s> and a great story", maps=6)
-    assert (case.encoding.ids == t5.model.config.eos_token_id).sum() == 2
+    assert (case.encoding.ids == t5.model.network.config.eos_token_id).sum() == 2
     (found,) = judged(t5, [case], "comprehensiveness:k=60")
     for (metric_result,), scores in zip(found, case.scores.tolist(), strict=True):
         expected = slow("comprehensiveness", "rpi", t5, case.encoding, case.units, case.target, scores, 60)

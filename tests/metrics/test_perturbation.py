@@ -100,7 +100,8 @@ def test_the_best_order_of_a_linear_model_is_by_its_terms(toys: Toys) -> None:
     n = len(encoding)
     assert n == 5
     target = case_of(classifier, text).target
-    weight = classifier.model.head.weight[:n, :, target] - classifier.model.head.weight[:n, :, 1 - target]
+    head = classifier.model.network.head
+    weight = head.weight[:n, :, target] - head.weight[:n, :, 1 - target]
     words = classifier.embed(torch.tensor(encoding.ids))
     filler = classifier.embed(torch.tensor(classifier.filler_id("mask")))
     terms = (weight * (words - filler)).sum(dim=-1).double().numpy()
@@ -122,7 +123,7 @@ def test_the_best_order_of_a_bag_of_words_when_tokens_are_deleted(toys: Toys) ->
     probe = case_of(classifier)
     words = classifier.embed(torch.tensor(probe.encoding.ids))
     sign = 1 if probe.target == 0 else -1
-    terms = sign * (words @ classifier.model.head.weight).double().numpy()
+    terms = sign * (words @ classifier.model.network.head.weight).double().numpy()
     random = np.random.default_rng(0).normal(size=(50, len(terms)))
     case = case_of(classifier, scores=np.concatenate([terms[None], random]))
     best, *others = (
@@ -197,7 +198,7 @@ def test_better_is_as_declared(toys: Toys, metric: str) -> None:
     classifier = toys(Bag)
     probe = case_of(classifier)
     words = classifier.embed(torch.tensor(probe.encoding.ids))
-    terms = (words @ classifier.model.head.weight).double().numpy() * (1 if probe.target == 0 else -1)
+    terms = (words @ classifier.model.network.head.weight).double().numpy() * (1 if probe.target == 0 else -1)
     case = case_of(classifier, scores=np.stack([terms, -terms]))
     good, bad = (value_of(classifier, case, metric, candidate) for candidate in (0, 1))
     assert (good > bad) == get_metric(metric).higher_is_better

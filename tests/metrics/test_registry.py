@@ -8,7 +8,7 @@ import pytest
 
 from explainlab.errors import RequestError
 from explainlab.metrics.presets import PRESETS
-from explainlab.metrics.registry import describe_metrics, get_metric, metrics, parse_metric
+from explainlab.metrics.registry import describe_metrics, get_metric, metric_ids, metrics, parse_metric
 from tests.metrics.conftest import WITH_PRESETS
 
 ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRESETS]
@@ -145,3 +145,10 @@ def test_a_definition_tells_what_was_asked() -> None:
     text = parse_metric("comprehensiveness:preset=ferret").definition
     for part in ("k = 20", "special tokens apart", "rounded down", "deleted", "tokenised again", "zero or less"):
         assert part in text
+
+
+def test_metrics_come_family_by_family() -> None:
+    families = [metric.family for metric in metrics().values()]
+    assert families == ["Perturbation"] * 5 + ["Activation"] * 2
+    assert metric_ids("Perturbation") == list(WITH_PRESETS)
+    assert metric_ids("Activation") == ["activation_auc", "inverse_activation_auc"]

@@ -37,7 +37,7 @@ def test_the_best_map_beats_all_and_the_worst_none(toys: Toys) -> None:
     classifier = toys(Bag)
     probe = case_of(classifier)
     words = classifier.embed(torch.tensor(probe.encoding.ids))
-    terms = (words @ classifier.model.head.weight).double().numpy() * (1 if probe.target == 0 else -1)
+    terms = (words @ classifier.model.network.head.weight).double().numpy() * (1 if probe.target == 0 else -1)
     case = case_of(classifier, scores=np.stack([terms, -terms]))
     best, worst = trust(case, 0, Batcher(classifier, RunContext()))
     assert [told.beaten for told in best] == [1, 1]

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
-from explainlab.models.attention import tapped
 from explainlab.models.classifier import Classifier
 from explainlab.testing import traces
 from tests.conftest import Zoo
@@ -31,7 +30,7 @@ def _tappable(classifier: Classifier) -> Classifier:
 
 def test_what_the_tap_returns_is_used(classifier: Classifier) -> None:
     inputs = _tappable(classifier).inputs([classifier.encode(TEXT)])
-    with tapped(classifier.model, _uniform):
+    with classifier.model.tapped(_uniform):
         found = classifier.logits(inputs)
     assert not torch.allclose(found, classifier.logits(inputs), atol=1e-3)
 
@@ -48,7 +47,7 @@ def test_the_values_that_the_tap_returns_are_used(classifier: Classifier) -> Non
     inputs = _tappable(classifier).inputs([classifier.encode(TEXT)])
     found = []
     for tap in (blind, uniform_and_blind):
-        with tapped(classifier.model, tap):
+        with classifier.model.tapped(tap):
             found.append(classifier.logits(inputs))
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
     assert not torch.allclose(found[0], classifier.logits(inputs), atol=1e-3)
@@ -58,7 +57,7 @@ def test_calls_are_numbered_in_order(zoo: Zoo) -> None:
     for name, calls in (("albert", 3), ("distilbert", 3), ("gpt2", 3), ("t5", 9)):
         seen: list[int] = []
         classifier = zoo(name)
-        with tapped(classifier.model, lambda call, _, *both: (seen.append(call), both)[1]):  # noqa: B023
+        with classifier.model.tapped(lambda call, _, *both: (seen.append(call), both)[1]):  # noqa: B023
             classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
         assert seen == list(range(calls))
 
@@ -70,7 +69,7 @@ def test_gradients_flow_to_replaced_probabilities(decoder: Classifier) -> None:
         kept.append(probabilities.detach().requires_grad_())
         return kept[-1], values
 
-    with tapped(decoder.model, replace):
+    with decoder.model.tapped(replace):
         logits = decoder.logits(decoder.inputs([decoder.encode(TEXT)]))
     (gradient,) = torch.autograd.grad(logits[0, 0], kept[-1])
     assert gradient[:, :, -1].abs().max() > 0
@@ -82,7 +81,7 @@ def test_attention_that_ignores_the_tap_is_told(zoo: Zoo) -> None:
     before = traces(classifier)
     with (
         pytest.raises(UnsupportedError, match="DebertaV2ForSequenceClassification cannot be tapped"),
-        tapped(classifier.model, _same),
+        classifier.model.tapped(_same),
     ):
         classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
     assert traces(classifier) == before
@@ -90,7 +89,7 @@ def test_attention_that_ignores_the_tap_is_told(zoo: Zoo) -> None:
 
 def test_an_exception_passes_and_leaves_nothing_behind(classifier: Classifier) -> None:
     before = traces(classifier)
-    with pytest.raises(ZeroDivisionError), tapped(classifier.model, _same):
+    with pytest.raises(ZeroDivisionError), classifier.model.tapped(_same):
         raise ZeroDivisionError
     assert traces(classifier) == before
 
@@ -101,7 +100,7 @@ def test_an_exception_inside_the_tap_leaves_nothing_behind(decoder: Classifier) 
 
     before = traces(decoder)
     inputs = decoder.inputs([decoder.encode(TEXT)])
-    with pytest.raises(ZeroDivisionError), tapped(decoder.model, fail):
+    with pytest.raises(ZeroDivisionError), decoder.model.tapped(fail):
         decoder.logits(inputs, decoder.embed(inputs.ids))
     assert traces(decoder) == before
 
@@ -109,8 +108,8 @@ def test_an_exception_inside_the_tap_leaves_nothing_behind(decoder: Classifier) 
 def test_taps_can_be_nested(encoder: Classifier) -> None:
     inputs = encoder.inputs([encoder.encode(TEXT)])
     plain, before = encoder.logits(inputs), traces(encoder)
-    with tapped(encoder.model, _same):
-        with tapped(encoder.model, _uniform):
+    with encoder.model.tapped(_same):
+        with encoder.model.tapped(_uniform):
             inner = encoder.logits(inputs)
         outer = encoder.logits(inputs)
     assert not torch.allclose(inner, plain, atol=1e-3)

@@ -259,8 +259,8 @@ def test_a_long_text_is_cut_and_the_question_stays(speaker: Zoo) -> None:
 def test_the_head_is_plain_rows(speaker: Zoo, speaker_path: Callable[[str], Path]) -> None:
     classifier = speaker("llama")
     rows = [tokenizer_of("llama").convert_tokens_to_ids(word) for word in ("N", "Z", "P")]
-    assert torch.equal(classifier.model.score.weight, _spoken(speaker_path("llama")).lm_head.weight[rows])
-    assert not any(parameter.requires_grad for parameter in classifier.model.parameters())
+    assert torch.equal(classifier.model.network.score.weight, _spoken(speaker_path("llama")).lm_head.weight[rows])
+    assert not any(parameter.requires_grad for parameter in classifier.model.network.parameters())
 
 
 def test_missing_weights_of_the_head_are_named(folder: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_model_spread_by_hooks_gives_the_same(speaker: Zoo, speaker_path: Call
     """What accelerate puts on the layers of a spread model: a forward of its own on every module."""
     own = speaker("llama")
     spread = load_model(own.id, device="cpu")
-    accelerate.dispatch_model(spread.model, {"": "cpu"}, force_hooks=True)
+    accelerate.dispatch_model(spread.model.network, {"": "cpu"}, force_hooks=True)
     encoding = own.encode(TEXT)
     inputs = own.inputs([encoding])
     assert torch.equal(spread.logits(inputs, spread.embed(inputs.ids)), own.logits(inputs))

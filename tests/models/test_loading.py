@@ -45,7 +45,7 @@ def _refused(model_id: str | Path, pattern: str) -> None:
 def test_a_directory(classifier: Classifier) -> None:
     assert classifier.source == "directory"
     assert classifier.labels == LABELS
-    assert classifier.model.config.model_type in {species.model_type for species in ZOO.values()}
+    assert classifier.model.network.config.model_type in {species.model_type for species in ZOO.values()}
     assert classifier.max_tokens == 48
     card = describe(classifier.id)
     assert (card.architecture, card.labels, card.source) == (classifier.architecture, LABELS, "directory")

@@ -36,7 +36,7 @@ def speaking(request: pytest.FixtureRequest, speaker_path: Callable[[str], Path]
 def ran(speaking: Classifier):
     """How many tokens every pass has run."""
     lengths: list[int] = []
-    hook = speaking.model.base_model.register_forward_hook(
+    hook = speaking.model.network.base_model.register_forward_hook(
         lambda _, __, output: lengths.append(output.last_hidden_state.shape[1])
     )
     yield lengths
@@ -45,7 +45,7 @@ def ran(speaking: Classifier):
 
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """No prefix is long enough from here on."""
-    monkeypatch.setattr("explainlab.attribution.subject.LEAST", 10**9)
+    monkeypatch.setattr("explainlab.attribution.batch.LEAST", 10**9)
     monkeypatch.setattr(distinct, "LEAST", 10**9)
 
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
-from explainlab.models.attention import tapped
 from explainlab.models.classifier import Classifier
 from explainlab.models.replay import Replay
 from explainlab.testing import exact, traces
@@ -45,7 +44,7 @@ def full(classifier: Classifier, encoding: Encoding, layer: int, probabilities: 
     """The logits of whole passes, one a text, with the probabilities of one layer replaced."""
     rows = []
     for single in probabilities:
-        with tapped(classifier.model, partial(_replace, layer - 1, single)):
+        with classifier.model.tapped(partial(_replace, layer - 1, single)):
             rows.append(classifier.logits(classifier.inputs([encoding]))[0])
     return torch.stack(rows)
 
@@ -128,7 +127,7 @@ class Ran:
 
     def __init__(self, classifier: Classifier, part: str) -> None:
         self.tokens: list[int] = []
-        modules = [module for name, module in classifier.model.named_modules() if name.endswith(part)]
+        modules = [module for name, module in classifier.model.network.named_modules() if name.endswith(part)]
         self._hooks = [module.register_forward_hook(self._count) for module in modules]
 
     def _count(self, _: nn.Module, __: tuple, output: Tensor) -> None:
@@ -181,7 +180,7 @@ def test_an_error_in_the_recorded_pass_leaves_nothing_behind(model: Classifier) 
     def fail(*_) -> None:
         raise ZeroDivisionError
 
-    modules = [module for module in model.model.modules() if isinstance(module, nn.ModuleList)]
+    modules = [module for module in model.model.network.modules() if isinstance(module, nn.ModuleList)]
     hook = list(modules[-1])[-1].register_forward_hook(fail)
     before = traces(model)
     try:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.candidates.page.view import DataChoice, first_view
 from explainlab.analyses.registry import complete
-from explainlab.models.architectures import ARCHITECTURES
+from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.service import service
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
@@ -138,6 +138,6 @@ def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
 
 
 def test_what_a_model_cannot_be_asked_is_left_out() -> None:
-    asked = first_view().ablation(ARCHITECTURES["deberta-v2"], of_data=False)
+    asked = first_view().ablation(MODEL_TYPES["deberta-v2"].architecture, of_data=False)
     assert "rpi_ig" in asked.parameters["methods"]
     assert "rpi" not in asked.parameters["methods"]

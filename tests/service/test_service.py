@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sqlalchemy import Engine, event
 
-from explainlab.attribution.control import Random
+from explainlab.attribution.methods.control import Random
 from explainlab.errors import ModelError, RequestError
 from explainlab.request import Request
 from explainlab.service.jobs import Job

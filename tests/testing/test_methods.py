@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.occlusion import Occlusion
+from explainlab.attribution.methods.occlusion import Occlusion
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
@@ -54,7 +54,7 @@ class NotCounted(_Broken):
 
 class Dirty(_Broken):
     def changed(self, subject: Subject, scores: np.ndarray) -> Outcome:
-        subject.classifier.model.register_forward_hook(lambda *_: None)
+        subject.classifier.model.network.register_forward_hook(lambda *_: None)
         return Outcome(scores)
 
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.testing import check_model
 
 
@@ -31,7 +32,7 @@ class Forgetful(Classifier):
     """It turns on the gradients of a parameter."""
 
     def logits(self, inputs: Inputs, *rest: Any) -> Tensor:
-        next(self.model.parameters()).requires_grad_()
+        next(self.model.network.parameters()).requires_grad_()
         return super().logits(inputs, *rest)
 
 
@@ -66,7 +67,7 @@ def test_a_broken_model_fails(encoder: Classifier, kind: type[Classifier], messa
         with pytest.raises(AssertionError, match=message):
             check_model(kind(**fields))
     finally:
-        encoder.model.requires_grad_(False)
+        encoder.model.network.requires_grad_(False)
 
 
 def test_labels_that_are_equal_fail(encoder: Classifier) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +19,7 @@ from explainlab.analyses.ablation.result import (
     Passes,
     Summary,
 )
-from explainlab.analyses.attributions import attribution_of, own_output, text_seed
+from explainlab.analyses.attributions import attributions_of, own_output, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
@@ -29,13 +30,14 @@ from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
-from explainlab.attribution.randomized import BestOfMany, EmbeddingParameters
+from explainlab.attribution.methods.randomized import BestOfMany
+from explainlab.attribution.random_maps import EmbeddingParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -57,7 +59,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
         samples: Candidates = Field(24, description="Maps of every method that has anything random in it.")
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
@@ -83,7 +85,15 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """See :meth:`TextAnalysis.of_texts`."""
         for name in parameters.methods:
             get_method(name).require(subjects[0].classifier)
-        return [_body(subject, parameters) for subject in subjects]
+        batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
+        for i, name in enumerate(parameters.methods):
+            with batcher.span(i, i + 1, parts):
+                columns.append(_drawn(subjects, name, parameters))
+        bodies, before, whole = [], (parts - 1) * len(subjects), parts * len(subjects)
+        for i, (subject, drawn) in enumerate(zip(subjects, zip(*columns, strict=True), strict=True)):
+            with batcher.span(before + i, before + i + 1, whole):
+                bodies.append(_body(subject, drawn, parameters))
+        return bodies
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[AblationText], parameters: Parameters) -> AblationData:
         """See :meth:`TextAnalysis.of_rows`."""
@@ -140,12 +150,28 @@ def _metrics(parameters: Ablation.Parameters) -> list[MetricRequest]:
     return [parse_metric(name) for name in parameters.metrics]
 
 
-def _body(subject: Subject, parameters: Ablation.Parameters) -> AblationText:
-    metrics, costs, scores = _metrics(parameters), [], []
-    for name in parameters.methods:
-        before = subject.forward, subject.backward
-        scores.append(_scores(subject, name, parameters))
-        costs.append(Passes(forward=subject.forward - before[0], backward=subject.backward - before[1]))
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The attributions of one text by one method, float64 [C, n_features], and the passes that they needed."""
+
+    method: str
+    scores: np.ndarray
+    cost: Passes
+
+
+def _drawn(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[_Drawn]:
+    """The method's attributions of every text."""
+    before = [(subject.forward, subject.backward) for subject in subjects]
+    scores = _scores(subjects, method_id, parameters)
+    return [
+        _Drawn(method_id, rows, Passes(forward=subject.forward - forward, backward=subject.backward - backward))
+        for subject, rows, (forward, backward) in zip(subjects, scores, before, strict=True)
+    ]
+
+
+def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parameters) -> AblationText:
+    metrics = _metrics(parameters)
+    scores = [own.scores for own in drawn]
     ends = np.cumsum([len(rows) for rows in scores])[:-1]
     (evaluated,) = evaluate_attributions([subject], [np.concatenate(scores)], metrics, subject.batcher)
     values = np.split(np.array([[result.value for result in row] for row in evaluated]), ends)
@@ -154,42 +180,41 @@ def _body(subject: Subject, parameters: Ablation.Parameters) -> AblationText:
         metrics=[MetricFacts(**request.told) for request in metrics],
         methods=[
             MethodChoices(
-                method=name,
-                label=get_method(name).label,
-                maps=len(own),
-                cost=cost,
-                selection=_selection(own, metrics),
+                method=own.method,
+                label=get_method(own.method).label,
+                maps=len(own.scores),
+                cost=own.cost,
+                selection=_selection(columns, metrics),
             )
-            for name, cost, own in zip(parameters.methods, costs, values, strict=True)
+            for own, columns in zip(drawn, values, strict=True)
         ],
     )
 
 
-def _scores(subject: Subject, method_id: str, parameters: Ablation.Parameters) -> np.ndarray:
-    """float64 [C, n_features]: the method's first ``samples`` attributions of the text, or its only one."""
-    method, settings, seed = get_method(method_id), parameters.settings.get(method_id, {}), text_seed(subject)
-    output = own_output(subject, method_id, settings)
+def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[np.ndarray]:
+    """float64 [C, n_features] of every text: the method's first ``samples`` attributions, or its only one."""
+    method, settings = get_method(method_id), parameters.settings.get(method_id, {})
     if isinstance(method, BestOfMany):
         own = parse(method, {**settings, "samples": parameters.samples})
         assert isinstance(own, EmbeddingParameters)
-        return _drawn(subject, method, own, output, seed)
-    state = np.random.SeedSequence(seed).generate_state(parameters.samples - 1)
-    seeds = [seed, *map(int, state)] if method.random else [seed]
-    return np.stack([attribution_of(subject, method_id, settings, output, each).scores for each in seeds])
+        scores = []
+        for i, subject in enumerate(subjects):
+            with subject.batcher.span(i, i + 1, len(subjects)):
+                scores.append(_first_draws(subject, method, own, own_output(subject, method_id, settings)))
+        return scores
+    count = parameters.samples if method.random else 1
+    repeated = [subject for subject in subjects for _ in range(count)]
+    seeds = [seed for subject in subjects for seed in _seeds(text_seed(subject), count)]
+    rows = [result.scores for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
+    return [np.stack(rows[start : start + count]) for start in range(0, len(rows), count)]
 
 
-def _drawn(
-    subject: Subject, method: BestOfMany, parameters: EmbeddingParameters, output: Output, seed: int
-) -> np.ndarray:
-    own = Subject(
-        subject.classifier,
-        subject.encoding,
-        target=subject.target.label,
-        output=output,
-        unit=subject.unit,
-        seed=seed,
-        context=subject.context,
-    )
+def _seeds(first: int, count: int) -> list[int]:
+    return [first, *map(int, np.random.SeedSequence(first).generate_state(count - 1))]
+
+
+def _first_draws(subject: Subject, method: BestOfMany, parameters: EmbeddingParameters, output: Output) -> np.ndarray:
+    own = subject.again(output=output, seed=text_seed(subject), baseline_data="")
     candidates = at_random(method.maps(own, parameters), parameters.samples)
     first = sorted(candidates, key=lambda candidate: (candidate.draw, -candidate.layer))[: parameters.samples]
     subject.forward += own.forward

@@ -101,14 +101,14 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         metrics = [parse_metric(f"{name}:baseline={parameters.baseline}") for name in DIRECTIONS.values()]
         for metric in metrics:
             get_metric(metric.metric).require(subjects[0].classifier, metric.parameters)
-        names = _computed(parameters)
+        names, batcher = _computed(parameters), subjects[0].batcher
         chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in map(parse_method, names)]
-        attributions, rest = attributions_of(subjects, chosen)
+        with batcher.span(0, len(names), len(names) + 1):
+            attributions = attributions_of(subjects, chosen)
         compared = len(parameters.methods)
         scores = [np.stack([result.scores for result in results[:compared]]) for results in attributions]
-        batcher = subjects[0].batcher
-        batcher.context = rest
-        evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
+        with batcher.span(len(names), len(names) + 1, len(names) + 1):
+            evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
             _text_body(subject, dict(zip(names, results, strict=True)), metrics, values, parameters)
             for subject, results, values in zip(subjects, attributions, evaluated, strict=True)

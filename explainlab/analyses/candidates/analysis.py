@@ -22,13 +22,13 @@ from explainlab.analyses.records import MetricFacts, metric_of, text_fields
 from explainlab.analyses.summary import spelled
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.randomized import AttentionParameters, BestOfMany
+from explainlab.attribution.methods.randomized import BestOfMany
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
-from explainlab.models.context import Relay, RunContext
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -68,7 +68,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
 
@@ -101,12 +101,13 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         get_method(parameters.family).require(batcher.classifier)
         for request in metrics.values():
             get_metric(request.metric).require(batcher.classifier, request.parameters)
-        batcher.context = passes = _Passes(batcher.context, self.evaluations(parameters) * len(subjects))
-        for subject in subjects:
-            subject.batcher, subject.context = batcher, passes
-        drawn = [_candidates(subject, parameters) for subject in subjects]
+        drawn, parts = [], len(subjects) + 1
+        for i, subject in enumerate(subjects):
+            with batcher.span(i, i + 1, parts):
+                drawn.append(_candidates(subject, parameters))
         scores = [np.stack([candidate.scores for candidate in candidates]) for _, candidates in drawn]
-        evaluated = evaluate_attributions(subjects, scores, list(metrics.values()), batcher)
+        with batcher.span(parts - 1, parts, parts):
+            evaluated = evaluate_attributions(subjects, scores, list(metrics.values()), batcher)
         reported = list(_reported(parameters))
         return [
             _body(subject, layers, Table(candidates, metrics, reported, results), parameters)
@@ -134,20 +135,6 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         else:
             short = body.summary.model_dump(mode="json")
         return [json.dumps(short, indent=2, ensure_ascii=False)]
-
-
-class _Passes(Relay):
-    """Adds up the passes of several phases; about ``expected`` in all."""
-
-    def __init__(self, context: RunContext, expected: int) -> None:
-        super().__init__(context)
-        self._done, self._expected, self._of_phase = 0, expected, 0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        """See :meth:`RunContext.report`."""
-        self._done += done - self._of_phase
-        self._of_phase = done if done < total else 0
-        self._context.report(min(self._done, self._expected), self._expected, phase)
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

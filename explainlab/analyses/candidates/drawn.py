@@ -27,7 +27,11 @@ def drawn(subject: Subject, maps: Maps, samples: int, decided: Mapping[str, Any]
         for layer in maps.layers
         for start in starts
     ]
-    return [candidate for draws in portions for candidate in _portion(subject, maps, draws, decided)]
+    found = []
+    for i, draws in enumerate(portions):
+        with subject.batcher.span(i, i + 1, len(portions)):
+            found += _portion(subject, maps, draws, decided)
+    return found
 
 
 def _portion(subject: Subject, maps: Maps, draws: Sequence[Draw], decided: Mapping[str, Any]) -> list[Candidate]:

@@ -87,13 +87,12 @@ class Evaluation(TextAnalysis[Body, Body]):
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         metrics = [parse_metric(name) for name in parameters.metrics]
         others = [_made_elsewhere(subject, parameters) for subject in subjects]
-        maps, rest = attributions_of(
-            subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods]
-        )
+        batcher, count = subjects[0].batcher, len(parameters.methods)
+        with batcher.span(0, count, count + 1):
+            maps = attributions_of(subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods])
         scores = [np.stack([*(one.scores for one in found), *given]) for found, given in zip(maps, others, strict=True)]
-        batcher = subjects[0].batcher
-        batcher.context = rest
-        judged = evaluate_attributions(subjects, scores, metrics, batcher)
+        with batcher.span(count, count + 1, count + 1):
+            judged = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
             _body(subject, found, dict(zip(parameters.names, rows, strict=True)), metrics, values)
             for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)

@@ -15,8 +15,8 @@ from explainlab.analyses.summary import interval, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
+from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -63,12 +63,11 @@ class IntegrationError(TextAnalysis[Body, Body]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
-        batcher = subjects[0].batcher
         adaptive = IntegratedGradients.Parameters()
         refinements = [Refinement(path, adaptive.tolerance, adaptive.max_steps) for path in paths]
-        refine(batcher, refinements)
+        refine(refinements)
         grid = _grid(parameters)
-        evaluate(batcher, paths, [grid] * len(paths))
+        evaluate(paths, [grid] * len(paths))
         told = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
         doubled = dict(zip(map(id, told), _double(told, parameters.tolerance), strict=True))
         return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
@@ -101,7 +100,7 @@ def _double(paths: Sequence[Path], tolerance: float) -> list[dict[str, Any]]:
     going, steps = list(range(len(paths))), 1
     while going and steps <= MOST_DOUBLED:
         alphas, weights = nodes("right", steps)
-        evaluate(paths[0].subject.batcher, [paths[i] for i in going], [alphas] * len(going))
+        evaluate([paths[i] for i in going], [alphas] * len(going))
         for i in going:
             error = _error(float((weights @ paths[i].slopes(alphas)).sum()), paths[i].change)
             schedules[i].append({"steps": steps, "approximation_error": error})

@@ -14,7 +14,7 @@ from explainlab import declared
 from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.progressive import prompt_warning
+from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 

@@ -18,7 +18,7 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -37,7 +37,7 @@ class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
             [], description="One score a feature, special tokens included."
         )
         metrics: Metrics = Field(
-            [metric.id for metric in FIVE], description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
         rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: of a data set the first.")
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,16 +14,17 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.attributions import Share, attribution_of, text_seed
+from explainlab.analyses.attributions import attributions_of
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted
 from explainlab.analyses.parameters import method_spec
 from explainlab.analyses.summary import interval
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.models.context import RunContext
+from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -163,6 +164,7 @@ def _asked(found: Predicted, subject: DataSubject, sampled: int) -> tuple[list[A
 def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -> Iterator[WordMap]:
     """The maps in their order; those that the context remembers are not made again."""
     request, model = subject.request, subject.classifier
+    batcher = Batcher(model, subject.context)
     made = [_KEPT, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
     for start in range(0, len(asked), TOGETHER):
         part = asked[start : start + TOGETHER]
@@ -170,8 +172,8 @@ def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -
         key = digest([made, request.output, request.seed, texts])
         known = subject.context.recall(key)
         if known is None:
-            shares = (Share(subject.context, start + i, len(asked)) for i in range(len(part)))
-            known = {"maps": [_map(subject, method, *one, share) for one, share in zip(part, shares, strict=True)]}
+            with batcher.span(start, start + len(part), len(asked)):
+                known = {"maps": _word_maps(subject, method, part, batcher)}
             subject.context.keep(key, known)
         yield from (WordMap(row, label, *one) for (row, label), one in zip(part, known["maps"], strict=True))
 
@@ -181,23 +183,25 @@ def _fingerprint(method: MethodRequest, reader: Reader) -> str:
     return f"{method.method} {get_method(method.method).version} {read}"
 
 
-def _map(
-    subject: DataSubject, method: MethodRequest, row: Row, label: str, context: RunContext
-) -> tuple[list[str], list[float]]:
-    """The words of all features, empty for what is none, and their scores."""
-    context.check_cancelled()
-    text = _subject(subject, row, label)
+def _word_maps(
+    subject: DataSubject, method: MethodRequest, asked: Sequence[Asked], batcher: Batcher
+) -> list[tuple[list[str], list[float]]]:
+    """Of every row the words of all features, empty for what is none, and their scores."""
+    subject.context.check_cancelled()
+    texts = [_subject(subject, row, label, batcher) for row, label in asked]
     settings = method.parameters.model_dump(mode="json")
-    found = attribution_of(text, method.method, settings, text.output, text_seed(text), context)
-    subject.forward += found.cost.forward
-    subject.backward += found.cost.backward
-    return [_word(f.text) if not f.special else "" for f in found.features], found.scores.tolist()
+    found = attributions_of(texts, [(method.method, settings)], output=subject.request.output)
+    subject.forward += sum(text.forward for text in texts)
+    subject.backward += sum(text.backward for text in texts)
+    return [([_word(f.text) if not f.special else "" for f in one.features], one.scores.tolist()) for (one,) in found]
 
 
-def _subject(subject: DataSubject, row: Row, label: str) -> Subject:
+def _subject(subject: DataSubject, row: Row, label: str, batcher: Batcher) -> Subject:
     model, request = subject.classifier, subject.request
     encoding = model.encode(row.text, row.text_pair)
-    return Subject(model, encoding, target=label, output=request.output, unit="word", seed=request.seed)
+    return Subject(
+        model, encoding, target=label, output=request.output, unit="word", seed=request.seed, batcher=batcher
+    )
 
 
 def _word(text: str) -> str:
@@ -252,20 +256,26 @@ def _entry(key: tuple[Words, str], places: list[tuple[int, float]], right: list[
 def _add_interactions(subject: DataSubject, pairs: Sequence[dict[str, Any]], wrong: Sequence[WordMap]) -> None:
     """Measure the interaction of ``pairs``, in the first of their rows, and note it with them."""
     maps = {one.row.number: one for one in wrong}
-    for i, pair in enumerate(pairs):
-        rows = pair["row_numbers"][:TESTED_ROWS]
-        values = [_interaction(subject, maps[number], *pair["words"]) for number in rows]
-        pair["interaction"] = {**interval(values), "rows": len(rows)}
-        subject.context.report(i + 1, len(pairs), "pairs")
+    rows = [pair["row_numbers"][:TESTED_ROWS] for pair in pairs]
+    tested = [(maps[number], *pair["words"]) for pair, numbers in zip(pairs, rows, strict=True) for number in numbers]
+    values = iter(_interactions(subject, tested))
+    for pair, numbers in zip(pairs, rows, strict=True):
+        pair["interaction"] = {**interval(list(islice(values, len(numbers)))), "rows": len(numbers)}
 
 
-def _interaction(subject: DataSubject, found: WordMap, first: str, second: str) -> float:
-    subject.context.check_cancelled()
-    text = _subject(subject, found.row, found.label)
-    beside = pairwise(found.words)
-    places = np.array([i for i, words in enumerate(beside) if words == (first, second)])
+def _interactions(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
+    """Of two neighbouring words of a map each."""
+    batcher = Batcher(subject.classifier, subject.context)
+    texts = [_subject(subject, found.row, found.label, batcher) for found, _, _ in tested]
+    keep = [_left(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]
+    values = masked(texts, keep, "mask")
+    subject.forward += sum(text.forward for text in texts)
+    return [float(whole - first - second + both) for whole, first, second, both in values]
+
+
+def _left(found: WordMap, first: str, second: str) -> np.ndarray:
+    """bool [4, n_features]: the whole text, without the first word, without the second, without both."""
+    places = np.array([i for i, words in enumerate(pairwise(found.words)) if words == (first, second)])
     keep = np.ones((4, len(found.words)), dtype=bool)
     keep[1, places] = keep[2, places + 1] = keep[3, places] = keep[3, places + 1] = False
-    whole, without_first, without_second, without_both = text.masked(keep[:, text.units.content], "mask")
-    subject.forward += text.forward
-    return float(whole - without_first - without_second + without_both)
+    return keep

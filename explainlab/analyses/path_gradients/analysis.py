@@ -50,7 +50,7 @@ class PathGradients(TextAnalysis[Body, Body]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
-        evaluate(subjects[0].batcher, paths, [_grid(parameters)] * len(paths))
+        evaluate(paths, [_grid(parameters)] * len(paths))
         return [_body(path, parameters) for path in paths]
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import from_json
 
 from explainlab import declared
-from explainlab.analyses.attributions import attribution_of, text_seed
+from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.records import described
 from explainlab.analyses.summary import interval, spelled
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import cut_warning
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
@@ -68,8 +69,16 @@ class Trust(TextAnalysis[Body, Body]):
         return digest([[one.version for one in judges], data_digest(parameters.settings, reader)])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
-        get_method(parameters.method).require(subjects[0].classifier)
-        return [_body(subject, parameters, subjects[0].batcher) for subject in subjects]
+        batcher, seeds = subjects[0].batcher, [subject.seed for subject in subjects]
+        with batcher.span(0, 1, 2):
+            found = attributions_of(
+                subjects, [(parameters.method, parameters.settings)], output=subjects[0].output, seeds=seeds
+            )
+        bodies = []
+        for i, (subject, (attribution,)) in enumerate(zip(subjects, found, strict=True)):
+            with batcher.span(len(subjects) + i, len(subjects) + i + 1, 2 * len(subjects)):
+                bodies.append(_body(subject, attribution, parameters, batcher))
+        return bodies
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
         judged = list(zip(*(body["metrics"] for body in bodies), strict=True))
@@ -104,8 +113,7 @@ class Trust(TextAnalysis[Body, Body]):
         ]
 
 
-def _body(subject: Subject, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:
-    found = attribution_of(subject, parameters.method, parameters.settings, subject.output, subject.seed)
+def _body(subject: Subject, found: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:
     subject.warnings += [warning for warning in found.warnings if warning not in cut_warning(subject.encoding)]
     before = batcher.passes
     (judged,) = trust.trust(case_of(subject, found.scores[None]), text_seed(subject), batcher)

@@ -59,7 +59,7 @@ def test_curves_are_those_of_a_plain_loop(trained: Classifier, unit: Unit) -> No
     assert [(c.method, c.direction) for c in body.curves] == [(name, way) for name in options for way in WAYS]
     for one in body.methods:
         found = explain(trained, TEXT, one.id, unit=unit, seed=seed, **options[one.method])
-        assert one.scores == found.scores.tolist()
+        np.testing.assert_allclose(one.scores, found.scores, rtol=0, atol=1e-5 * np.abs(found.scores).max())
         for way in WAYS:
             curve = curves_of(body)[one.method, way]
             slow = slow_curve(trained, case, one.scores, way == "inverse_activation", "mask")
@@ -132,7 +132,8 @@ def test_costs_are_passes_and_what_they_are_beyond_the_inference(encoder: Classi
     assert (costs["input_x_gradient"].relative, costs["attention_last"].relative) == (1, 0)
     assert (costs["random"].passes, costs["random"].relative) == (1, 0)
     assert (costs["input_x_gradient"].forward, costs["input_x_gradient"].backward) == (1, 1)
-    assert result.cost.forward == len(seen)
+    shared = 3  # the passes over the text itself of random and of both kernel_shap are that of the prediction
+    assert result.cost.forward == len(seen) + shared
     assert result.cost.seconds > 0
 
 
@@ -239,7 +240,7 @@ def test_equal_masked_texts_of_a_data_set_are_run_once(encoder: Classifier, tmp_
     originals = sum(seen.count(tuple(encoder.encode(text).ids.tolist())) for text in ("a good film", "a good story"))
     perturbed = [ids for ids in seen if encoder.tokenizer.mask_token_id in ids]
     assert len(perturbed) == len(set(perturbed)) == len(seen) - originals
-    assert result.cost.forward == len(seen)
+    assert result.cost.forward == len(seen) + 2  # random needs the prediction too, which is known
 
 
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, monkeypatch) -> None:

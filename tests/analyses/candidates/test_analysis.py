@@ -14,7 +14,8 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import complete, evaluations, studies
-from explainlab.attribution.randomized import Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
@@ -24,6 +25,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import ANYBODY
 from explainlab.request import Request
 from tests.attribution.plain import close
 from tests.conftest import Zoo
@@ -263,7 +265,7 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
         def report(self, done: int, total: int, phase: str) -> None:
             told.append(done / total)
 
-    monkeypatch.setattr(Batcher, "_size", lambda *_: 4)
+    monkeypatch.setattr(Batcher, "_size", lambda _, length, count, *rest: min(4, count))
     for source in ({"text": TEXT}, {"data": data}):
         told.clear()
         study(encoder, "rpi_candidates", **source, context=Telling(), layers="1,2,3", metrics="log_odds", **CHEAP)
@@ -291,10 +293,9 @@ def test_equal_questions_are_one_and_versions_are_stamped() -> None:
         for parameters in ({}, {"metrics": ",".join(FIVE), "layers": ["last"], "samples": "24"})
     )
     assert usual == written
-    one = studies()["rpi_candidates"]
-    fingerprints = {
-        one.fingerprint(one.Parameters(**values)) for values in ({}, {"family": "rpi_g"}, {"metrics": "log_odds"})
-    }
+    analysis = studies()["rpi_candidates"]
+    parameters = [{}, {"family": "rpi_g"}, {"metrics": "log_odds"}]
+    fingerprints = {analysis.fingerprint(analysis.Parameters(**values), ANYBODY) for values in parameters}
     assert len(fingerprints) == 3
 
 
@@ -311,7 +312,7 @@ def test_equal_questions_are_one_and_versions_are_stamped() -> None:
         ({"family": "rpi_ig", "layers": "2"}, "rpi_ig has no layers"),
         ({"family": "rpi_sig", "preset": "reference"}, "rpi_sig has no preset"),
         ({"family": "gradient"}, "family = 'gradient' is not accepted"),
-        ({"samples": 9_000, "steps": 100}, "the limit is"),
+        ({"samples": 9_000, "steps": 100}, "The limit is"),
     ],
     ids=str,
 )

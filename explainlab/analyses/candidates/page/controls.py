@@ -10,7 +10,7 @@ from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.page.view import METRICS, CandidatesView, DataChoice
 from explainlab.app.question import Question
 from explainlab.attribution.diffusion import PresetId
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
 from explainlab.models.loading import ModelCard

@@ -12,15 +12,15 @@ from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
 from explainlab.attribution.diffusion import PresetId
-from explainlab.attribution.randomized import AttentionParameters
+from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.metrics.registry import FIVE
+from explainlab.metrics.registry import metric_ids
 from explainlab.models.architectures import Architecture
 from explainlab.request import Dtype, Output, Request, checked
 
-METRICS = tuple(metric.id for metric in FIVE)
+METRICS = tuple(metric_ids("Perturbation"))
 _OF_LAYERS = ("preset", "layers")
 
 

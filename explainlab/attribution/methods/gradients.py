@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+import numpy as np
+import torch
 from pydantic import Field
 from torch import Tensor
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
 
 CANCELLED = (
@@ -23,7 +27,7 @@ CANCELS = 1e-3
 """Sums below this share of their absolute terms are told to be cancelled."""
 
 
-class Gradient(Method):
+class Gradient(BatchedMethod):
     """How fast the explained scalar changes with each word embedding."""
 
     class Parameters(method.Parameters):
@@ -43,14 +47,13 @@ class Gradient(Method):
     def is_signed(cls, parameters: Parameters) -> bool:
         return parameters.norm == "signed_sum"
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        gradient = subject.input_gradient().cpu().double()
-        if parameters.norm == "l2":
-            return Outcome(subject.units.sum_tokens(gradient.norm(dim=-1).numpy()))
-        return _summed(gradient, subject, CANCELLED)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce = length if parameters.norm == "l2" else total
+        found = text_gradients(subjects, lambda _, gradient: reduce(gradient))
+        return [_outcome(*pair, CANCELLED) for pair in zip(subjects, found, strict=True)]
 
 
-class InputXGradient(Method):
+class InputXGradient(BatchedMethod):
     """The gradient times the word embedding: a first-order guess at what removing the token would change."""
 
     class Parameters(method.Parameters):
@@ -69,15 +72,31 @@ class InputXGradient(Method):
     def is_signed(cls, parameters: Parameters) -> bool:
         return parameters.reduction == "sum"
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        product = (subject.embeddings * subject.input_gradient()).cpu().double()
-        if parameters.reduction == "l2":
-            return Outcome(subject.units.sum_tokens(product.norm(dim=-1).numpy()))
-        return _summed(product, subject, NORMALISED)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce = length if parameters.reduction == "l2" else total
+        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient))
+        return [_outcome(*pair, NORMALISED) for pair in zip(subjects, found, strict=True)]
 
 
-def _summed(numbers: Tensor, subject: Subject, cancelled: str) -> Outcome:
-    """The sums over d of ``numbers`` float64 [N, d], with the warning ``cancelled`` where next to nothing is left."""
-    tokens, terms = numbers.sum(dim=-1), float(numbers.abs().sum(dim=-1).max())
-    warnings = (cancelled,) if float(tokens.abs().max()) < CANCELS * terms else ()
-    return Outcome(subject.units.sum_tokens(tokens.numpy()), warnings=warnings, terms=terms)
+def total(numbers: Tensor) -> Tensor:
+    """float64 [..., 2]: the sum over d of ``numbers`` [..., d], and that of their absolute values."""
+    terms = _wide(numbers)
+    return torch.stack([terms.sum(dim=-1), terms.abs().sum(dim=-1)], dim=-1)
+
+
+def length(numbers: Tensor) -> Tensor:
+    """float64 [..., 2]: the Euclidean norm over d of ``numbers`` [..., d], which has no terms that cancel."""
+    norm = _wide(numbers).norm(dim=-1)
+    return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
+
+
+def _wide(numbers: Tensor) -> Tensor:
+    """float64: on the CPU where the device has none."""
+    return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
+
+
+def _outcome(subject: Subject, found: np.ndarray, cancelled: str) -> Outcome:
+    """From tokens and their terms [N, 2], with the warning ``cancelled`` where next to nothing is left of these."""
+    tokens, terms = found[:, 0], float(found[:, 1].max())
+    warnings = (cancelled,) if np.abs(tokens).max() < CANCELS * terms else ()
+    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
+from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
 
 
-class Lime(Method):
+class Lime(BatchedMethod):
     """Slopes of a ridge regression of the explained scalar on which features are kept, weighted by nearness.
 
     The full text is the first sample; every other one keeps each feature with probability 1/2.
@@ -34,12 +36,16 @@ class Lime(Method):
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        keep = maskings(len(subject.units.content), parameters.samples, subject.seed)
-        values = subject.masked(keep, parameters.baseline)
-        weights = nearness(keep, parameters.kernel_width)
-        scores = slopes(keep, values, weights, parameters.alpha)
-        return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]
+        values = masked(subjects, keep, parameters.baseline)
+        return [_outcome(*each, parameters) for each in zip(subjects, keep, values, strict=True)]
+
+
+def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters: Lime.Parameters) -> Outcome:
+    weights = nearness(keep, parameters.kernel_width)
+    scores = slopes(keep, values, weights, parameters.alpha)
+    return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from captum.attr import LimeBase
 from sklearn.linear_model import Ridge
 
 from explainlab import explain
-from explainlab.attribution.lime import maskings, nearness, slopes
+from explainlab.attribution.methods.lime import maskings, nearness, slopes
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier

@@ -10,7 +10,7 @@ import torch
 from captum.attr import InputXGradient, Saliency
 
 from explainlab import explain
-from explainlab.attribution.gradients import CANCELLED
+from explainlab.attribution.methods.gradients import CANCELLED
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from tests.attribution.conftest import Toys
@@ -82,7 +82,7 @@ def test_the_gradient_of_a_linear_model_is_its_weights(toys: Toys) -> None:
     classifier = toys(Linear)
     for index, label in enumerate(classifier.labels):
         found = explain(classifier, TEXT, "gradient", norm="signed_sum", output="logit", target=label)
-        close(found.scores, classifier.model.head.weight[: len(found.scores), :, index].sum(dim=-1), 1e-6)
+        close(found.scores, classifier.model.network.head.weight[: len(found.scores), :, index].sum(dim=-1), 1e-6)
 
 
 @pytest.mark.parametrize("widths", [(8,), (16, 5)])
@@ -102,7 +102,7 @@ def test_the_gradient_of_a_probability_is_that_of_the_logits_weighed(toys: Toys)
     classifier = toys(Linear)
     found = explain(classifier, TEXT, "gradient", norm="signed_sum", target="first")
     p = found.prediction.probabilities["first"]
-    weight = classifier.model.head.weight[: len(found.scores)]
+    weight = classifier.model.network.head.weight[: len(found.scores)]
     assert p * (1 - p) > 1e-3
     close(found.scores, p * (1 - p) * (weight[..., 0] - weight[..., 1]).sum(dim=-1), 1e-5)
 

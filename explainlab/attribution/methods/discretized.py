@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explainlab.attribution import method
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
-from explainlab.attribution.sequential import require_affordable
+from explainlab.attribution.methods.sequential import require_affordable
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
 

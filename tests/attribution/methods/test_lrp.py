@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainlab import explain
-from explainlab.attribution.lrp import relevance_rules
+from explainlab.attribution.methods.lrp import relevance_rules
 from explainlab.models.classifier import Classifier
 from explainlab.testing import traces
 from tests.attribution.plain import close
 from tests.attribution.relevance import Rules, attend, bert, gpt2
 from tests.conftest import Zoo
+from tests.toys import with_network
 from tests.zoo import model_of
 
 TEXT = "I did not like this film at all. It isn't funny!"
@@ -35,7 +35,7 @@ def logits_of(classifier: Classifier, rule: str, activation: str = "identity") -
     """The logits [classes] under the rules, and the word embeddings [1, N, d] that they come from."""
     inputs = classifier.inputs([classifier.encode(TEXT)])
     point = classifier.embed(inputs.ids).requires_grad_()
-    with relevance_rules(classifier.model, rule, activation):
+    with relevance_rules(classifier.model.activations, rule, activation):
         return classifier.logits(inputs, point)[0], point
 
 
@@ -47,7 +47,7 @@ def logits_of(classifier: Classifier, rule: str, activation: str = "identity") -
 @pytest.mark.parametrize(("name", "by_hand"), [("bert", bert), ("gpt2", gpt2)])
 def test_equals_rules_by_hand(zoo: Zoo, name: str, by_hand: Any, rule: str, activation: str) -> None:
     classifier = zoo(name)
-    weights = {key: value.double().numpy() for key, value in classifier.model.state_dict().items()}
+    weights = {key: value.double().numpy() for key, value in classifier.model.network.state_dict().items()}
     ids = classifier.encode(TEXT).ids
     for target in (0, 2):
         logits, relevance = by_hand(weights, ids, 4, target, Rules(rule, activation))
@@ -102,17 +102,17 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def with_parameters(classifier: Classifier, model: nn.Module) -> Classifier:
     """The classifier with another model, whose parameters ask for gradients."""
-    return replace(classifier, model=model.requires_grad_())
+    return with_network(classifier, model.requires_grad_())
 
 
 def added(classifier: Classifier) -> list[nn.Parameter]:
     """What the model adds of its own: biases, positions, types, T5's start token. (T5's biases by distance are in the
     attention, which is constant.)
     """
-    biases = [parameter for name, parameter in classifier.model.named_parameters() if name.endswith("bias")]
+    biases = [parameter for name, parameter in classifier.model.network.named_parameters() if name.endswith("bias")]
     tables = {
         id(module.weight): module.weight
-        for name, module in classifier.model.named_modules()
+        for name, module in classifier.model.network.named_modules()
         if isinstance(module, nn.Embedding) and not name.endswith("relative_attention_bias")
     }
     return [*biases, *tables.values()]
@@ -134,7 +134,7 @@ def conserves(classifier: Classifier) -> None:
 
 def test_relevance_is_conserved_on_every_architecture(classifier: Classifier) -> None:
     """A function that no rule reaches would show: without any one of the rules some logit is missed by 0.2 or more."""
-    conserves(with_parameters(classifier, copy.deepcopy(classifier.model)))
+    conserves(with_parameters(classifier, copy.deepcopy(classifier.model.network)))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -145,11 +145,11 @@ def test_relevance_is_conserved_by_every_activation_and_gate(zoo: Zoo, name: str
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "modernbert"])
 def test_without_biases_every_layer_holds_the_whole_logit(zoo: Zoo, name: str) -> None:
-    classifier = replace(zoo(name), model=copy.deepcopy(zoo(name).model))
-    words = classifier.model.get_input_embeddings().weight
+    classifier = with_network(zoo(name), copy.deepcopy(zoo(name).model.network))
+    words = classifier.model.network.get_input_embeddings().weight
     for parameter in (p for p in added(classifier) if p is not words):
         parameter.zero_()
-    lists = [module for module in classifier.model.modules() if isinstance(module, nn.ModuleList)]
+    lists = [module for module in classifier.model.network.modules() if isinstance(module, nn.ModuleList)]
     states: list[Tensor] = []
     hooks = [layer.register_forward_hook(lambda _, __, output: states.append(output)) for layer in lists[0]]
     logits, point = logits_of(classifier, "conservative")
@@ -167,9 +167,9 @@ def test_without_biases_every_layer_holds_the_whole_logit(zoo: Zoo, name: str) -
 @every_rule
 @pytest.mark.parametrize("name", ["bert", "t5", "llama", "qwen3"])
 def test_attention_in_one_function_or_written_out_is_the_same(zoo: Zoo, name: str, rule: str) -> None:
-    model = copy.deepcopy(zoo(name).model)
+    model = copy.deepcopy(zoo(name).model.network)
     model.set_attn_implementation("eager")
-    written = replace(zoo(name), model=model)
+    written = with_network(zoo(name), model)
     found = explain(written, TEXT, "lrp", rule=rule, target=1).scores
     close(found, explain(zoo(name), TEXT, "lrp", rule=rule, target=1).scores)
 
@@ -190,7 +190,7 @@ def by_bmm(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def test_attention_equals_its_rule_by_hand_however_it_is_written(attention: Callable[..., Tensor], rule: str) -> None:
     drawn = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     sides = [side[None].clone().requires_grad_() for side in drawn]
-    with relevance_rules(nn.Module(), rule, "identity"):
+    with relevance_rules([], rule, "identity"):
         read = attention(*sides)
     slopes = torch.autograd.grad(read.square().sum() / 2, sides, allow_unused=True)
     expected, back = attend(*drawn.numpy(), causal=False, rules=Rules(rule, "identity"))
@@ -209,7 +209,7 @@ def test_normalisation_sees_no_constant(rule: str) -> None:
     found = []
     for point in (x, x + 2.5):
         point.requires_grad_()
-        with relevance_rules(norm, rule, "identity"):
+        with relevance_rules([], rule, "identity"):
             y = norm(point)
         (slope,) = torch.autograd.grad((y * torch.arange(7)).sum(), point)
         found.append((y, slope))
@@ -225,11 +225,11 @@ def test_normalisation_sees_no_constant(rule: str) -> None:
 def test_a_gate_is_constant_or_shares(zoo: Zoo, name: str, activation: str) -> None:
     """y = W (f(g) · u): conservative gives all to u; attn half to u, half to g by the activation's rule."""
     model = zoo(name).model
-    part = next(module for module in model.modules() if type(module).__name__.endswith("MLP"))
+    part = next(module for module in model.network.modules() if type(module).__name__.endswith("MLP"))
     x = torch.randn(1, 5, 32, generator=torch.Generator().manual_seed(0)).requires_grad_()
     found = {}
     for rule in RULES:
-        with relevance_rules(model, rule, activation):
+        with relevance_rules(model.activations, rule, activation):
             y = part(x)
         (found[rule],) = torch.autograd.grad(y[0, 2, 3], x)
     if name == "llama":
@@ -250,7 +250,7 @@ def test_a_gate_is_constant_or_shares(zoo: Zoo, name: str, activation: str) -> N
 def test_an_activation_at_zero_passes_nothing_on() -> None:
     for module in (nn.Tanh(), nn.GELU(), nn.SiLU(), nn.ReLU()):
         x = torch.tensor([0.0, -1.5, 2.0], requires_grad=True)
-        with relevance_rules(module, "conservative", "identity"):
+        with relevance_rules([module], "conservative", "identity"):
             y = module(x)
         (slope,) = torch.autograd.grad(y.sum(), x)
         torch.testing.assert_close(slope[1:], (y / x)[1:])
@@ -280,7 +280,7 @@ def others(classifier: Classifier) -> Iterator[np.ndarray]:
 def test_other_methods_are_the_same_before_during_and_after(zoo: Zoo, rule: str) -> None:
     mine, other = zoo("llama"), zoo("bert")
     before, left = [*others(mine), *others(other)], (traces(mine), traces(other))
-    with ThreadPoolExecutor(1) as thread, relevance_rules(mine.model, rule, "identity"):
+    with ThreadPoolExecutor(1) as thread, relevance_rules(mine.model.activations, rule, "identity"):
         during = thread.submit(lambda: list(others(other))).result()
     assert (traces(mine), traces(other)) == left
     pairs = zip(before + during, [*others(mine), *others(other), *before[len(OTHERS) :]], strict=True)
@@ -302,9 +302,9 @@ def test_two_threads_at_once_keep_to_their_own_rules(zoo: Zoo) -> None:
 
 def test_the_rules_are_gone_after_an_error(decoder: Classifier) -> None:
     before, left = list(others(decoder)), traces(decoder)
-    with pytest.raises(ZeroDivisionError), relevance_rules(decoder.model, "attn", "identity"):
+    with pytest.raises(ZeroDivisionError), relevance_rules(decoder.model.activations, "attn", "identity"):
         raise ZeroDivisionError
-    broken = decoder.model.transformer.h[1].register_forward_pre_hook(lambda *_: 1 / 0)
+    broken = decoder.model.network.transformer.h[1].register_forward_pre_hook(lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         explain(decoder, TEXT, "lrp")
     broken.remove()
@@ -316,6 +316,6 @@ def test_the_rules_are_gone_after_an_error(decoder: Classifier) -> None:
 @pytest.mark.parametrize("name", ["bert", "gpt2", "modernbert", "llama", "qwen3", "t5", "deberta"])
 def test_half_precision(zoo: Zoo, name: str, rule: str) -> None:
     """bfloat16 has three digits; relevances are of the same shape as the precise ones."""
-    half = replace(zoo(name), model=copy.deepcopy(zoo(name).model).bfloat16())
+    half = with_network(zoo(name), copy.deepcopy(zoo(name).model.network).bfloat16())
     precise, rough = (explain(c, TEXT, "lrp", rule=rule, target=0, reduction="l2").scores for c in (zoo(name), half))
     assert np.corrcoef(precise, rough)[0, 1] > 0.9

@@ -1,10 +1,9 @@
-"""Randomized path-integration: paths from many random baselines, and the map that does best by a metric."""
+"""Maps of one text from random baselines: of the attention of a layer, or of the word embeddings."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,23 +14,18 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.diffusion import PRESETS, Candidate, Draw, Maps, PresetId
-from explainlab.attribution.method import Candidates, Evaluations, Method, Outcome
+from explainlab.attribution.method import Candidates, Evaluations
+from explainlab.attribution.methods.sequential import require_affordable
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import nodes
-from explainlab.attribution.selection import MetricId, Search, adaptively, at_random, select
-from explainlab.attribution.sequential import require_affordable
+from explainlab.attribution.selection import MetricId, Search, adaptively, at_random
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.replay import Replay
-from explainlab.request import Output
 
 UNDRAWN = (
     "In the last layer only the prompt's end is read, which gets no noise: its baselines differ in their timestep "
     "alone. Layers below, as in layers=-3, are drawn at random."
-)
-PICKED = (
-    "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
-    "can be expected to."
 )
 
 
@@ -213,7 +207,7 @@ class IntegratedMaps(EmbeddingMaps):
         starts[:, self._content] = self.baselines(draws)
         paths = [Path(self.subject, start) for start in starts]
         alphas, weights = nodes("right", self._steps)
-        evaluate(self.subject.batcher, paths, [alphas] * len(paths))
+        evaluate(paths, [alphas] * len(paths))
         return np.stack([weights @ path.slopes(alphas) for path in paths])
 
 
@@ -244,91 +238,3 @@ class SequentialMaps(EmbeddingMaps):
             slope = (row * (text[token] - baselines[draw, token])).sum(dim=-1).cpu().double().numpy()
             np.add.at(maps, (draw, self._content[token]), slope / self._steps)
         return maps
-
-
-class BestOfMany(Method):
-    """Many maps from random baselines, of which the best by a metric is the answer."""
-
-    family: ClassVar = "Paths"
-    random: ClassVar = True
-
-    @abstractmethod
-    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
-        """The kind of maps that are drawn."""
-
-    def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
-        maps = self.maps(subject, parameters)
-        selection = select(maps, parameters.samples, parameters.search, parameters.select_by)
-        subject.notes.append(selection.note)
-        warnings = [PICKED.format(count=len(selection.values), metric=selection.metric)]
-        scores = selection.candidates[selection.winner].scores
-        return Outcome(scores, warnings=tuple(warnings) if len(selection.values) > 1 else ())
-
-
-class Rpi(BestOfMany):
-    """The gradient times the attention, integrated along paths from random baselines of a layer's attention.
-
-    ``reference`` is what the authors' code computes: the last timestep, noise of standard deviation 1 - ᾱ, also where
-    attention is masked, n + 1 points from the baseline on, a in place of a - b, the logit, the third layer from the
-    last. Special tokens keep the score that the formula gives them.
-    """
-
-    Parameters: ClassVar = AttentionParameters
-    id: ClassVar = "rpi"
-    label: ClassVar = "Randomized path-integration"
-    source: ClassVar = "Barkan et al. 2024 (RPI), Eq. 3 to 5"
-    definition: ClassVar = (
-        "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v · v at (class row, j); best b"
-    )
-    needs: ClassVar = ("gradients", "replaceable attention")
-    product: ClassVar = True
-
-    @classmethod
-    def default_output(cls, parameters: Mapping[str, Any]) -> Output:
-        preset = PRESETS.get(str(parameters.get("preset")))
-        return preset.output if preset else cls.output
-
-    def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
-        return AttentionMaps(subject, parameters, self.product)
-
-
-class RpiG(Rpi):
-    """Randomized path-integration of the attention's gradient alone."""
-
-    id: ClassVar = "rpi_g"
-    label: ClassVar = "RPI, gradient only"
-    source: ClassVar = "Barkan et al. 2024 (RPI-G), Eq. 4 without the product"
-    definition: ClassVar = (
-        "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v at (class row, j); best b"
-    )
-    product: ClassVar = False
-
-
-class RpiIg(BestOfMany):
-    """Integrated gradients from random baselines of the word embeddings."""
-
-    Parameters: ClassVar = EmbeddingParameters
-    id: ClassVar = "rpi_ig"
-    label: ClassVar = "RPI, integrated gradients"
-    source: ClassVar = "Barkan et al. 2024 (RPI-IG), section 4.3"
-    definition: ClassVar = (
-        "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from b to x of ∂F/∂vᵢ, b = √ᾱ mask + √(1 - ᾱ) noise; best b"
-    )
-    needs: ClassVar = ("gradients",)
-
-    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
-        return IntegratedMaps(subject, parameters)
-
-
-class RpiSig(BestOfMany):
-    """Sequential integrated gradients from random baselines of the word embeddings."""
-
-    Parameters: ClassVar = EmbeddingParameters
-    id: ClassVar = "rpi_sig"
-    label: ClassVar = "RPI, sequential integrated gradients"
-    source: ClassVar = "Barkan et al. 2024 (RPI-SIG), section 4.3"
-    definition: ClassVar = "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from bᵢ to xᵢ alone of ∂F/∂vᵢ, b as in RPI-IG; best b"
-    needs: ClassVar = ("gradients",)
-
-    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
-        return SequentialMaps(subject, parameters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +17,7 @@ from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from tests.attribution.plain import close
 from tests.conftest import Zoo
+from tests.toys import with_network
 
 TEXT = "I did not like this film at all. It isn't funny!"
 METHODS = ("attention_last", "attention_average", "attention_rollout")
@@ -174,13 +174,13 @@ def test_last_and_average_take_the_last_and_the_average() -> None:
 
 def without_queries(classifier: Classifier) -> Classifier:
     """The same model with queries of zero: every row reads all it may see alike."""
-    model = copy.deepcopy(classifier.model)
+    model = copy.deepcopy(classifier.model.network)
     for name, parameter in model.named_parameters():
         if ".query." in name:
             parameter.zero_()
         elif ".c_attn." in name:  # query, key and value side by side
             parameter[..., : model.config.n_embd] = 0
-    return replace(classifier, model=model)
+    return with_network(classifier, model)
 
 
 @every_reading

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
 
 Reading = Literal["class_row", "received"]
 READING_HELP = "The rows that reach the head, or what every token receives on average over all rows."
 
 
-class _AttentionMethod(Method):
+class _AttentionMethod(BatchedMethod):
     """Unsigned and blind to the target: what the model reads, whatever it concludes from it."""
 
     family: ClassVar = "Attention"
     signed: ClassVar = False
     needs: ClassVar = ("attention",)
 
-    def attribute(self, subject: Subject, parameters: method.Parameters) -> Outcome:
+    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+        return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
+
+    def _read(self, subject: Subject, maps: np.ndarray, parameters: method.Parameters) -> Outcome:
         real = np.flatnonzero(subject.encoding.attention)
-        maps = subject.attention_maps()[:, real][:, :, real]
-        matrix = self.combine(maps, parameters)
+        matrix = self.combine(maps[:, real][:, :, real], parameters)
         class_rows = subject.classifier.head_rows(subject.encoding)[real]
         rows = class_rows if parameters.reading == "class_row" else np.full(len(real), 1 / len(real))
         tokens = np.zeros(len(subject.encoding))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.passes import attention_gradients
 from explainlab.attribution.subject import Subject
 from explainlab.request import Output
 
 
-class GAE(Method):
+class GAE(BatchedMethod):
     """Attention times its gradient, where that is positive; read at the rows that reach the head.
 
     What such a row holds of itself is left out, so the token it stands for, a decoder's last, scores 0.
@@ -28,9 +30,10 @@ class GAE(Method):
     needs: ClassVar = ("gradients", "attention", "layered attention")
     output: ClassVar[Output] = "logit"
 
-    def attribute(self, subject: Subject, parameters: method.Parameters) -> Outcome:
-        products = [attention.float() * gradient.float() for attention, gradient in subject.attention_gradients()]
-        weights = torch.stack([product.clamp(min=0).mean(dim=0) for product in products]).cpu().double().numpy()
+    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+        return attention_gradients(subjects, _positive, self._read)
+
+    def _read(self, subject: Subject, weights: np.ndarray) -> Outcome:
         real = np.flatnonzero(subject.encoding.attention)
         relevance = self.combine(weights[:, real][:, :, real])
         np.fill_diagonal(relevance, 0)
@@ -44,3 +47,8 @@ class GAE(Method):
         for layer in layers:
             relevance = relevance + layer @ relevance
         return relevance
+
+
+def _positive(attention: Tensor, gradient: Tensor) -> Tensor:
+    """[B, N, N]: the mean over heads of (∂F/∂A · A)⁺, both [B, heads, N, N]."""
+    return (attention.float() * gradient.float()).clamp(min=0).mean(dim=1)

@@ -9,8 +9,8 @@ import torch
 from pydantic import Field
 
 from explainlab.attribution import method
-from explainlab.attribution.kernel_shap import constrained
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Budget, Method, Outcome, counted
+from explainlab.attribution.methods.kernel_shap import constrained
 from explainlab.attribution.prefix_coalitions import (
     RESOLUTION,
     Distribution,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -10,8 +11,16 @@ from pydantic import Field
 
 from explainlab.attribution import method
 from explainlab.attribution.adaptive import Refinement, cancels, refine
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
-from explainlab.attribution.path import Path
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    BatchedMethod,
+    Evaluations,
+    Method,
+    Outcome,
+)
+from explainlab.attribution.path import Path, evaluate, read_ends
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 
@@ -25,7 +34,7 @@ UNREACHED = (
 )
 
 
-class IntegratedGradients(Method):
+class IntegratedGradients(BatchedMethod):
     """The gradient integrated along the straight line from the baseline to the text, times their difference.
 
     Only word embeddings are interpolated; the model adds positions and normalises once, at every point of the path.
@@ -57,18 +66,23 @@ class IntegratedGradients(Method):
     def idle(cls, parameters: Parameters) -> frozenset[str]:
         return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        path = Path(subject, subject.baseline(parameters.baseline))
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
         if parameters.rule == "adaptive":
-            return self._adaptive(path, parameters)
+            refinements = [Refinement(path, parameters.tolerance, parameters.max_steps) for path in paths]
+            refine(refinements)
+            return [self._adaptive(refinement, parameters) for refinement in refinements]
         alphas, weights = nodes(parameters.rule, parameters.steps)
-        change = path.change
-        return Outcome(subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=change)
+        read_ends(paths)
+        evaluate(paths, [alphas] * len(paths))
+        return [
+            Outcome(path.subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=path.change)
+            for path in paths
+        ]
 
     @staticmethod
-    def _adaptive(path: Path, parameters: Parameters) -> Outcome:
-        refinement = Refinement(path, parameters.tolerance, parameters.max_steps)
-        refine(path.subject.batcher, [refinement])
+    def _adaptive(refinement: Refinement, parameters: Parameters) -> Outcome:
+        path = refinement.path
         units, warnings = path.subject.units, []
         if parameters.steps != IntegratedGradients.Parameters.model_fields["steps"].default:
             warnings.append(f"steps = {parameters.steps} was not used: the adaptive rule chooses its own.")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from explainlab import Attribution, explain
-from explainlab.attribution.discretized import Vocabulary
+from explainlab.attribution.methods.discretized import Vocabulary
 from explainlab.errors import Cancelled, RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
@@ -127,9 +127,9 @@ def test_many_batches_and_blocks_equal_a_loop(
     plain = Plain(encoder.id, encoder.tokenizer)
     options = {"steps": 7, "neighbours": 40, "strategy": strategy}
     classifier = replace(encoder, limits=Limits(batch_tokens=3 * len(plain.ids(TEXT))))
-    monkeypatch.setattr("explainlab.attribution.discretized.CANDIDATES", 3 * 40 * 32)
-    monkeypatch.setattr("explainlab.attribution.discretized.DISTANCES", 2 * len(encoder.tokenizer))
-    monkeypatch.setattr("explainlab.attribution.discretized.ROWS", 17)
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.CANDIDATES", 3 * 40 * 32)
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.DISTANCES", 2 * len(encoder.tokenizer))
+    monkeypatch.setattr("explainlab.attribution.methods.discretized.ROWS", 17)
     found = explain(classifier, TEXT, METHOD, output="logit", target=0, **options)
     paths = slow_paths(plain, TEXT, plain.baseline(TEXT), **options)
     close(found.scores, by_loop(plain.scalar("logit", 0), paths))

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from explainlab import explain
 from explainlab.attribution.diffusion import Draw, kept
-from explainlab.attribution.randomized import AttentionMaps, AttentionParameters, Rpi, candidates
+from explainlab.attribution.methods.randomized import Rpi
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters, candidates
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
-from explainlab.models.attention import tapped
 from explainlab.models.classifier import Classifier
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close, gradient
@@ -72,7 +72,7 @@ def whole_pass(classifier: Classifier, layer: int, point: Tensor, output: str, t
     def replace(call: int, _: nn.Module, own: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         return (point if call == layer - 1 else own), values
 
-    with tapped(classifier.model, replace):
+    with classifier.model.tapped(replace):
         logits = classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
     value = (logits.softmax(dim=-1) if output == "probability" else logits)[0, target]
     return torch.autograd.grad(value, point)[0][0]

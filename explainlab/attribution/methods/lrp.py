@@ -8,19 +8,21 @@ parameter is touched. Only activations are met as modules (some are made of seve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
-import transformers
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from explainlab.attribution import method
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.methods.gradients import length, total
+from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
 from explainlab.request import Output
 
@@ -29,7 +31,7 @@ Activation = Literal["identity", "gradient"]
 Function = Callable[..., Tensor]
 
 
-class LRP(Method):
+class LRP(BatchedMethod):
     """Relevance of the word embeddings: where no bias takes its share, that of all tokens adds up to the logit.
 
     ``conservative`` also takes the gate of a gated feed-forward part for constant (Llama, Mistral, Qwen and ModernBERT;
@@ -54,32 +56,34 @@ class LRP(Method):
     family: ClassVar = "Gradients"
     source: ClassVar = "Ali et al. 2022 (AH and LN rules); Achtibat et al. 2024 (AttnLRP), Eq. 7 and 9"
     definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ, with the rules in place of derivatives"
-    needs: ClassVar = ("gradients",)
+    needs: ClassVar = ("gradients", "relevance rules")
     output: ClassVar[Output] = "logit"
 
     @classmethod
     def is_signed(cls, parameters: Parameters) -> bool:
         return parameters.reduction == "sum"
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        rules = relevance_rules(subject.classifier.model, parameters.rule, parameters.activation)
-        product = (subject.embeddings * subject.input_gradient(rules)).cpu().double()
-        tokens = product.sum(dim=-1) if parameters.reduction == "sum" else product.norm(dim=-1)
-        terms = float(product.abs().sum(dim=-1).max()) if parameters.reduction == "sum" else 0.0
-        return Outcome(subject.units.sum_tokens(tokens.numpy()), terms=terms)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        reduce, activations = (
+            total if parameters.reduction == "sum" else length,
+            subjects[0].classifier.model.activations,
+        )
+        rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
+        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
+        return [
+            Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
+            for subject, each in zip(subjects, found, strict=True)
+        ]
 
 
 @contextmanager
-def relevance_rules(model: nn.Module, rule: Rule, activation: Activation) -> Iterator[None]:
-    """What this thread computes inside, a pass of ``model`` say, has its own values, and the rules' gradients.
+def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
+    """What this thread computes inside has its own values and the rules' gradients; ``activations`` of a model too.
 
     Outside, and in other threads, everything is as before. The backward pass may follow later.
     """
     rules = _Rules(rule, activation)
-    known = transformers.activations.ACT2CLS.values()
-    kinds = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in known})
-    modules = [module for module in model.modules() if isinstance(module, kinds)]
-    hooks = [module.register_forward_hook(rules.activated) for module in modules]
+    hooks = [module.register_forward_hook(rules.activated) for module in activations]
     try:
         with rules:
             yield

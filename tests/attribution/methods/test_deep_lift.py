@@ -82,10 +82,10 @@ def test_the_scores_of_a_relu_network_add_up(toys: Toys, widths: tuple[int, ...]
     classifier = toys(lambda: perceptron(*widths, bias=True))
     found = explain(classifier, TEXT, "deep_lift", baseline=baseline, output="logit")
     assert found.completeness.approximation_error < 1e-5
-    head, target = classifier.model.head, found.target.index
+    head, target = classifier.model.network.head, found.target.index
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
-    end = classifier.model.embeddings.weight[ids]
-    filler = classifier.model.embeddings.weight[classifier.filler_id("mask")].expand(len(ids), -1)
+    end = classifier.model.network.embeddings.weight[ids]
+    filler = classifier.model.network.embeddings.weight[classifier.filler_id("mask")].expand(len(ids), -1)
     start = filler if baseline == "mask" else torch.zeros_like(end)
     assert found.completeness.expected == pytest.approx(
         float((head(end[None]) - head(start[None]))[0, target]), rel=1e-5
@@ -95,9 +95,9 @@ def test_the_scores_of_a_relu_network_add_up(toys: Toys, widths: tuple[int, ...]
 def test_one_hidden_layer_by_hand(toys: Toys) -> None:
     """Every hidden unit passes its output's change on, in shares of its input's change."""
     classifier = toys(lambda: perceptron(8, bias=True))
-    first, relu, last = classifier.model.head
+    first, relu, last = classifier.model.network.head
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
-    table = classifier.model.embeddings.weight
+    table = classifier.model.network.embeddings.weight
     end, start = table[ids], table[[classifier.filler_id("mask")] * len(ids)]
     low, high = first(start[None])[0], first(end[None])[0]
     secant = (relu(high) - relu(low)) / (high - low)
@@ -119,7 +119,7 @@ def test_an_error_leaves_no_hook_behind(encoder: Classifier, monkeypatch: pytest
         raise ZeroDivisionError
 
     before = traces(encoder)
-    monkeypatch.setattr("explainlab.attribution.subject.Subject.differentiable", fail)
+    monkeypatch.setattr("explainlab.attribution.methods.deep_lift._Scalar.forward", fail)
     with pytest.raises(ZeroDivisionError):
         explain(encoder, TEXT, "deep_lift")
     assert traces(encoder) == before

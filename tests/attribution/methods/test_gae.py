@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from explainlab.models.classifier import Classifier
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo
+from tests.toys import with_network
 
 TEXT = "I did not like this film at all. It isn't funny!"
 
@@ -120,7 +120,7 @@ def test_half_precision(zoo: Zoo) -> None:
     """bfloat16 has three digits; the maps are of the same shape as the precise ones."""
     for name in ("bert", "llama", "deberta"):
         precise = explain(zoo(name), TEXT, "gae", target=0).scores
-        half = replace(zoo(name), model=copy.deepcopy(zoo(name).model).bfloat16())
+        half = with_network(zoo(name), copy.deepcopy(zoo(name).model.network).bfloat16())
         assert np.corrcoef(precise, explain(half, TEXT, "gae", target=0).scores)[0, 1] > 0.99
 
 

@@ -31,11 +31,12 @@ from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
+from explainlab.models.transformer import DecoderModel
 from explainlab.request import Request
 from explainlab.text.prompt import Prompt
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo
-from tests.toys import LABELS, WIDTH
+from tests.toys import LABELS, WIDTH, with_network
 from tests.zoo import MAX_TOKENS
 
 TEXT = "A funny film. It isn't good!"
@@ -54,7 +55,7 @@ def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
 
 @pytest.fixture(scope="module")
 def plain(model: Classifier) -> Plain:
-    return Plain(model.model.name_or_path, model.tokenizer)
+    return Plain(model.model.network.name_or_path, model.tokenizer)
 
 
 def content(result: Attribution) -> np.ndarray:
@@ -188,17 +189,17 @@ def adding(zoo: Zoo) -> Classifier:
     tokenizer = zoo("gpt2").tokenizer
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = _Adding(len(tokenizer)).eval().requires_grad_(False)
-    architecture = Architecture("Toy", pooling="last", causal=True)
-    return Classifier("toy", "directory", "0" * 64, model, tokenizer, LABELS, architecture, MAX_TOKENS, pad_id=0)
+        network = _Adding(len(tokenizer)).eval().requires_grad_(False)
+    model = DecoderModel(network, Architecture("Toy", pooling="last", causal=True), torch.device("cpu"))
+    return Classifier("toy", "directory", "0" * 64, model, tokenizer, LABELS, MAX_TOKENS, pad_id=0)
 
 
 @both
 @every_unit
 def test_a_decoder_that_adds_gives_every_feature_its_own_term(adding: Classifier, unit: str, method: str) -> None:
     encoding = adding.encode(TEXT)
-    terms = adding.embed(torch.as_tensor(encoding.ids)) * adding.model.base_model.weight[: len(encoding)]
-    own = (terms @ adding.model.score.weight[1]).double().numpy()
+    terms = adding.embed(torch.as_tensor(encoding.ids)) * adding.model.network.base_model.weight[: len(encoding)]
+    own = (terms @ adding.model.network.score.weight[1]).double().numpy()
     found = explain(adding, TEXT, method, unit=unit, target=1, baseline="zero")
     close(found.scores, Subject(adding, encoding, unit=unit).units.sum_tokens(own), 1e-5)
 
@@ -339,7 +340,7 @@ def test_a_prompt_that_asks_after_the_text_is_warned_of(decoder: Classifier, spe
 
 @both
 def test_a_damaged_decoder_is_refused(decoder: Classifier, method: str) -> None:
-    damaged = copy.deepcopy(decoder.model)
+    damaged = copy.deepcopy(decoder.model.network)
     damaged.score.weight[0, 0] = torch.nan
     with pytest.raises(ModelError, match=r"not finite numbers\. Its weight 'score\.weight' is not finite"):
-        explain(replace(decoder, model=damaged), TEXT, method)
+        explain(with_network(decoder, damaged), TEXT, method)

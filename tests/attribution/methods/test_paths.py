@@ -50,9 +50,9 @@ def linear(classifier: Classifier, baseline: str = "mask") -> np.ndarray:
     """(x - x') * w of every token, for the first logit of a linear toy."""
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
     filler = classifier.tokenizer(" ...")["input_ids"][-1]
-    table = classifier.model.embeddings.weight
+    table = classifier.model.network.embeddings.weight
     start = torch.zeros(len(ids), table.shape[1]) if baseline == "zero" else table[[filler] * len(ids)]
-    weight = classifier.model.head.weight[: len(ids), :, 0]
+    weight = classifier.model.network.head.weight[: len(ids), :, 0]
     return ((table[ids] - start) * weight).sum(dim=-1).numpy()
 
 
@@ -150,7 +150,7 @@ def test_squares_show_the_error_of_the_one_sided_rules_alone(toys: Toys, rule: s
     classifier = toys(Squares)
     result = explain(classifier, TEXT, rule=rule, steps=steps, baseline="zero", output="logit", target="first")
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
-    squares = classifier.model.embeddings.weight[ids].square().sum(dim=-1)
+    squares = classifier.model.network.embeddings.weight[ids].square().sum(dim=-1)
     bias = {"right": 1 / steps, "left": -1 / steps}.get(rule, 0)
     close(result.scores, squares * (1 + bias), 1e-6)
     assert result.completeness.approximation_error == pytest.approx(abs(bias), abs=1e-6)
@@ -241,10 +241,10 @@ def test_a_linear_model_agrees_with_captum_in_expectation(toys: Toys) -> None:
     classifier, draws = toys(Linear), 3000
     close_enough = 3 * np.sqrt(0.25 / draws)
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
-    table = classifier.model.embeddings.weight
+    table = classifier.model.network.embeddings.weight
     end, start = table[ids][None], table[[classifier.filler_id("mask")] * len(ids)][None]
     np.random.seed(0)
-    captum = GradientShap(lambda points: classifier.model.head(points)[:, 0]).attribute(
+    captum = GradientShap(lambda points: classifier.model.network.head(points)[:, 0]).attribute(
         end, torch.cat([start, end]), n_samples=draws
     )
     result = explain(classifier, TEXT, "gradient_shap", samples=draws, output="logit", target="first")

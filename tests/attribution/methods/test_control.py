@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from explainlab import explain
-from explainlab.attribution.control import Random
+from explainlab.attribution.methods.control import Random
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
 

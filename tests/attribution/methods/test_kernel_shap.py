@@ -7,8 +7,8 @@ import pytest
 import shap
 
 from explainlab import explain
-from explainlab.attribution import kernel_shap
-from explainlab.attribution.kernel_shap import coalitions, shapley_values
+from explainlab.attribution.methods import kernel_shap
+from explainlab.attribution.methods.kernel_shap import coalitions, shapley_values
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from typing import ClassVar
@@ -13,7 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from explainlab.attribution import method
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Budget, Method, Outcome, counted
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Budget, Outcome, counted
+from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
 
 RATE = 2.0
@@ -25,7 +27,7 @@ NUGGET = 1e-8
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
-class KernelShap(Method):
+class KernelShap(BatchedMethod):
     """Shapley values of the game F(features kept), estimated from ``samples`` coalitions, each run once.
 
     The coalitions of one feature and of all but one come first, then sizes by the Shapley kernel, each coalition with
@@ -52,14 +54,21 @@ class KernelShap(Method):
     definition: ClassVar = "φ = argmin Σ_S (n−1) / (C(n,|S|) |S| (n−|S|)) (F(S) − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅)"
     random: ClassVar = True
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        n = len(subject.units.content)
-        samples = counted(parameters.samples, n, "kernel_shap: samples", subject.classifier.limits)
-        inner = coalitions(n, samples, subject.seed, parameters.paired)
-        keep = np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
-        values = subject.masked(keep, parameters.baseline)
-        scores = shapley_values(keep, values)
-        return Outcome(subject.units.spread(scores), expected=values[1] - values[0], terms=2 * subject.terms)
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        keep = [_coalitions_of(subject, parameters) for subject in subjects]
+        values = masked(subjects, keep, parameters.baseline)
+        return [
+            Outcome(subject.units.spread(shapley_values(kept, own)), expected=own[1] - own[0], terms=2 * subject.terms)
+            for subject, kept, own in zip(subjects, keep, values, strict=True)
+        ]
+
+
+def _coalitions_of(subject: Subject, parameters: KernelShap.Parameters) -> np.ndarray:
+    """bool [K, n]: the empty coalition, the full one, and those that are drawn."""
+    n = len(subject.units.content)
+    samples = counted(parameters.samples, n, "kernel_shap: samples", subject.classifier.limits)
+    inner = coalitions(n, samples, subject.seed, parameters.paired)
+    return np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
 
 
 def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:

@@ -1,0 +1,182 @@
+"""Model passes of many texts together: points of several subjects in one stream of batches, the longest text first.
+
+A point is a version of a text in word-embedding space: the text itself, a masked one, a step of a path. All subjects of
+a call share the :class:`Batcher` of the first, which sizes the batches, reports progress and stops between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.prefix import FEW, LEAST, Prefix
+
+if TYPE_CHECKING:
+    from explainlab.attribution.subject import Subject
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The ``points`` of the subject of this ``number`` in a batch, and the ``rows`` of the batch where they are."""
+
+    number: int
+    subject: Subject
+    points: slice
+    rows: slice
+
+    @property
+    def count(self) -> int:
+        """How many points there are."""
+        return self.rows.stop - self.rows.start
+
+    def own(self, rows: np.ndarray) -> np.ndarray:
+        """[count, N, ...]: of ``rows`` [B, longest, ...] those of this subject, without what the batch pads."""
+        return rows[self.rows, : len(self.subject.encoding)]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B points of several texts in one pass, padded on the right to the first text, which is the longest.
+
+    ``prefix``: what all of the texts begin with, if it was read apart.
+    """
+
+    parts: tuple[Part, ...]
+    prefix: Callable[[], Prefix | None]
+
+    @property
+    def classifier(self) -> Classifier:
+        """The one that all texts are before."""
+        return self.parts[0].subject.classifier
+
+    @property
+    def size(self) -> int:
+        """B."""
+        return self.parts[-1].rows.stop
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The texts, each as often as it has points."""
+        texts = self.classifier.inputs([part.subject.encoding for part in self.parts])
+        return texts if self.size == len(self.parts) else texts.repeat(*(part.count for part in self.parts))
+
+    def texts(self) -> Tensor:
+        """Word embeddings [B, N, d] of the texts themselves."""
+        return self.classifier.embed(self.inputs.ids)
+
+    def stacked(self, each: Sequence[Tensor]) -> Tensor:
+        """[sum of k, N, ...] of ``each`` [k, own N, ...], one a part; filled up with zeros, which no model reads."""
+        length = len(self.parts[0].subject.encoding)
+        return torch.cat([_filled(points, length) for points in each])
+
+    def explained(self, logits: Tensor) -> Tensor:
+        """[B]: what the subjects explain, from ``logits`` [B, classes]; their targets must be fixed."""
+        indices = np.repeat([part.subject.target.index for part in self.parts], [part.count for part in self.parts])
+        values = logits if self.parts[0].subject.output == "logit" else logits.softmax(dim=-1)
+        return values.gather(1, torch.as_tensor(indices, device=logits.device)[:, None])[:, 0]
+
+    def see(self, logits: Tensor) -> None:
+        """Every subject takes its first row of ``logits`` [B, classes] for those of its text."""
+        found = self.classifier.finite(logits.detach())
+        for part in self.parts:
+            part.subject.see(found[part.rows.start])
+
+    def count(self, forward: int = 0, backward: int = 0) -> None:
+        """Note with every subject so many passes a point."""
+        for part in self.parts:
+            part.subject.forward += forward * part.count
+            part.subject.backward += backward * part.count
+
+
+def stream(
+    subjects: Sequence[Subject],
+    counts: Sequence[int],
+    run: Callable[[Batch], T],
+    *,
+    gradients: bool,
+    phase: str,
+    rows: int = 1,
+) -> Iterator[T]:
+    """``run`` over batches of all points, ``counts[i]`` of ``subjects[i]``; a point is ``rows`` inputs of the model.
+
+    A batch holds texts that explain the same output, begin with the same prompt, and differ little in length.
+    """
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for i, subject in enumerate(subjects):
+        if counts[i]:
+            alike.setdefault((subject.output, _marks(subject), _prompt(subject)), []).append(i)
+    done, total = 0, sum(counts)
+    for numbers in alike.values():
+        numbers.sort(key=lambda i: -len(subjects[i].encoding))
+        points = _Points(subjects, numbers, np.cumsum([counts[i] for i in numbers]))
+        over = partial(subjects[0].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
+        yield from over(points.lengths, lambda part, points=points: run(points.batch(part)), done=done)
+        done += points.count
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """The points of the subjects ``numbers``, the longest text first; those of the jth end before ``ends[j]``."""
+
+    subjects: Sequence[Subject]
+    numbers: Sequence[int]
+    ends: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return int(self.ends[-1])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64 [count]: the length of the text of every point."""
+        each = np.diff(self.ends, prepend=0)
+        return np.repeat([len(self.subjects[i].encoding) for i in self.numbers], each)
+
+    def batch(self, part: slice) -> Batch:
+        """The points from ``part.start`` to ``part.stop``."""
+        parts, start = [], part.start
+        j = int(np.searchsorted(self.ends, start, side="right"))
+        while start < part.stop:
+            begin, stop = (int(self.ends[j - 1]) if j else 0), min(int(self.ends[j]), part.stop)
+            own, rows = slice(start - begin, stop - begin), slice(start - part.start, stop - part.start)
+            parts.append(Part(self.numbers[j], self.subjects[self.numbers[j]], own, rows))
+            start, j = stop, j + 1
+        return Batch(tuple(parts), lambda: self._prefix)
+
+    @cached_property
+    def _prefix(self) -> Prefix | None:
+        """The prompt before all texts, read once; first asked for in a batch, which says so if memory is short."""
+        first = self.subjects[self.numbers[0]]
+        before = len(_prompt(first))
+        if not before or self.count < FEW:
+            return None
+        return first.classifier.prefix(first.inputs.ids[0, :before])
+
+
+def _filled(points: Tensor, length: int) -> Tensor:
+    missing = length - points.shape[1]
+    return pad(points, (*(0, 0) * (points.ndim - 2), 0, missing)) if missing else points
+
+
+def _marks(subject: Subject) -> int:
+    """How many end tokens a text has: a model that is read at them wants the same number in a whole batch."""
+    if subject.classifier.architecture.pooling != "eos":
+        return 0
+    return int((subject.encoding.ids == subject.classifier.model.config.eos_token_id).sum())
+
+
+def _prompt(subject: Subject) -> tuple[int, ...]:
+    """The prompt's tokens before a text, which no point changes; empty where reading them apart does not pay."""
+    encoding = subject.encoding
+    before = int(encoding.content.argmax()) if encoding.prompt else 0
+    return tuple(encoding.ids[:before].tolist()) if before >= LEAST else ()

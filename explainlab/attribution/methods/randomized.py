@@ -1,0 +1,113 @@
+"""Randomized path-integration: paths from many random baselines, and the map that does best by a metric."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from explainlab.attribution.diffusion import PRESETS, Maps
+from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.random_maps import (
+    AttentionMaps,
+    AttentionParameters,
+    EmbeddingParameters,
+    IntegratedMaps,
+    SequentialMaps,
+)
+from explainlab.attribution.selection import select
+from explainlab.attribution.subject import Subject
+from explainlab.request import Output
+
+PICKED = (
+    "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
+    "can be expected to."
+)
+
+
+class BestOfMany(Method):
+    """Many maps from random baselines, of which the best by a metric is the answer."""
+
+    family: ClassVar = "Paths"
+    random: ClassVar = True
+
+    @abstractmethod
+    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
+        """The kind of maps that are drawn."""
+
+    def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
+        maps = self.maps(subject, parameters)
+        selection = select(maps, parameters.samples, parameters.search, parameters.select_by)
+        subject.notes.append(selection.note)
+        warnings = [PICKED.format(count=len(selection.values), metric=selection.metric)]
+        scores = selection.candidates[selection.winner].scores
+        return Outcome(scores, warnings=tuple(warnings) if len(selection.values) > 1 else ())
+
+
+class Rpi(BestOfMany):
+    """The gradient times the attention, integrated along paths from random baselines of a layer's attention.
+
+    ``reference`` is what the authors' code computes: the last timestep, noise of standard deviation 1 - ᾱ, also where
+    attention is masked, n + 1 points from the baseline on, a in place of a - b, the logit, the third layer from the
+    last. Special tokens keep the score that the formula gives them.
+    """
+
+    Parameters: ClassVar = AttentionParameters
+    id: ClassVar = "rpi"
+    label: ClassVar = "Randomized path-integration"
+    source: ClassVar = "Barkan et al. 2024 (RPI), Eq. 3 to 5"
+    definition: ClassVar = (
+        "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v · v at (class row, j); best b"
+    )
+    needs: ClassVar = ("gradients", "replaceable attention")
+    product: ClassVar = True
+
+    @classmethod
+    def default_output(cls, parameters: Mapping[str, Any]) -> Output:
+        preset = PRESETS.get(str(parameters.get("preset")))
+        return preset.output if preset else cls.output
+
+    def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
+        return AttentionMaps(subject, parameters, self.product)
+
+
+class RpiG(Rpi):
+    """Randomized path-integration of the attention's gradient alone."""
+
+    id: ClassVar = "rpi_g"
+    label: ClassVar = "RPI, gradient only"
+    source: ClassVar = "Barkan et al. 2024 (RPI-G), Eq. 4 without the product"
+    definition: ClassVar = (
+        "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v at (class row, j); best b"
+    )
+    product: ClassVar = False
+
+
+class RpiIg(BestOfMany):
+    """Integrated gradients from random baselines of the word embeddings."""
+
+    Parameters: ClassVar = EmbeddingParameters
+    id: ClassVar = "rpi_ig"
+    label: ClassVar = "RPI, integrated gradients"
+    source: ClassVar = "Barkan et al. 2024 (RPI-IG), section 4.3"
+    definition: ClassVar = (
+        "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from b to x of ∂F/∂vᵢ, b = √ᾱ mask + √(1 - ᾱ) noise; best b"
+    )
+    needs: ClassVar = ("gradients",)
+
+    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
+        return IntegratedMaps(subject, parameters)
+
+
+class RpiSig(BestOfMany):
+    """Sequential integrated gradients from random baselines of the word embeddings."""
+
+    Parameters: ClassVar = EmbeddingParameters
+    id: ClassVar = "rpi_sig"
+    label: ClassVar = "RPI, sequential integrated gradients"
+    source: ClassVar = "Barkan et al. 2024 (RPI-SIG), section 4.3"
+    definition: ClassVar = "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from bᵢ to xᵢ alone of ∂F/∂vᵢ, b as in RPI-IG; best b"
+    needs: ClassVar = ("gradients",)
+
+    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
+        return SequentialMaps(subject, parameters)

@@ -1,0 +1,185 @@
+"""What methods ask of the model about many texts at once: values, gradients and attention, each text's own.
+
+Every function takes subjects of one classifier and gives one result for each, in their order. Passes run together in
+batches of like length (:mod:`explainlab.attribution.batch`) and are counted with their subjects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explainlab.attribution.batch import Batch, stream
+
+if TYPE_CHECKING:
+    from explainlab.attribution.subject import Subject
+
+T = TypeVar("T")
+Points = Callable[[slice], Tensor]
+"""Word embeddings [k, N, d] of the points of a slice, made when their batch is due."""
+
+
+def logits_of(
+    subjects: Sequence[Subject], points: Sequence[Points], counts: Sequence[int], phase: str
+) -> list[np.ndarray]:
+    """float64 [counts[i], classes] of every subject: one forward pass a point."""
+    found = [np.empty((count, len(subjects[0].classifier.labels))) for count in counts]
+
+    def run(batch: Batch) -> None:
+        embeddings = batch.stacked([points[part.number](part.points) for part in batch.parts])
+        with torch.no_grad():
+            logits = batch.classifier.finite(batch.classifier.logits(batch.inputs, embeddings, batch.prefix()))
+        batch.count(forward=1)
+        for part in batch.parts:
+            found[part.number][part.points] = logits[part.rows]
+
+    _exhaust(stream(subjects, counts, run, gradients=False, phase=phase))
+    return found
+
+
+def read_originals(subjects: Sequence[Subject]) -> None:
+    """Every subject knows its own logits afterwards: one forward pass each, where no other of its text made it."""
+    unread = [subject for subject in subjects if not subject.recalls()]
+    points = [lambda _, subject=subject: subject.embeddings[None] for subject in unread]
+    for subject, logits in zip(unread, logits_of(unread, points, [1] * len(unread), "prediction"), strict=True):
+        subject.see(logits[0])
+
+
+def fix_targets(subjects: Sequence[Subject]) -> None:
+    """Read the texts whose predicted class is explained."""
+    read_originals([subject for subject in subjects if subject.explains_prediction])
+
+
+def values(subjects: Sequence[Subject], points: Sequence[Tensor]) -> list[np.ndarray]:
+    """float64 [k]: the explained scalar of every subject at its ``points`` [k, N, d].
+
+    The text joins the batch if it has not been seen. Points equal to the text are not run: they have its very score.
+    """
+    others = [~(own == s.embeddings).flatten(1).all(dim=1) for s, own in zip(subjects, points, strict=True)]
+    seen = [subject.recalls() for subject in subjects]
+    pending = [
+        own[other] if known else torch.cat([own[other], subject.embeddings[None]])
+        for subject, own, other, known in zip(subjects, points, others, seen, strict=True)
+    ]
+    made = [lambda part, rows=rows: rows[part] for rows in pending]
+    logits = logits_of(subjects, made, [len(rows) for rows in pending], "forward passes")
+    found = []
+    for subject, rows, other, known in zip(subjects, logits, others, seen, strict=True):
+        if not known:
+            subject.see(rows[-1])
+        complete = np.repeat(subject.original[None], len(other), axis=0)
+        complete[other.cpu().numpy()] = rows if known else rows[:-1]
+        found.append(subject.scalar(complete))
+    return found
+
+
+def masked(subjects: Sequence[Subject], keep: Sequence[np.ndarray], baseline: str) -> list[np.ndarray]:
+    """float64 [K]: the explained scalar of K versions of every text, ``keep`` bool [K, n_content] telling what stays.
+
+    Equal versions are run once, and the untouched text only if it has not been seen.
+    """
+    distinct, back = [], []
+    for stays in keep:
+        whole = np.ones((1, stays.shape[1]), dtype=bool)
+        rows, places = np.unique(np.concatenate([stays, whole]), axis=0, return_inverse=True)
+        distinct.append(rows)
+        back.append(places[: len(stays)])
+    seen = [subject.recalls() for subject in subjects]
+    points = [subject.versions(rows, baseline) for subject, rows in zip(subjects, distinct, strict=True)]
+    pending = [len(rows) - known for rows, known in zip(distinct, seen, strict=True)]  # the untouched text sorts last
+    found = []
+    logits = logits_of(subjects, points, pending, "masked texts")
+    for subject, rows, places, known in zip(subjects, logits, back, seen, strict=True):
+        if not known:
+            subject.see(rows[-1])
+        found.append(subject.scalar(np.concatenate([rows, subject.original[None]]) if known else rows)[places])
+    return found
+
+
+def text_gradients(
+    subjects: Sequence[Subject],
+    reduce: Callable[[Tensor, Tensor], Tensor],
+    rules: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> list[np.ndarray]:
+    """float64 [N, k] of every subject: what ``reduce`` makes of embeddings and gradients at the text itself.
+
+    It gets both as [B, N, d] and returns float64 [B, N, k]. The same pass fixes the targets. The model runs inside
+    ``rules``, which may change how gradients flow back through it.
+    """
+    found: list[np.ndarray] = [np.empty(0)] * len(subjects)
+
+    def run(batch: Batch) -> None:
+        embeddings = batch.texts().requires_grad_()
+        with rules():
+            logits = batch.classifier.logits(batch.inputs, embeddings)
+        batch.see(logits)
+        (gradient,) = torch.autograd.grad(batch.explained(logits).sum(), embeddings)
+        batch.count(forward=1, backward=1)
+        reduced = reduce(embeddings.detach(), gradient).cpu().numpy()
+        for part in batch.parts:
+            found[part.number] = part.own(reduced)[0]
+
+    _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="gradient"))
+    return found
+
+
+def attention_maps(subjects: Sequence[Subject], read: Callable[[Subject, np.ndarray], T]) -> list[T]:
+    """``read(subject, maps)`` of every subject; one pass each, which fixes the targets.
+
+    Maps are float64 [layers, N, N]: attention probabilities on the text itself, the mean of each layer's heads.
+    """
+
+    def means(batch: Batch) -> list[Tensor]:
+        maps, logits = batch.classifier.attention_maps(batch.inputs)
+        batch.see(logits)
+        batch.count(forward=1)
+        return [layer.float().mean(dim=1) for layer in maps]
+
+    return _attention(subjects, means, read)
+
+
+def attention_gradients(
+    subjects: Sequence[Subject],
+    weigh: Callable[[Tensor, Tensor], Tensor],
+    read: Callable[[Subject, np.ndarray], T],
+) -> list[T]:
+    """``read(subject, weights)`` of every subject; one pass each way on the text itself, which fixes the targets.
+
+    Weights are float64 [layers, N, N]: per layer, bottom first, what ``weigh`` makes of the attention probabilities
+    [B, heads, N, N] and the explained scalar's gradient there, as [B, N, N].
+    """
+
+    def weights(batch: Batch) -> list[Tensor]:
+        maps, logits = batch.classifier.attention_maps(batch.inputs, batch.texts().requires_grad_())
+        batch.see(logits)
+        gradients = torch.autograd.grad(batch.explained(logits).sum(), maps)
+        batch.count(forward=1, backward=1)
+        return [weigh(layer.detach(), gradient) for layer, gradient in zip(maps, gradients, strict=True)]
+
+    return _attention(subjects, weights, read)
+
+
+def _attention(
+    subjects: Sequence[Subject], weights: Callable[[Batch], list[Tensor]], read: Callable[[Subject, np.ndarray], T]
+) -> list[T]:
+    found: dict[int, T] = {}
+
+    def run(batch: Batch) -> None:
+        layers = torch.stack(weights(batch), dim=1).cpu().double().numpy()
+        for part in batch.parts:
+            length = len(part.subject.encoding)
+            found[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])
+
+    # every layer's probabilities are kept, as they are for gradients
+    _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="attention"))
+    return [found[i] for i in range(len(subjects))]
+
+
+def _exhaust(batches: Iterator[object]) -> None:
+    for _ in batches:
+        pass

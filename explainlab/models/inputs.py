@@ -1,0 +1,69 @@
+"""A batch of tokenised texts, as models read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Tokens(Protocol):
+    """What a model reads of one text of N tokens, for example an :class:`explainlab.text.encoding.Encoding`."""
+
+    @property
+    def ids(self) -> Sequence[int] | np.ndarray:
+        """Token ids, whole numbers [N]."""
+
+    @property
+    def types(self) -> Sequence[int] | np.ndarray:
+        """The segment of every token, whole numbers [N]."""
+
+    @property
+    def attention(self) -> np.ndarray:
+        """bool [N]: False on padding."""
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch of B texts, right-padded to N tokens: ``ids`` and ``types`` int64 [B, N], ``attention`` bool [B, N]."""
+
+    ids: Tensor
+    types: Tensor
+    attention: Tensor
+    padded: bool
+
+    @classmethod
+    def of(cls, encodings: Sequence[Tokens], pad_id: int, device: torch.device) -> Inputs:
+        """Collate ``encodings``; shorter ones are padded on the right."""
+        shape = len(encodings), max(len(e) for e in encodings)
+        ids, types, attention = np.full(shape, pad_id), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+        for row, e in enumerate(encodings):
+            real = slice(len(e))
+            ids[row, real], types[row, real], attention[row, real] = e.ids, e.types, e.attention
+        return cls(
+            ids=torch.as_tensor(ids, device=device),
+            types=torch.as_tensor(types, device=device),
+            attention=torch.as_tensor(attention, device=device),
+            padded=not attention.all(),
+        )
+
+    @property
+    def last(self) -> Tensor:
+        """int64 [B]: the position of each text's last real token."""
+        return self.attention.sum(dim=1) - 1
+
+    def repeat(self, *counts: int) -> Inputs:
+        """Each of the B texts as often as ``counts`` [B] says; a single one without copying."""
+        if len(counts) == 1:
+            return self._with(lambda tensor: tensor.expand(counts[0], -1))
+        each = torch.tensor(counts, device=self.ids.device)
+        return self._with(lambda tensor: tensor.repeat_interleave(each, dim=0))
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Inputs:
+        return Inputs(change(self.ids), change(self.types), change(self.attention), self.padded)

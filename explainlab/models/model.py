@@ -1,0 +1,92 @@
+"""The protocol between a classifier and a network, from transformers or not."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from explainlab.errors import UnsupportedError
+from explainlab.models.architectures import Architecture
+from explainlab.models.attention import Tap
+from explainlab.models.inputs import Inputs
+from explainlab.models.prefix import Prefix
+
+
+class Model(Protocol):
+    """A network that classifies texts given as token ids or as word embeddings.
+
+    ``network`` is in evaluation mode and its parameters ask for no gradients; ``device`` is that of its inputs (a large
+    network may be spread over several). Everything that depends on the kind of network is here or in ``architecture``.
+
+    Subclass it. The members of the second part have a default for networks that lack the capability; they are used only
+    where :attr:`Architecture.capabilities` declares it. :func:`explainlab.testing.models.check_model` checks the whole.
+    """
+
+    network: nn.Module
+    architecture: Architecture
+    device: torch.device
+
+    # Every network --------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def body(self) -> nn.Module:
+        """The module that every pass runs once; its first tensor argument and its outputs have B rows."""
+
+    @property
+    @abstractmethod
+    def word_embeddings(self) -> nn.Embedding:
+        """The table from ids [...] to word embeddings [..., d]."""
+
+    @abstractmethod
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        """[B, classes]: one forward pass, from ``embeddings`` [B, N, d] where given, else from the ids.
+
+        A text's logits do not depend on its padding. Gradients flow to ``embeddings`` if they ask for them. ``prefix``,
+        which only a causal decoder gets, is what all texts begin with; only what follows it is run.
+        """
+
+    @abstractmethod
+    def bytes_per_token(self, length: int, gradients: bool) -> int:
+        """A cautious estimate of the activations that one token of a text of ``length`` tokens needs in a batch."""
+
+    # Some networks --------------------------------------------------------------------------------------------------
+
+    @property
+    def end_id(self) -> int | None:
+        """The token of which all texts of a batch must hold the same number (None: there is none)."""
+        return None
+
+    @property
+    def activations(self) -> Sequence[nn.Module]:
+        """The modules that are activation functions (capability ``relevance rules``)."""
+        return ()
+
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        """Modules called with a hidden state [B, N, d], the layers among them (``replaceable attention``)."""
+        return ()
+
+    def tapped(self, tap: Tap) -> AbstractContextManager[None]:
+        """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""
+        raise self._lacks()
+
+    def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        """Attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``)."""
+        raise self._lacks()
+
+    def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        """[B, N, classes]: the head at every position (``causal decoder``)."""
+        raise self._lacks()
+
+    def prefix(self, ids: Tensor) -> Prefix:
+        """What a causal decoder remembers of the token ids [N] with which texts begin (``causal decoder``)."""
+        raise self._lacks()
+
+    def _lacks(self) -> UnsupportedError:
+        return UnsupportedError(f"A {self.architecture.family} model cannot do this.", "Choose another model.")

@@ -1,0 +1,74 @@
+"""The model types of transformers that are supported: one row each, and no other code names one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import transformers
+
+from explainlab.errors import ModelError
+from explainlab.models.architectures import Architecture
+from explainlab.models.transformer import (
+    DecoderModel,
+    EncoderDecoderModel,
+    OutputAttentionModel,
+    TransformerModel,
+)
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A model type: its facts, the adapter that makes a network of it a model, and how it counts positions.
+
+    ``positions_after_padding``: positions begin after the padding id, which takes as many rows of the position table.
+    """
+
+    architecture: Architecture
+    adapter: type[TransformerModel] = TransformerModel
+    positions_after_padding: bool = False
+
+
+def _roberta(family: str) -> ModelType:
+    return ModelType(Architecture(family), positions_after_padding=True)
+
+
+def _decoder(family: str) -> ModelType:
+    return ModelType(Architecture(family, pooling="last", causal=True), DecoderModel)
+
+
+MODEL_TYPES: dict[str, ModelType] = {
+    "bert": ModelType(Architecture("BERT")),
+    "roberta": _roberta("RoBERTa"),
+    "xlm-roberta": _roberta("XLM-RoBERTa"),
+    "camembert": _roberta("CamemBERT"),
+    "distilbert": ModelType(Architecture("DistilBERT")),
+    "electra": ModelType(Architecture("ELECTRA")),
+    "albert": ModelType(Architecture("ALBERT")),
+    "gpt2": _decoder("GPT-2"),
+    "llama": _decoder("Llama"),
+    "mistral": _decoder("Mistral"),
+    "qwen2": _decoder("Qwen2"),
+    "qwen3": _decoder("Qwen3"),
+    "deberta-v2": ModelType(Architecture("DeBERTa-v2", attention="read"), OutputAttentionModel),
+    "modernbert": ModelType(Architecture("ModernBERT")),
+    "t5": ModelType(Architecture("T5", pooling="eos", attention="cross"), EncoderDecoderModel),
+}
+
+
+def model_type_of(config: transformers.PreTrainedConfig) -> ModelType:
+    """The row for a configuration, with its own pooling and quantisation.
+
+    Raises :class:`ModelError` for a model type that has no row.
+    """
+    row = MODEL_TYPES.get(config.model_type)
+    if row is None:
+        raise ModelError(
+            f"Models of type '{config.model_type}' are not supported.",
+            f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",
+        )
+    architecture = row.architecture
+    if getattr(config, "classifier_pooling", "cls") == "mean":
+        architecture = replace(architecture, pooling="mean")
+    if (getattr(config, "quantization_config", None) or {}).get("load_in_8bit"):
+        architecture = replace(architecture, rounds=True)
+    return replace(row, architecture=architecture)

@@ -1,0 +1,197 @@
+"""Classifiers of transformers as models: encoders, decoders, encoder-decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+from explainlab.models.architectures import Architecture
+from explainlab.models.attention import Tap, tapped
+from explainlab.models.inputs import Inputs
+from explainlab.models.model import Model
+from explainlab.models.prefix import Prefix
+
+Replace = Callable[[nn.Module, Any, Tensor], Tensor]
+
+
+@dataclass(eq=False)
+class TransformerModel(Model):
+    """An encoder with its own classification head, and what all networks of transformers share.
+
+    The network looks up our word embeddings instead of its own (a hook that is gone after the pass), then adds
+    positions and normalises itself.
+    """
+
+    network: transformers.PreTrainedModel
+    architecture: Architecture
+    device: torch.device
+
+    @property
+    def body(self) -> nn.Module:
+        return self.network.base_model
+
+    @cached_property
+    def word_embeddings(self) -> nn.Embedding:
+        return cast(nn.Embedding, self.network.get_input_embeddings())
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        with self._embedded(embeddings):
+            logits: Tensor = self.network(**self._arguments(inputs)).logits
+        return logits
+
+    def bytes_per_token(self, length: int, gradients: bool) -> int:
+        config: Any = self.network.config
+        per_layer = 34 * config.hidden_size + 5 * config.num_attention_heads * length
+        kept = self._depth if gradients else 2
+        return max(1, kept * int(per_layer) * self.word_embeddings.weight.element_size() // 2)
+
+    @property
+    def activations(self) -> Sequence[nn.Module]:
+        known: Iterable[Any] = transformers.activations.ACT2CLS.values()
+        kinds = tuple({entry[0] if isinstance(entry, tuple) else entry for entry in known})
+        return [module for module in self.network.modules() if isinstance(module, kinds)]
+
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        lists = [module for module in self.network.modules() if isinstance(module, nn.ModuleList)]
+        return [module for modules in lists for module in modules]
+
+    def tapped(self, tap: Tap) -> AbstractContextManager[None]:
+        return tapped(self.network, tap)
+
+    def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        maps: list[Tensor] = []
+
+        def read(_: int, module: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            if self._is_read(module):
+                maps.append(probabilities.to(self.device))
+            return probabilities, values
+
+        with self.tapped(read):
+            logits = self.logits(inputs, embeddings)
+        return maps, logits
+
+    @property
+    def _depth(self) -> int:
+        """Layers that a pass runs."""
+        return int(self.network.config.num_hidden_layers)
+
+    @cached_property
+    def _tables(self) -> list[nn.Module]:
+        """Every module that looks up word embeddings: some networks hold one table twice."""
+        shared = self.word_embeddings.weight.data_ptr()
+        return [m for m in self.network.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == shared]
+
+    def _is_read(self, attention: nn.Module) -> bool:
+        """Whether this attention module is a layer that :meth:`attention_maps` returns."""
+        return True
+
+    def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
+        mask = inputs.attention.long() if inputs.padded else None
+        types = {"token_type_ids": inputs.types} if getattr(self.network.config, "type_vocab_size", 0) > 1 else {}
+        return {"input_ids": inputs.ids, "attention_mask": mask, **types}
+
+    @contextmanager
+    def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
+        """The network looks up ``embeddings`` instead of its own table, wherever it embeds the text."""
+        if embeddings is None:
+            yield
+            return
+        hooks = [table.register_forward_hook(self._replacing(table, embeddings)) for table in self._tables]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _replacing(self, table: nn.Module, embeddings: Tensor) -> Replace:
+        """The hook that puts ``embeddings`` in place of what ``table`` returns."""
+        return lambda *_: embeddings
+
+
+class OutputAttentionModel(TransformerModel):
+    """An encoder whose attention is not called through transformers' interface: DeBERTa. It can only be read."""
+
+    def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        with self._embedded(embeddings):
+            output = self.network(**self._arguments(inputs), output_attentions=True)
+        return list(output.attentions), output.logits
+
+
+class DecoderModel(TransformerModel):
+    """A causal decoder, whose head ``score`` we apply: transformers' own pooling looks for padding ids."""
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        known = prefix.length if prefix else 0
+        with self._embedded(embeddings if embeddings is None else embeddings[:, known:]):
+            states = self._states(inputs, prefix)
+        if not inputs.padded:
+            return self._head(states[:, -1])
+        rows = torch.arange(len(states), device=states.device)
+        return self._head(states[rows, (inputs.last - known).to(states.device)])
+
+    def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
+        with self._embedded(embeddings):
+            return self._head(self._states(inputs))
+
+    def prefix(self, ids: Tensor) -> Prefix:
+        with torch.no_grad():
+            read = transformers.DynamicCache()
+            self.body(input_ids=ids[None], past_key_values=read, use_cache=True)
+        layers: Iterable[Any] = read.layers
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in layers))
+
+    def _head(self, states: Tensor) -> Tensor:
+        """[..., classes] from states [..., d] of the last layer."""
+        head = cast(nn.Module, self.network.score)
+        logits: Tensor = head(states.to(self.device))
+        return logits
+
+    def _states(self, inputs: Inputs, prefix: Prefix | None = None) -> Tensor:
+        """[B, N, d]: the last layer; only what follows ``prefix``."""
+        arguments: dict[str, Any] = {**self._arguments(inputs), "use_cache": prefix is not None}
+        if prefix:
+            arguments |= {"input_ids": inputs.ids[:, prefix.length :], "past_key_values": prefix.cache(len(inputs.ids))}
+        states: Tensor = self.body(**arguments).last_hidden_state
+        return states
+
+
+class EncoderDecoderModel(TransformerModel):
+    """T5: the decoder reads the text a second time, shifted by one, and the head reads its end-of-sequence token."""
+
+    @property
+    def end_id(self) -> int | None:
+        end_id: int | None = self.network.config.eos_token_id
+        return end_id
+
+    @property
+    def _depth(self) -> int:
+        return 2 * super()._depth
+
+    @cached_property
+    def _decoder(self) -> nn.Module:
+        return cast(nn.Module, self.network.get_decoder())  # type: ignore[no-untyped-call]
+
+    @cached_property
+    def _cross_attention(self) -> set[nn.Module]:
+        blocks: Any = self._decoder.block
+        return {block.layer[1].EncDecAttention for block in blocks}
+
+    @cached_property
+    def _decoder_tables(self) -> set[nn.Module]:
+        return set(self._tables) & set(self._decoder.modules())
+
+    def _is_read(self, attention: nn.Module) -> bool:
+        return attention in self._cross_attention
+
+    def _replacing(self, table: nn.Module, embeddings: Tensor) -> Replace:
+        if table not in self._decoder_tables:
+            return super()._replacing(table, embeddings)
+        return lambda _, __, output: torch.cat([output[:, :1], embeddings[:, :-1]], dim=1)
