@@ -33,11 +33,19 @@ class AtMost:
     limit: str
 
 
+ParametersClass = type[Parameters]
+
+
 class Declared(Protocol):
     """A method, a metric or an analysis: an id and a class of parameters."""
 
-    id: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
+    @property
+    def id(self) -> str:
+        """Its name in requests."""
+
+    @property
+    def Parameters(self) -> ParametersClass:  # noqa: N802 (a class)
+        """The class of its parameters."""
 
 
 Kind = Literal["choice", "integer", "number", "flag", "text"]
@@ -107,7 +115,7 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
+def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
     """The parameters of ``owner`` from ``values`` and defaults.
 
     Raises :class:`RequestError` naming the first parameter that is unknown or out of range.

@@ -1,52 +1,7 @@
 """Integration: how many steps does this text need, and what do too few do to its map?"""
 
-from functools import partial
-
-import streamlit as st
-
-from explainlab.analyses.integration.page import controls as integration_controls
-from explainlab.analyses.integration.page import data_results as integration_data_results
-from explainlab.analyses.integration.page import main as integration_page
-from explainlab.analyses.integration.page import results as integration_results
-from explainlab.analyses.integration.page.main import PAGE
-from explainlab.app import links
+from explainlab.analyses.integration.page.draw import draw
 from explainlab.app.frame import guard
-from explainlab.app.text import plain
-from explainlab.service.service import service as get_service
 
 guard()
-
-service = get_service()
-PAGE.open_view(service)
-
-st.title("Integration", anchor=False)
-st.caption("Integrated gradients sums gradients along a path: how many steps does this text need?")
-if service.notice:
-    st.warning(plain(service.notice), icon=":material/save:")
-card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
-view = PAGE.settle(service)
-errors, path = (PAGE.answer(service, request) for request in view.text_requests())
-link = PAGE.link(service, view)
-
-st.divider()
-PAGE.draw_state(service, [errors, path])
-if errors.result is not None:
-    integration_results.draw_errors(errors.result)
-    integration_results.draw_morph(view, errors.result)
-if path.result is not None:
-    integration_results.draw_path(view, path.result)
-if errors.running or path.running:
-    st.skeleton(height=160)
-
-st.divider()
-st.header("A data set", anchor=False, help="The same question for many texts: do all of them need as many steps?")
-integration_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-seconds_each = integration_page.pace(errors, path)
-st.caption(PAGE.cost_words("gradient evaluations", ", adaptive and doubling besides", seconds_each))
-request = view.data_request()
-if request is not None:
-    study = PAGE.answer(service, request)
-    PAGE.draw_state(service, [study])
-    if study.result is not None:
-        integration_data_results.draw_data(study.result, view.rule, partial(PAGE.open_text, service))
-links.draw(link)
+draw()

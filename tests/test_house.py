@@ -173,6 +173,13 @@ def test_only_models_know_transformers(path: Path) -> None:
     assert not [node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and node.attr == "model_type"]
 
 
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_knows_the_page_of_another_analysis(path: Path) -> None:
+    own = ".".join(path.relative_to(ROOT).parts[:3])
+    of_pages = {name for name in imports(path) if re.match(r"explainlab\.analyses\.\w+\.page\b", name)}
+    assert not {name for name in of_pages if not name.startswith(f"{own}.")}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_calls_its_guard_before_anything_else(path: Path) -> None:
     _, *body = tree(path).body
@@ -205,7 +212,7 @@ def test_nothing_unsafe_is_called(path: Path) -> None:
 
 
 def test_scripts_write_text_and_never_html() -> None:
-    scripts = list(ASSETS.rglob("*.js"))
+    scripts = [*ASSETS.rglob("*.js"), *PACKAGE.rglob("*.js")]
     assert scripts
     for path in scripts:
         unsafe = re.search(

@@ -53,7 +53,8 @@ class AnalysisResult(Result, Generic[B]):
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
-        return self.body.model_dump(mode="json") if isinstance(self.body, BaseModel) else self.body
+        body: Any = self.body
+        return body.model_dump(mode="json") if isinstance(body, Record) else dict(body)
 
 
 class Analysis(ABC):

@@ -75,6 +75,7 @@ def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequ
 
     Raises as :func:`explainlab.data.read_dataset`.
     """
+    assert request.data is not None
     return read_dataset(
         request.data,
         classifier.labels if analysis.labelled or request.target == GOLD else None,

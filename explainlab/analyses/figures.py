@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import importlib.util
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.figures import confusion
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration.step_morph import attribution, path_maps
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
-from explainlab.analyses.judged_map import figures as judged
-from explainlab.analyses.mistake_drivers import figures as mistakes
 from explainlab.analyses.registry import get_study
-from explainlab.attribution.registry import methods
-from explainlab.declared import parse
 from explainlab.figures.chart import Chart
 from explainlab.figures.declared import Figures, Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
@@ -29,23 +23,23 @@ Body = dict[str, Any]
 
 def figures_of(result: AnalysisResult[Any]) -> Figures:
     """The figures of ``result``: ``FIGURES`` in the folder of its analysis."""
-    folder = type(get_study(result.request.question)).__module__.removesuffix(".analysis")
-    declared = getattr(importlib.import_module(f"{folder}.figures"), "FIGURES", None)
-    return declared.draw(result) if declared else _drawn(result)
+    name = type(get_study(result.request.question)).__module__.removesuffix("analysis") + "figures"
+    declared = getattr(importlib.import_module(name), "FIGURES", None) if importlib.util.find_spec(name) else None
+    return declared.draw(result) if isinstance(declared, StudyFigures) else _drawn(result)
 
 
 def _drawn(result: AnalysisResult[Any]) -> Figures:
     """The figures of an analysis whose result is not typed yet."""
     old, record = STUDIES[result.request.question], result.to_json()
-    draws = (old.of_text and (lambda _: old.of_text(record)), old.of_data and (lambda _: old.of_data(record)))
-    return StudyFigures(*draws, lambda _: old.maps(record), old.none).draw(result)
+    return StudyFigures(
+        lambda _: old.of_text(record) if old.of_text else (),
+        lambda _: old.of_data(record) if old.of_data else (),
+        lambda _: old.maps(record),
+        old.none,
+    ).draw(result)
 
 
 # Charts --------------------------------------------------------------------------------------------------------------
-
-
-def _evaluation(body: Body) -> list[Chart]:
-    return [keyed(metric, judged.methods_by_metric(body, metric)) for metric in judged.metricskeyed(body)]
 
 
 def _integration(body: Body) -> list[Chart]:
@@ -57,10 +51,6 @@ def _integration_data(body: Body) -> list[Chart]:
     every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
     draws = (integration_data.error_boxes, integration_data.ideal_histogram)
     return [*every, *(keyed(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
-
-
-def _mistake_drivers(body: Body) -> list[Chart]:
-    return [mistakes.drivers(body, kind) for kind in ("words", "pairs") if body[kind]]
 
 
 def _paths(body: Body) -> list[Chart]:
@@ -75,31 +65,6 @@ def _request(body: Body, method: str) -> Request:
     """What was asked of the text, as if ``method`` had been asked."""
     shared = ("model", "text", "text_pair", "output", "unit", "seed", "dtype")
     return Request(**{name: body[name] for name in shared}, question=method)
-
-
-def _map(body: Body, method: str, scores: Sequence[float], signed: bool, title: str = "") -> Map:
-    found = replace(attribution(_request(body, method), body, scores), signed=signed)
-    drawn = heatmap(found)
-    return Map(title or drawn.method, drawn)
-
-
-def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -> bool:
-    """Whether a method's scores have signs; those of a file have where one is negative."""
-    known = methods().get(method)
-    return known.is_signed(parse(known, settings)) if known else min(scores) < 0
-
-
-def _evaluation_maps(body: Body) -> list[Map]:
-    settings = body["parameters"]["settings"]
-    return [
-        _map(body, name, scores, _signed(name, settings.get(name, {}), scores))
-        for name, scores in body["scores"].items()
-    ]
-
-
-def _trust_maps(body: Body) -> list[Map]:
-    method, settings = body["method"], body["parameters"]["settings"]
-    return [_map(body, method, body["scores"], _signed(method, settings, body["scores"]))]
 
 
 def _integration_maps(body: Body) -> list[Map]:
@@ -120,7 +85,6 @@ def _belief_maps(body: Body) -> list[Map]:
 
 
 STUDIES = {
-    "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
     "integration_error": StudyFigures(
         _integration,
         _integration_data,
@@ -130,9 +94,6 @@ STUDIES = {
     "intermediate_predictions": StudyFigures(
         lambda body: [intermediate.class_curves(body)], lambda body: [intermediate.settled(body)], _belief_maps
     ),
-    "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
-    "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
-    "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),
 }
 """By the id of a study: adding a study adds a line here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator
@@ -21,7 +22,6 @@ RANDOM = "random"
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
-RANDOM = "random"
 
 
 def _split(value: Any) -> Any:
@@ -83,7 +83,7 @@ def refused(read: Callable[[], T]) -> T:
 
 def _metrics(names: list[str]) -> list[str]:
     """The names in their one canonical form."""
-    found = [refused(lambda name=name: parse_metric(name)).name for name in names]
+    found = [refused(partial(parse_metric, name)).name for name in names]
     if not found or len(set(found)) < len(found):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
     return found
@@ -97,16 +97,17 @@ def _methods(names: list[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
     for name in names:
-        refused(lambda name=name: get_method(name))
+        refused(partial(get_method, name))
     return names if RANDOM in names else [*names, RANDOM]
 
 
 def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Complete, so that equal questions have equal keys."""
-    return {
-        name: refused(lambda name=name, values=values: parse(get_method(name), values)).model_dump(mode="json")
-        for name, values in settings.items()
-    }
+    return {name: _completed(name, values) for name, values in settings.items()}
+
+
+def _completed(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    return refused(lambda: parse(get_method(name), values)).model_dump(mode="json")
 
 
 Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]

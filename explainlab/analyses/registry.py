@@ -91,7 +91,7 @@ def require_bounded(request: Request, limits: Limits) -> None:
         )
 
 
-def _concrete(base: type[Analysis]) -> Iterator[type[Analysis]]:
+def _concrete(base: type[Any]) -> Iterator[type[Analysis]]:
     for cls in base.__subclasses__():
         if cls.__module__.startswith(f"{package.__name__}.") and cls.__module__.endswith(".analysis"):
             yield cls

@@ -39,4 +39,5 @@ def spelled(value: float | Interval | Mapping[str, float | None]) -> str:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """``rows`` in columns, for a command line."""
-    return pd.DataFrame(rows).to_string(index=False)
+    text: str = pd.DataFrame(rows).to_string(index=False)
+    return text

@@ -122,7 +122,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
     """What ``request`` asks of one text of its data set; the target ``gold`` is the row's label."""
     target = row.label if request.target == GOLD else request.target
-    text = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
+    text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
     return request.model_copy(update={**text, "target": target})
 
 

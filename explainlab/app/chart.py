@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import streamlit as st
 
-from explainlab.analyses.activation.scrubber import ActivationScrubber
-from explainlab.analyses.integration.step_morph import StepMorph
 from explainlab.app.components import component
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart
 
 _pictures = component("chart_pictures")
+
+
+class Saved(Protocol):
+    """A figure that can be taken away as files under its name."""
+
+    @property
+    def name(self) -> str:
+        """The files' name, without a suffix."""
+
+    def to_csv(self) -> str:
+        """Its numbers as a table."""
+
+    def to_json(self) -> str:
+        """Its numbers as a record."""
+
+    def to_html(self) -> str:
+        """A standalone page."""
 
 
 def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = None, help: str | None = None) -> None:
@@ -34,7 +50,7 @@ def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = 
         st.caption(plain(note))
 
 
-def draw_files(source: Chart | StepMorph | ActivationScrubber, key: str) -> None:
+def draw_files(source: Saved, key: str) -> None:
     """Buttons that save the numbers, and a page that needs no server."""
     for label, write, suffix, kind in (
         ("CSV", source.to_csv, "csv", "text/csv"),

@@ -1,82 +1,24 @@
-"""The frame around every page: the table of pages, and the guard that brings the frame back on a cold deep link."""
+"""The frame around every page: navigation, title, and the guard that brings the frame back on a cold deep link."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from explainlab.app.entries import PageEntry, entries
 from explainlab.app.sign_in import gate, signed_in
-from explainlab.settings import ASSETS, ROOT
+from explainlab.app.text import plain
+from explainlab.settings import ASSETS
 
+if TYPE_CHECKING:
+    from explainlab.service.service import Service
 
-@dataclass(frozen=True)
-class PageEntry:
-    """One page: its file under ``pages/``, the word in the navigation and in the URL, and what it is for."""
-
-    file: str
-    title: str
-    url: str
-    icon: str
-    help: str
-
-
-PAGES = (
-    PageEntry(
-        file="explain.py",
-        title="Explain",
-        url="explain",
-        icon=":material/highlight:",
-        help="One text, one model: which words speak for the prediction, and which against it?",
-    ),
-    PageEntry(
-        file="integration.py",
-        title="Integration",
-        url="integration",
-        icon=":material/ssid_chart:",
-        help="How many steps does integrated gradients need for a text, and what do too few do to its map?",
-    ),
-    PageEntry(
-        file="candidates.py",
-        title="Candidates",
-        url="candidates",
-        icon=":material/grid_view:",
-        help="Which maps does randomized path-integration draw for a text, and what is choosing the best one worth?",
-    ),
-    PageEntry(
-        file="activation.py",
-        title="Activation",
-        url="activation",
-        icon=":material/visibility:",
-        help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
-    ),
-    PageEntry(
-        file="errors.py",
-        title="Errors",
-        url="errors",
-        icon=":material/rule:",
-        help="Which texts of a data set does a model get wrong, and which words speak for the wrong class?",
-    ),
-    PageEntry(
-        file="runs.py",
-        title="Runs",
-        url="runs",
-        icon=":material/history:",
-        help="What has been computed here: find it, open it, compare two, share them, take them away.",
-    ),
-    PageEntry(
-        file="status.py",
-        title="Status",
-        url="status",
-        icon=":material/monitor_heart:",
-        help="What runs and what waits, which models are loaded, and how much may be asked of this instance?",
-    ),
-)
-
+PAGES = entries()
 _framed: ContextVar[bool] = ContextVar("framed", default=False)
 _RETRIED = "navigation_retried"
 
@@ -89,7 +31,7 @@ def navigation() -> StreamlitPage:
     st.set_page_config(page_title="ExplainLab", page_icon=str(ASSETS / "icon.svg"), layout="wide")
     pages = [
         st.Page(
-            ROOT / "pages" / entry.file,
+            entry.path,
             title=entry.title,
             icon=entry.icon,
             url_path="" if entry is PAGES[0] else entry.url,
@@ -128,3 +70,11 @@ def guard() -> None:
     st.session_state[_RETRIED] = True
     navigation()
     st.rerun()
+
+
+def draw_title(entry: PageEntry, caption: str, service: Service) -> None:
+    """The page's title, its question as the ``caption``, and what a user must know of the store."""
+    st.title(entry.title, anchor=False)
+    st.caption(caption)
+    if service.notice:
+        st.warning(plain(service.notice), icon=":material/save:")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 from pydantic import BaseModel
 
 from explainlab.app import session
 from explainlab.app.text import plain
+from explainlab.app.view import AnalysisView
 from explainlab.errors import ExplainLabError, RequestError, ResourceError
 from explainlab.request import checked
 from explainlab.service.service import Service
@@ -18,7 +19,10 @@ from explainlab.service.service import service as get_service
 from explainlab.service.store.runs import Visibility
 from explainlab.service.users import LOCAL
 
-V = TypeVar("V", bound=BaseModel)
+if TYPE_CHECKING:
+    from explainlab.app.place import Place
+
+V = TypeVar("V", bound=AnalysisView)
 LATE_SECONDS = 3.0
 VISIBILITIES: dict[Visibility, str] = {
     "private": "Only me",
@@ -29,17 +33,17 @@ _SHOWN = "links.shown"
 _REPLACED = "links.replaced"
 
 
-def follow(service: Service, page: str, record: type[V]) -> V | None:
-    """The view of the link in the address, the first time that the page sees it.
+def follow(service: Service, page: Place, record: type[V]) -> V | None:
+    """The view of the link in the address, the first time that ``page`` sees it.
 
     What is wrong with it is told until something else is asked.
     """
     st.session_state.pop(_SHOWN, None)
     link = st.query_params.get("r", "")
-    if not link or link == st.session_state.get(_opened(page)) or _is_late(link):
+    if not link or link == st.session_state.get(_opened(page.name)) or _is_late(link):
         _tell_problem(page)
         return None
-    st.session_state[_opened(page)] = link
+    st.session_state[_opened(page.name)] = link
     try:
         body = service.view(link, session.user())
         if body is None:
@@ -48,10 +52,10 @@ def follow(service: Service, page: str, record: type[V]) -> V | None:
             )
         view = checked(record, **body)
         view.requests()
-        st.session_state.pop(_problem(page), None)
+        st.session_state.pop(_problem(page.name), None)
         return view
     except ExplainLabError as error:
-        st.session_state[_problem(page)] = (str(error), session.asked(page))
+        st.session_state[_problem(page.name)] = (str(error), page.view)
     _tell_problem(page)
     return None
 
@@ -64,16 +68,22 @@ def save(service: Service, view: BaseModel) -> str:
         return ""
 
 
-def share(service: Service, page: str, view: BaseModel) -> str:
-    """Save ``view``, put its id into the address bar, and return the whole link; empty if it cannot be saved."""
-    view_id = save(service, view)
-    if not view_id:
-        return ""
+def share(service: Service, page: Place, view: BaseModel) -> str:
+    """The whole link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
+
+    A view is saved when it changes: the session remembers the last one.
+    """
+    saved, view_id = st.session_state.get(_saved(page.name), (None, ""))
+    if saved != view:
+        view_id = save(service, view)
+        if not view_id:
+            return ""
+        st.session_state[_saved(page.name)] = (view, view_id)
     before = st.query_params.get("r", "")
     if before != view_id:
         st.session_state[_REPLACED] = (before, time.monotonic())
         st.query_params["r"] = view_id
-    st.session_state[_SHOWN] = st.session_state[_opened(page)] = view_id
+    st.session_state[_SHOWN] = st.session_state[_opened(page.name)] = view_id
     return f"{(st.context.url or '').split('?')[0]}?r={view_id}"
 
 
@@ -122,23 +132,22 @@ def _draw_sharing(service: Service, view_id: str) -> None:
         st.error(plain(str(error)), icon=":material/error:")
 
 
-def _tell_problem(page: str) -> None:
-    """What is wrong with the link, as long as the page shows what it asked in its place."""
-    if _problem(page) not in st.session_state:
+def _tell_problem(page: Place) -> None:
+    """What is wrong with the link, as long as the page shows what it did when the link was followed."""
+    if _problem(page.name) not in st.session_state:
         return
-    problem, asked = st.session_state[_problem(page)]
-    now = session.asked(page)
-    if asked not in (None, now):
-        del st.session_state[_problem(page)]
+    problem, before = st.session_state[_problem(page.name)]
+    if before not in (None, page.view):
+        del st.session_state[_problem(page.name)]
         return
-    st.session_state[_problem(page)] = (problem, now)
+    st.session_state[_problem(page.name)] = (problem, page.view)
     st.warning(plain(problem), icon=":material/link_off:")
 
 
 def _is_late(link: str) -> bool:
     """Whether the browser sent this address before it knew of the one that replaced it; later it means "back"."""
     before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
-    return link == before and time.monotonic() - replaced < LATE_SECONDS
+    return bool(link == before and time.monotonic() - replaced < LATE_SECONDS)
 
 
 def _problem(page: str) -> str:
@@ -147,3 +156,7 @@ def _problem(page: str) -> str:
 
 def _opened(page: str) -> str:
     return f"{page}.opened_link"
+
+
+def _saved(page: str) -> str:
+    return f"{page}.saved_view"

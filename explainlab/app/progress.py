@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
-from explainlab.app.session import owner, submit_again, submitted, user
+from explainlab.app.session import owner, user
 from explainlab.app.text import plain
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
+if TYPE_CHECKING:
+    from explainlab.app.place import Place
+
 _POLL_SECONDS = 0.4
 
 
-def draw_jobs(service: Service, jobs: Sequence[Job], page: str) -> None:
-    """One row a job that ``page`` asked for. Unfinished, all renew themselves; when one ends the page does."""
+def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
+    """One row a job that ``place`` asked for. Unfinished, all renew themselves; when one ends the page does."""
     busy = any(not job.progress.finished for job in jobs)
     ended = [job.progress.finished for job in jobs]
-    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, page, ended)
+    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, ended)
 
 
-def _rows(service: Service, jobs: Sequence[Job], page: str, ended_before: list[bool]) -> None:
+def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: list[bool]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page looked for its result
     changed = [job.progress.finished for job in jobs] != ended_before
-    if answered or changed or not all(submitted(page, job) for job in jobs):
+    if answered or changed or not all(place.has_asked(job) for job in jobs):
         links.rerun()
     for job in jobs:
         if job.progress.finished or _given_up(job):
-            _draw_ended(job, page)
+            _draw_ended(job, place)
         else:
             _draw_running(service, job)
 
@@ -50,14 +54,14 @@ def _draw_running(service: Service, job: Job) -> None:
         )
 
 
-def _draw_ended(job: Job, page: str) -> None:
+def _draw_ended(job: Job, place: Place) -> None:
     name = plain(label(job))
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.progress.status == "cancelled" or _given_up(job):
             st.info(f"**{name}** was cancelled.", icon=":material/cancel:")
         else:
             st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
-        st.button("Run again", key=f"again_{job.key}", on_click=submit_again, args=(page, job))
+        st.button("Run again", key=f"again_{job.key}", on_click=place.submit_again, args=(job,))
 
 
 def label(job: Job) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -15,6 +16,8 @@ from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.settings import ASSETS
 
+COMPONENTS = ASSETS / "components"
+"""The scripts and styles that pages share."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -70,8 +73,11 @@ def to_json(attributions: Sequence[Attribution]) -> str:
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def render(template: str, styles: Sequence[str], **values: Any) -> str:
-    """A standalone document from ``assets/templates`` with these components' styles; all ``values`` are escaped."""
+def render(template: str, styles: Sequence[str], folder: Path = COMPONENTS, **values: Any) -> str:
+    """A standalone document from ``assets/templates``, with these components' styles; whatever enters is escaped.
+
+    Styles are found as by :func:`component_file`.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS / "templates"),
         autoescape=True,
@@ -80,13 +86,14 @@ def render(template: str, styles: Sequence[str], **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    style = "\n".join(component_file(f"{name}.css") for name in styles)
+    style = "\n".join(component_file(f"{name}.css", folder) for name in styles)
     return environment.get_template(template).render(style=style, **values)
 
 
-def component_file(name: str) -> str:
-    """The content of a script or style in ``assets/components``."""
-    return (ASSETS / "components" / name).read_text(encoding="utf-8")
+def component_file(name: str, folder: Path = COMPONENTS) -> str:
+    """A script or style of ``folder``, or else of those that pages share."""
+    path = folder / name
+    return (path if path.is_file() else COMPONENTS / name).read_text(encoding="utf-8")
 
 
 def inert(text: str) -> str:

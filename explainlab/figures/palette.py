@@ -8,7 +8,7 @@ differ in lightness as well as in hue, for colour-blind readers and prints witho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
@@ -71,3 +71,5 @@ def _known(name: str) -> str:
 
 PaletteName = Annotated[str, AfterValidator(_known)]
 """The type of a field that names a palette."""
+Scale = Literal["shared", "each"]
+"""One scale of colours for all maps, or one for each."""

@@ -56,6 +56,18 @@ class Service(Access):
             return job.result
         return self._stored(request, result_key(request, model))
 
+    def ask(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Result | Job:
+        """The stored answer, which is now a run of ``user``'s too, else the job of :meth:`submit`; raises as both.
+
+        ``ahead``: nobody looks at it yet, so that a stored answer is no run either.
+        """
+        result = self.find(request, user)
+        if result is None:
+            return self.submit(request, owner, user, ahead)
+        if not ahead:
+            self.record(request, result, user)
+        return result
+
     def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
         """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
 

@@ -4,9 +4,9 @@ import streamlit as st
 
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
+from explainlab.analyses.integration.page.component import step_morph as draw_morph
 from explainlab.analyses.integration.step_morph import path_maps, step_morph
 from explainlab.app.chart import draw_chart
-from explainlab.app.heatmap import step_morph as draw_morph
 from explainlab.app.heatmap import token_heatmap
 from explainlab.request import Request
 from tests.analyses.bodies import WORDS, data_body, integration_body, path_body

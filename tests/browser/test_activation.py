@@ -57,25 +57,25 @@ def test_scrubbing_fills_in_the_text_and_sends_nothing(app, browser_page):
     sent.clear()
     page.on("request", lambda request: sent.append(request.url))
     body = study(load_model(NEWS, device="cpu"), "activation", TEXT, methods=["input_x_gradient"], unit="word").body
-    words = [feature["text"] for feature in body["features"]]
-    best, worst, randomly, _ = body["curves"]
-    target = body["target"]["index"]
+    words = [feature.text for feature in body.features]
+    best, worst, randomly, _ = body.curves
+    target = body.target.index
     slider(page).press("Home")
     assert revealed(page) == []
     for k in range(1, len(words) + 1):
         page.keyboard.press("ArrowRight")
-        expect(newest(page)).to_have_text(words[best["order"][k - 1]])
-        assert sorted(revealed(page)) == sorted(words[i] for i in best["order"][:k])
-        expect(page.locator(".row.target .value")).to_have_text(f"{100 * best['probabilities'][k][target]:.1f}%")
+        expect(newest(page)).to_have_text(words[best.order[k - 1]])
+        assert sorted(revealed(page)) == sorted(words[i] for i in best.order[:k])
+        expect(page.locator(".row.target .value")).to_have_text(f"{100 * best.probabilities[k][target]:.1f}%")
         expect(slider(page)).to_have_attribute("aria-valuetext", re.compile(rf"^{k} of {len(words)} revealed"))
     page.get_by_role("button", name="Worst first").click()
     slider(page).press("Home")
     page.keyboard.press("ArrowRight")
-    expect(newest(page)).to_have_text(words[worst["order"][0]])
+    expect(newest(page)).to_have_text(words[worst.order[0]])
     page.get_by_role("button", name="Best first").click()
     page.get_by_role("combobox", name="Order of").select_option("Random")
-    expect(newest(page)).to_have_text(words[randomly["order"][0]])
-    page.locator(".scrubber .token").nth(randomly["order"][3]).click()
+    expect(newest(page)).to_have_text(words[randomly.order[0]])
+    page.locator(".scrubber .token").nth(randomly.order[3]).click()
     expect(page.locator(".count")).to_have_text(f"4 of {len(words)}")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".count")).to_have_text(f"{len(words)} of {len(words)}")
@@ -173,6 +173,6 @@ def test_the_saved_scrubber_moves_without_a_server(browser_page, tmp_path):
     slider(page).press("Home")
     assert revealed(page) == []
     slider(page).press("ArrowRight")
-    expect(newest(page)).to_have_text(body["features"][body["curves"][0]["order"][0]]["text"])
+    expect(newest(page)).to_have_text(body.features[body.curves[0].order[0]].text)
     assert page.locator(".scrubber img, .scrubber script").count() == 0
     assert Axe().run(page).violations_count == 0

@@ -108,8 +108,8 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
     body = service().find(ActivationView(**{**first_view().model_dump(), "data": data}).data_request()).body
     table = app.dataframe[1].value
     for way, column in (("activation", "AS AUC ↑"), ("inverse_activation", "IAS AUC ↓")):
-        assert table[column].tolist() == [row[way].mean for row in body.rows]
-        low = body.rows[0][way].low
+        assert table[column].tolist() == [row.area(way).mean for row in body.rows]
+        low = body.rows[0].area(way).low
         assert table[f"{column.split()[0]} interval"][0].startswith(f"{low:.3f} to ")
     assert table["Cost"].tolist() == [row.relative for row in body.rows]
     answered(app.selectbox(key="activation_opened_row").select_index(1).run())

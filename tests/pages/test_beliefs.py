@@ -82,7 +82,7 @@ def test_a_prompt_is_told_to_ask_at_its_end(speaker_path: Callable[[str], Path])
 def test_a_view_that_moves_on_forgets_the_question() -> None:
     app = unfolded(asked(NEWS, "The team won the final."))
     assert drawn(app)
-    assert app.session_state["explain.beliefs.asked"].questions
+    assert app.session_state["explain.beliefs.place"].view.requests()
     answered(app.text_area(key="explain_text").set_value("The team lost the final.").run())
     assert not drawn(app)
-    assert not app.session_state["explain.beliefs.asked"].questions
+    assert not app.session_state["explain.beliefs.place"].view.requests()

@@ -62,11 +62,11 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert first.title[0].value == "Errors"
     assert not first.error
     body = service().find(first_view().request()).body
-    wrong = [row for row in body["rows"] if row["label"] != row["predicted"]]
+    wrong = [row for row in body.rows if row["label"] != row["predicted"]]
     metrics = {metric.label: metric.value for metric in first.metric}
-    assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body['n']):.1f}%"
+    assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body.n):.1f}%"
     assert metrics["Mistakes"] == str(len(wrong))
-    assert body["n"] == len(read_dataset("embedded:sentiment").rows)
+    assert body.n == len(read_dataset("embedded:sentiment").rows)
     assert rows(first) == [row["row"] for row in sorted(wrong, key=lambda row: -row["loss"])]
     assert "Confusion matrix" in first.get("vega_lite_chart")[0].proto.alt
     assert first.query_params["r"]
@@ -111,7 +111,7 @@ def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> Non
         for target in (label, other):
             request = view.map_request(text, None, target)
             job = service().job(request)
-            assert service().find(request) is not None or service().worker.wait(job, 30)
+            assert service().find(request) is not None or service().engine.wait(job, 30)
 
 
 def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
@@ -207,7 +207,8 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    _, view = carried(first_view(), {"text": HOSTILE, "text_pair": None})[other]
+    views = {entry.title: view for entry, view in carried(first_view(), {"text": HOSTILE, "text_pair": None}).items()}
+    view = views[other]
     app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE

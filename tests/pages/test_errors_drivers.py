@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import load_model, study
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.mistake_drivers.figures import drivers_of
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.service import service
@@ -74,9 +75,9 @@ def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTes
     explained(app)
     body = study(load_model(MODEL, device="cpu"), "mistake_drivers", data=source, method=method).body
     for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
-        assert table["Words"].tolist() == [" ".join(one["words"]) for one in body[kind]]
-        assert table["Score"].tolist() == pytest.approx([one["mean"] for one in body[kind]], abs=1e-5)
-        assert table["Rows"].tolist() == [one["rows"] for one in body[kind]]
+        assert table["Words"].tolist() == [driver.name for driver in drivers_of(body, kind)]
+        assert table["Score"].tolist() == pytest.approx([driver.mean for driver in drivers_of(body, kind)], abs=1e-5)
+        assert table["Rows"].tolist() == [driver.rows for driver in drivers_of(body, kind)]
     assert f"by {methods()[method].label}" in words(app.caption)
     assert sum("push toward the wrong class" in alt for alt in charts(app)) == 2
 

@@ -170,7 +170,7 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
     assert service().job(asked).progress.status == "queued"
     ask_about(app, "Another text.")
     assert service().job(asked).progress.status == "cancelled"
-    service().worker.cancel(service().job(endless).key, "somebody else")
+    service().engine.cancel(service().job(endless).key, "somebody else")
     answered(app)
     answered(ask_about(app, text))
     assert [button.label for button in app.button].count(ASK) == 2

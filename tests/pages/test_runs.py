@@ -242,8 +242,8 @@ def test_what_a_stopped_server_left_is_told_and_run_again(cut_short: Service) ->
     assert "2 jobs had not finished when the server stopped" in told(app)
     assert app.dataframe[0].value["Text or data"].tolist() == [f"{TEXT} 0", f"{TEXT} 1"]
     assert "had not finished" not in told(press(app, "Run all again"))
-    for job in cut_short.worker.unfinished():
-        assert cut_short.worker.wait(job, 60)
+    for job in cut_short.engine.unfinished():
+        assert cut_short.engine.wait(job, 60)
     assert set(listed(opened("runs"))) == {f"{TEXT} 0", f"{TEXT} 1"}
 
 

@@ -23,7 +23,7 @@ def table(app: AppTest, column: str) -> pd.DataFrame:
 
 
 def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
-    worker, steps = service().worker, {"rule": "right", "steps": 9_999}
+    worker, steps = service().engine, {"rule": "right", "steps": 9_999}
     running = service().submit(
         Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), "mine", LOCAL
     )

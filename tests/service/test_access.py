@@ -76,8 +76,9 @@ def test_the_same_question_is_the_same_run_moved_up(service: Service, model: str
 
 def test_what_is_stored_already_becomes_a_run_of_the_next_who_asks(service: Service, model: str) -> None:
     first = computed(service, request(model), ANN)
-    found = service.find(request(model))
-    service.record(request(model), found, BOB)
+    assert service.ask(request(model), "bob", BOB, ahead=True) is service.find(request(model))
+    assert service.runs(BOB).total == 0, "nobody looks at it yet"
+    service.ask(request(model), "bob", BOB)
     (own,) = service.runs(BOB).runs
     assert own.id != first.id
     assert own.key == first.key, "computed once"

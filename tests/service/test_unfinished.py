@@ -77,7 +77,7 @@ def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
     found = after.cut_short(ANN)[0]
     job = after.submit(found.request, "3", ANN)
     assert job.key == found.key
-    assert after.worker.wait(job, SOON)
+    assert after.engine.wait(job, SOON)
     assert texts(after, ANN) == ["waiting", "embedded:sentiment"]
     after.forget([left.key for left in after.cut_short(ANN)], ANN)
     assert texts(after, ANN) == []
@@ -96,8 +96,8 @@ def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool)
     if waits:
         stuck.submit(request("before it"), "1", BOB)
     job = stuck.submit(request(), "1", ANN)
-    stuck.worker.cancel(job.key, "1")
-    assert stuck.worker.wait(job, SOON)
+    stuck.engine.cancel(job.key, "1")
+    assert stuck.engine.wait(job, SOON)
     assert left(url) == []
 
 

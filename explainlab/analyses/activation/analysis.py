@@ -13,6 +13,7 @@ from explainlab import declared
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
+    Area,
     Curve,
     Direction,
     MeanCurve,
@@ -25,19 +26,22 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import MethodSpecs, method_spec
+from explainlab.analyses.parameters import RANDOM, MethodSpecs, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval_of, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Method
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.metrics.activation import Revealing
 from explainlab.metrics.evaluate import MetricResult
+from explainlab.metrics.metric import Metric
 from explainlab.metrics.presets import Filler
-from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.metrics.summary import bands
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -90,7 +94,8 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
         chosen = [parse_method(name) for name in _computed(parameters)]
-        parts = [*(get_method(method.method) for method in chosen), *map(get_metric, DIRECTIONS.values())]
+        parts: list[Method | Metric] = [get_method(method.method) for method in chosen]
+        parts += map(get_metric, DIRECTIONS.values())
         read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         return digest([[f"{part.id} {part.version}" for part in parts], read])
 
@@ -110,7 +115,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         with batcher.span(len(names), len(names) + 1, len(names) + 1):
             evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
-            _text_body(subject, dict(zip(names, results, strict=True)), metrics, values, parameters)
+            _text_body(subject, dict(zip(names, results, strict=True)), values, parameters)
             for subject, results, values in zip(subjects, attributions, evaluated, strict=True)
         ]
 
@@ -128,14 +133,18 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         )
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """Whose order reveals the target soonest."""
+        """Whose order tells the target soonest, beside a random one."""
         body = result.body
         if isinstance(body, ActivationData):
-            best = max(body.rows, key=lambda row: row.activation.mean or 0.0)
-            return f"Over {body.n} texts, {best.label} reveals the target soonest: mean AS AUC {best.activation}."
-        first = max(body.methods, key=lambda method: body.curve(method.method, "activation").auc)
-        area = body.curve(first.method, "activation").auc
-        return f"{first.label} reveals “{body.target.label}” soonest: AS AUC {area:.3f}."
+            best = max(body.rows, key=lambda row: row.activation.mean)
+            return f"Over {body.n:,} texts the order of {best.label} tells the target soonest: area {best.activation}."
+        areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
+        best = max(body.methods, key=lambda method: areas[method.method])
+        area = areas[best.method]
+        words = f"The order of {best.label} tells “{body.target.label}” soonest, with an area of {area:.3f}"
+        if best.method == RANDOM or RANDOM not in areas:
+            return f"{words}."
+        return f"{words}; a random order has {areas[RANDOM]:.3f}."
 
     def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
         """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
@@ -154,7 +163,6 @@ def _computed(parameters: Activation.Parameters) -> list[str]:
 def _text_body(
     subject: Subject,
     attributions: dict[str, Attribution],
-    metrics: Sequence[MetricRequest],
     evaluated: Sequence[Sequence[MetricResult]],
     parameters: Activation.Parameters,
 ) -> ActivationText:
@@ -165,9 +173,9 @@ def _text_body(
         baseline=parameters.baseline,
         methods=[_scores(name, attributions[name]) for name in parameters.methods],
         curves=[
-            _curve(subject, name, attributions[name].scores, direction, metric, value)
+            _curve(subject, name, attributions[name].scores, direction, value)
             for name, row in zip(parameters.methods, evaluated, strict=True)
-            for direction, metric, value in zip(DIRECTIONS, metrics, row, strict=True)
+            for direction, value in zip(DIRECTIONS, row, strict=True)
         ],
         reference=None if reference is None else _scores(parameters.reference, reference),
         similarity={}
@@ -191,14 +199,13 @@ def _scores(name: str, attribution: Attribution) -> MethodScores:
     )
 
 
-def _curve(
-    subject: Subject, name: str, scores: np.ndarray, direction: Direction, metric: MetricRequest, value: MetricResult
-) -> Curve:
-    probabilities = value.probabilities
+def _curve(subject: Subject, name: str, scores: np.ndarray, direction: Direction, value: MetricResult) -> Curve:
+    metric, probabilities = get_metric(DIRECTIONS[direction]), value.probabilities
+    assert isinstance(metric, Revealing)
     return Curve(
         method=name,
         direction=direction,
-        order=get_metric(metric.metric).order(scores[None], subject.units)[0].tolist(),
+        order=metric.order(scores[None], subject.units)[0].tolist(),
         k=list(range(len(probabilities))),
         probabilities=probabilities.round(DECIMALS).tolist(),
         auc=value.value,
@@ -241,7 +248,9 @@ def _mean_curve(i: int, bodies: Sequence[ActivationText]) -> MeanCurve:
 
 
 def _on_grid(curve: Curve, target: int) -> np.ndarray:
-    return np.interp(GRID, np.array(curve.k) / curve.features, np.array(curve.probabilities)[:, target])
+    shares = np.array(curve.k) / curve.features
+    values: np.ndarray = np.interp(GRID, shares, np.array(curve.probabilities)[:, target])
+    return values
 
 
 def _areas(row: Row, body: ActivationText) -> TextAreas:
@@ -271,9 +280,13 @@ def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas])
     """The ``i``-th method of the table: mean areas with intervals, and the mean cost of a text."""
     first = bodies[0].methods[i]
     costs = [body.methods[i].cost for body in bodies]
-    areas = {way: interval_of([text.auc[first.method][way] for text in texts]) for way in DIRECTIONS}
+    areas = {way: _area([text.auc[first.method][way] for text in texts]) for way in DIRECTIONS}
     means = {name: float(np.mean([getattr(cost, name) for cost in costs])) for name in MethodCost.model_fields}
     return MethodMeans(method=first.method, id=first.id, label=first.label, **areas, **means, n=len(bodies))
+
+
+def _area(values: Sequence[float]) -> Area:
+    return Area(**interval_of(values).model_dump())
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
+    Area,
     Curve,
     Direction,
     MeanCurve,
@@ -17,7 +18,6 @@ from explainlab.analyses.activation.result import (
     MethodScores,
 )
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.records import Interval
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures
@@ -69,8 +69,7 @@ def mean_curves(body: ActivationData, direction: Direction) -> Chart:
     curves = [curve for curve in body.curves if curve.direction == direction]
     for curve in curves:
         color, _ = looks[curve.method]
-        if curve.low is not None:
-            _band(figure, body.grid, curve, color)
+        _band(figure, body.grid, curve, color)
     for curve in curves:
         row, (color, symbol) = table[curve.method], looks[curve.method]
         figure.add_scatter(
@@ -227,6 +226,9 @@ def _not_marked(body: ActivationText) -> tuple[str, ...]:
 
 
 def _band(figure: go.Figure, grid: Sequence[float], curve: MeanCurve, color: str) -> None:
+    """The intervals of ``curve``; nothing for a single text, which has none."""
+    if curve.low is None or curve.high is None:
+        return
     r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     figure.add_scatter(
         x=[*grid, *reversed(grid)],
@@ -245,12 +247,12 @@ def _best(body: ActivationData, direction: Direction) -> MethodMeans:
     return choose(body.rows, key=lambda row: row.area(direction).mean)
 
 
-def _interval_words(interval: Interval) -> str:
+def _interval_words(interval: Area) -> str:
     return f"{interval.mean:.3f}" + ("" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]")
 
 
-def _error_bar(interval: Interval) -> dict[str, Any] | None:
-    if interval.low is None:
+def _error_bar(interval: Area) -> dict[str, Any] | None:
+    if interval.low is None or interval.high is None:
         return None
     above, below = interval.high - interval.mean, interval.mean - interval.low
     return {"type": "data", "symmetric": False, "array": [above], "arrayminus": [below], "thickness": 1.2}

@@ -83,14 +83,20 @@ class MeanCurve(Record):
     high: list[float] | None
 
 
+class Area(Interval):
+    """The mean area over one or more texts."""
+
+    mean: float
+
+
 class MethodMeans(Record):
     """One method over ``n`` texts: mean areas with intervals, and the mean cost of a text."""
 
     method: str
     id: str
     label: str
-    activation: Interval
-    inverse_activation: Interval
+    activation: Area
+    inverse_activation: Area
     forward: float
     backward: float
     seconds: float
@@ -98,7 +104,7 @@ class MethodMeans(Record):
     relative: float
     n: int
 
-    def area(self, direction: Direction) -> Interval:
+    def area(self, direction: Direction) -> Area:
         """The mean area in ``direction``."""
         return self.activation if direction == "activation" else self.inverse_activation
 

@@ -6,6 +6,7 @@ Every method comes with its map and both its orders, so that the page can move, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
+
+_PAGE = Path(__file__).parent / "page"
 
 MOST_CLASSES = 8
 """More classes than these are drawn as one, with the sum of their probabilities."""
@@ -85,7 +88,8 @@ class ActivationScrubber(Record):
             for reveal in method.reveals
             for k, (place, told) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
         ]
-        return pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
+        text: str = pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
+        return text
 
     def to_json(self) -> str:
         """The record itself."""
@@ -93,10 +97,10 @@ class ActivationScrubber(Record):
 
     def to_html(self) -> str:
         """A standalone page with the scrubber; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "activation_scrubber.js"))
+        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "activation_scrubber.js"))
         styles = ["token_heatmap", "step_morph", "activation_scrubber"]
         payload = self.model_dump(mode="json")
-        return render("activation_scrubber.html.j2", styles, drawn=self, payload=payload, script=script)
+        return render("activation_scrubber.html.j2", styles, _PAGE, drawn=self, payload=payload, script=script)
 
 
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:

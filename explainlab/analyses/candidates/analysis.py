@@ -119,13 +119,14 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return means(rows, bodies)
 
     def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """The first metric of the best candidate, beside what no choice has."""
+        """The best by the first metric, beside the mean of all."""
         body = result.body
         key = next(iter(body.selection))
         values, label = body.selection[key], metric_of(body.metrics, key).label
-        best, mean, first = map(spelled, (values.best, values.mean, values.first))
-        of = f"Over {body.summary.n} texts, " if isinstance(body, CandidatesData) else ""
-        return f"{of}{label} of the best candidate is {best}; of all on average {mean}, of the first {first}."
+        best, mean = spelled(values.best), spelled(values.mean)
+        if isinstance(body, CandidatesData):
+            return f"Over {body.summary.n} texts, the best map by {label} reaches {best}, the mean of all maps {mean}."
+        return f"The best of {len(body.candidates)} maps by {label} reaches {best}, the mean of them {mean}."
 
     def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
         """The selection of a text, or the summary of a data set, as JSON."""

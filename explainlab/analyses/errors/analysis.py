@@ -14,7 +14,16 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from explainlab import declared
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
+from explainlab.analyses.errors.result import (
+    Accuracy,
+    Calibration,
+    ClassScores,
+    ConfidenceBin,
+    PredictedRow,
+    PredictionsData,
+)
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -42,18 +51,16 @@ class Predicted:
     @property
     def best(self) -> np.ndarray:
         """int64 [n]: the predicted class."""
-        return self.logits.argmax(axis=1)
+        best: np.ndarray = self.logits.argmax(axis=1)
+        return best
 
     def gold(self, labels: Sequence[str]) -> np.ndarray:
         """int64 [n]: the true class among ``labels``."""
-        place = {label: i for i, label in enumerate(labels)}
+        place: dict[str | None, int] = {label: i for i, label in enumerate(labels)}
         return np.array([place[row.label] for row in self.rows], dtype=np.int64)
 
 
-Body = dict[str, Any]
-
-
-class Predictions(DataAnalysis[Body]):
+class Predictions(DataAnalysis[PredictionsData]):
     """The prediction for every row beside its label.
 
     ``accuracy`` with Wilson's 95% interval; ``macro_f1`` over the classes that occur, as a label or as a prediction;
@@ -70,38 +77,53 @@ class Predictions(DataAnalysis[Body]):
     source = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
     definition = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
     labelled = True
+    DataBody = PredictionsData
 
-    def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
-        found = predicted(subject)
-        labels = subject.classifier.labels
-        gold, best = found.gold(labels), found.best
-        confidence = np.exp(log_softmax(found.logits, axis=1))[np.arange(len(best)), best]
-        return {
-            "labels": list(labels),
-            "n": len(best),
-            "accuracy": _share(int((gold == best).sum()), len(best)),
-            "macro_f1": float(f1_score(gold, best, average="macro", zero_division=0)),
-            "per_class": _per_class(gold, best, labels),
-            "calibration": calibration(confidence, gold == best, parameters.bins),
-            "confusion": confusion_matrix(gold, best, labels=range(len(labels))).tolist(),
-            "rows": _rows(found, gold, labels),
-        }
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
+        predictions, labels = predicted(subject), subject.classifier.labels
+        gold, best = predictions.gold(labels), predictions.best
+        rows = _rows(predictions, gold, labels)
+        confidence = np.array([row["confidence"] for row in rows])
+        return PredictionsData(
+            labels=list(labels),
+            n=len(best),
+            accuracy=_accuracy(int((gold == best).sum()), len(best)),
+            macro_f1=float(f1_score(gold, best, average="macro", zero_division=0)),
+            per_class=_per_class(gold, best, labels),
+            calibration=calibration(confidence, gold == best, parameters.bins),
+            confusion=confusion_matrix(gold, best, labels=range(len(labels))).tolist(),
+            rows=rows,
+        )
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[PredictionsData]) -> str:
+        """The accuracy, and the most frequent mistake."""
         body = result.body
-        accuracy = body["accuracy"]
-        told = [
-            f"accuracy  {accuracy['mean']:.4f} ({accuracy['low']:.4f} to {accuracy['high']:.4f}), n = {body['n']}",
-            f"macro F1  {body['macro_f1']:.4f}",
-            f"ECE       {body['calibration']['ece']:.4f}",
-        ]
-        return told + [
-            f"{one['label']}: precision {one['precision']:.4f}, recall {one['recall']:.4f}, F1 {one['f1']:.4f}, "
-            f"n = {one['n']}"
-            for one in body["per_class"]
+        rows = f"{body.n:,} row{'' if body.n == 1 else 's'}"
+        words = f"The model is right about {100 * body.accuracy.mean:.1f}% of {rows}"
+        cells = [(count, i, j) for i, row in enumerate(body.confusion) for j, count in enumerate(row) if i != j]
+        count, true, predicted = max(cells, key=lambda cell: cell[0])
+        if not count:
+            return f"{words}."
+        times = "once" if count == 1 else f"{count:,} times"
+        return (
+            f"{words}; its most frequent mistake is to take {body.labels[true]} for {body.labels[predicted]}, {times}."
+        )
+
+    def lines(self, result: AnalysisResult[PredictionsData]) -> list[str]:
+        body = result.body
+        accuracy = body.accuracy
+        return [
+            f"accuracy  {accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f}), n = {body.n}",
+            f"macro F1  {body.macro_f1:.4f}",
+            f"ECE       {body.calibration.ece:.4f}",
+            *(
+                f"{scores.label}: precision {scores.precision:.4f}, recall {scores.recall:.4f}, F1 {scores.f1:.4f}, "
+                f"n = {scores.n}"
+                for scores in body.per_class
+            ),
         ]
 
 
@@ -115,8 +137,12 @@ def predicted(subject: DataSubject) -> Predicted:
     order = np.argsort(-lengths, kind="stable")
     batcher = Batcher(subject.classifier, subject.context)
     parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
-    found = [_part(subject, batcher, [rows[i] for i in part], i * TOGETHER) for i, part in enumerate(parts)]
-    refused = {i: reason for part, one in zip(parts, found, strict=True) for i, reason in _placed(part, one["refused"])}
+    outcomes = [_part(subject, batcher, [rows[i] for i in part], i * TOGETHER) for i, part in enumerate(parts)]
+    refused = {
+        int(part[place]): reason
+        for part, outcome in zip(parts, outcomes, strict=True)
+        for place, reason in outcome["refused"]
+    }
     subject.skipped += [(rows[i].number, refused[i]) for i in sorted(refused)]
     subject.forward += batcher.passes
     subject.warnings += batcher.warnings
@@ -124,7 +150,8 @@ def predicted(subject: DataSubject) -> Predicted:
     if not len(kept):
         raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {refused[0]}")
     logits, tokens, cut = (
-        np.array(list(chain.from_iterable(one[name] for one in found))) for name in ("logits", "tokens", "cut")
+        np.array(list(chain.from_iterable(outcome[name] for outcome in outcomes)))
+        for name in ("logits", "tokens", "cut")
     )
     back = np.argsort(kept)
     return Predicted([rows[i] for i in kept[back]], logits[back], tokens[back], cut[back])
@@ -141,7 +168,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int
         subject.context.check_cancelled()
         readings = read_all(subject.classifier, texts)
         good = [reading for reading in readings if not isinstance(reading, TextError)]
-        bad = [[i, one.problem] for i, one in enumerate(readings) if isinstance(one, TextError)]
+        bad = [[i, reading.problem] for i, reading in enumerate(readings) if isinstance(reading, TextError)]
         logits = logits_of(batcher, good, "texts", done + len(bad), total)
         tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
         known = {"logits": logits.tolist(), "tokens": tokens, "cut": cut, "refused": bad}
@@ -150,25 +177,21 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int
     return known
 
 
-def _placed(part: np.ndarray, refused: Sequence[Sequence[Any]]) -> list[tuple[int, str]]:
-    return [(int(part[i]), reason) for i, reason in refused]
+def _accuracy(right: int, n: int) -> Accuracy:
+    """The share of ``n`` rows with the interval of Wilson, which also holds near 0 and 1."""
+    interval = binomtest(right, n).proportion_ci(0.95, method="wilson")
+    return Accuracy(mean=right / n, low=float(interval.low), high=float(interval.high))
 
 
-def _share(count: int, n: int) -> dict[str, float]:
-    """A share of n with its interval: that of Wilson, which also holds near 0 and 1."""
-    interval = binomtest(count, n).proportion_ci(0.95, method="wilson")
-    return {"mean": count / n, "low": float(interval.low), "high": float(interval.high)}
-
-
-def _per_class(gold: np.ndarray, best: np.ndarray, labels: Sequence[str]) -> list[dict[str, Any]]:
+def _per_class(gold: np.ndarray, best: np.ndarray, labels: Sequence[str]) -> list[ClassScores]:
     columns = precision_recall_fscore_support(gold, best, labels=range(len(labels)), zero_division=0)
     return [
-        {"label": label, "precision": float(precision), "recall": float(recall), "f1": float(f1), "n": int(n)}
+        ClassScores(label=label, precision=float(precision), recall=float(recall), f1=float(f1), n=int(n))
         for label, precision, recall, f1, n in zip(labels, *columns, strict=True)
     ]
 
 
-def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> dict[str, Any]:
+def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> Calibration:
     """The expected calibration error and its equal-width bins (low, high]; an empty bin has no means.
 
     ``confidence`` float64 [n] in (0, 1] is the probability of the predicted class, ``right`` bool [n]. Source: Guo et
@@ -179,38 +202,39 @@ def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> dict[st
     n = np.bincount(place, minlength=bins)
     sums = [np.bincount(place, weights=values, minlength=bins) for values in (confidence, right)]
     sure, accurate = (total / np.maximum(n, 1) for total in sums)
-    return {
-        "ece": float((n * np.abs(accurate - sure)).sum() / n.sum()),
-        "bins": [
-            {
-                "low": float(edges[i]),
-                "high": float(edges[i + 1]),
-                "n": int(n[i]),
-                "confidence": float(sure[i]) if n[i] else None,
-                "accuracy": float(accurate[i]) if n[i] else None,
-            }
+    return Calibration(
+        ece=float((n * np.abs(accurate - sure)).sum() / n.sum()),
+        bins=[
+            ConfidenceBin(
+                low=float(edges[i]),
+                high=float(edges[i + 1]),
+                n=int(n[i]),
+                confidence=float(sure[i]) if n[i] else None,
+                accuracy=float(accurate[i]) if n[i] else None,
+            )
             for i in range(bins)
         ],
-    }
+    )
 
 
-def _rows(found: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[dict[str, Any]]:
-    logs = log_softmax(found.logits, axis=1)
-    each, best = np.arange(len(gold)), found.best
+def _rows(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[PredictedRow]:
+    logs = log_softmax(predictions.logits, axis=1)
+    each, best = np.arange(len(gold)), predictions.best
     columns = (
+        gold.tolist(),
         best.tolist(),
         np.exp(logs[each, best]).tolist(),
         np.exp(logs[each, gold]).tolist(),
         (0 - logs[each, gold]).tolist(),
-        found.tokens.tolist(),
-        (found.cut > 0).tolist(),
+        predictions.tokens.tolist(),
+        (predictions.cut > 0).tolist(),
     )
     return [
         {
             "row": row.number,
             "text": row.text,
             "text_pair": row.text_pair,
-            "label": row.label,
+            "label": labels[true],
             "predicted": labels[predicted],
             "confidence": confidence,
             "probability": probability,
@@ -218,5 +242,7 @@ def _rows(found: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[dic
             "tokens": tokens,
             "cut": cut,
         }
-        for row, predicted, confidence, probability, loss, tokens, cut in zip(found.rows, *columns, strict=True)
+        for row, true, predicted, confidence, probability, loss, tokens, cut in zip(
+            predictions.rows, *columns, strict=True
+        )
     ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -12,14 +11,16 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.result import EvaluatedText, EvaluationData, EvaluationText, MethodMetric, Passes
 from explainlab.analyses.parameters import Methods, Metrics, Settings, listed
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import get_method, methods
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -33,10 +34,7 @@ EVALUATIONS = 2_000
 """What one text may cost about, which decides how many are judged together."""
 
 
-Body = dict[str, Any]
-
-
-class Evaluation(TextAnalysis[Body, Body]):
+class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     """Every method's map of every text, judged by every metric; means with 95% bootstrap intervals over the texts.
 
     ``settings`` holds the parameters of methods by id; ``attributions`` are files of maps made elsewhere (see
@@ -75,16 +73,20 @@ class Evaluation(TextAnalysis[Body, Body]):
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
     labelled = True
+    TextBody = EvaluationText
+    DataBody = EvaluationData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
-        methods = [get_method(name) for name in parameters.methods]
-        judges = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
+        used = [get_method(name) for name in parameters.methods]
+        metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
         read = [data_digest(values, reader) for values in parameters.settings.values()]
         read += [source_digest(path, reader) for path in parameters.attributions]
-        return digest([[f"{one.id} {one.version}" for one in (*methods, *judges)], read])
+        versions = [f"{method.id} {method.version}" for method in used]
+        versions += [f"{metric.id} {metric.version}" for metric in metrics]
+        return digest([versions, read])
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = [parse_metric(name) for name in parameters.metrics]
         others = [_made_elsewhere(subject, parameters) for subject in subjects]
         batcher, count = subjects[0].batcher, len(parameters.methods)
@@ -98,44 +100,60 @@ class Evaluation(TextAnalysis[Body, Body]):
             for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)
         ]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluationText], parameters: Parameters) -> EvaluationData:
         table = [
-            {
-                "method": method,
-                **metric.told,
-                **interval([body["values"][method][metric.name] for body in bodies]),
-                "n": len(bodies),
-                "counted": sum(body["counted"][metric.name] > 0 for body in bodies),
-            }
+            _method_metric(method, metric, bodies)
             for method in parameters.names
             for metric in map(parse_metric, parameters.metrics)
         ]
         cost = {
-            method: {part: sum(body["costs"][method][part] for body in bodies) for part in ("forward", "backward")}
+            method: Passes(
+                forward=sum(body.costs[method].forward for body in bodies),
+                backward=sum(body.costs[method].backward for body in bodies),
+            )
             for method in parameters.methods
         }
         texts = [
-            {
-                "row": row.number,
-                "text": row.text,
-                "label": row.label,
-                "values": body["values"],
-                "text_seed": body["text_seed"],
-            }
+            EvaluatedText(row=row.number, text=row.text, label=row.label, values=body.values, text_seed=body.text_seed)
             for row, body in zip(rows, bodies, strict=True)
         ]
-        return {"n": len(bodies), "rows": table, "cost_by_method": cost, "texts": texts}
+        return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> str:
+        """The best method by the first metric."""
         body = result.body
+        metric = parse_metric(result.request.parameters["metrics"][0])
+        if isinstance(body, EvaluationData):
+            values, of = (
+                {row.method: row.mean for row in body.rows if row.asked == metric.name},
+                f" of {body.n:,} texts",
+            )
+        else:
+            values, of = {method: row[metric.name] for method, row in body.values.items()}, ""
+        best = (max if metric.higher_is_better else min)(values, key=values.__getitem__)
+        known = methods().get(best)
+        return f"By {metric.label}{of}, {known.label if known else best} is the best with {values[best]:.3f}."
+
+    def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
-        if "values" in body:
-            return [table([{"method": method, **values} for method, values in body["values"].items()])]
-        rows = [{"method": one["method"], "metric": one["label"], "mean": spelled(one)} for one in body["rows"]]
-        return [table(rows), f"n = {body['n']}"]
+        body = result.body
+        if isinstance(body, EvaluationText):
+            return [table([{"method": method, **values} for method, values in body.values.items()])]
+        rows = [{"method": row.method, "metric": row.label, "mean": str(row.interval)} for row in body.rows]
+        return [table(rows), f"n = {body.n}"]
+
+
+def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
+    return MethodMetric(
+        method=method,
+        **metric.told,
+        **interval([body.values[method][metric.name] for body in bodies]),
+        n=len(bodies),
+        counted=sum(body.counted[metric.name] > 0 for body in bodies),
+    )
 
 
 def _made_elsewhere(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
@@ -145,23 +163,23 @@ def _made_elsewhere(subject: Subject, parameters: Evaluation.Parameters) -> list
 
 def _body(
     subject: Subject,
-    maps: Sequence[Attribution],
+    attributions: Sequence[Attribution],
     scores: dict[str, np.ndarray],
     metrics: Sequence[MetricRequest],
-    judged: Sequence[list[MetricResult]],
-) -> dict[str, Any]:
-    """``maps`` are our own; ``scores`` float64 [n_features] are those of all that is judged, by name."""
+    evaluated: Sequence[list[MetricResult]],
+) -> EvaluationText:
+    """``attributions`` are our own; ``scores`` float64 [n_features] are those of all that is evaluated, by name."""
     names = [metric.name for metric in metrics]
     values = {
-        judged_name: {name: one.value for name, one in zip(names, row, strict=True)}
-        for judged_name, row in zip(scores, judged, strict=True)
+        method: {metric: result.value for metric, result in zip(names, row, strict=True)}
+        for method, row in zip(scores, evaluated, strict=True)
     }
-    return {
-        **described(subject),
-        "text_seed": text_seed(subject),
-        "values": values,
-        "counted": {name: one.counted for name, one in zip(names, judged[0], strict=True)},
-        "scores": {name: one.tolist() for name, one in scores.items()},
-        "costs": {found.request.question: asdict(found.cost) for found in maps},
-        "warned": {found.request.question: list(found.warnings) for found in maps if found.warnings},
-    }
+    return EvaluationText(
+        **text_fields(subject),
+        text_seed=text_seed(subject),
+        values=values,
+        counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
+        scores={name: column.tolist() for name, column in scores.items()},
+        costs={own.request.question: own.cost for own in attributions},
+        warned={own.request.question: list(own.warnings) for own in attributions if own.warnings},
+    )

@@ -7,6 +7,7 @@ next, so that the page can move between them without asking anyone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.text.units import Feature
+
+_PAGE = Path(__file__).parent / "page"
 
 DIFFERS = 0.1
 """Two scores differ where they are further apart than this share of the scale."""
@@ -89,10 +92,10 @@ class StepMorph(Record):
 
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "step_morph.js"))
+        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "step_morph.js"))
         styles = ["token_heatmap", "step_morph"]
         payload = self.model_dump(mode="json")
-        return render("step_morph.html.j2", styles, morph=self, payload=payload, script=script)
+        return render("step_morph.html.j2", styles, _PAGE, morph=self, payload=payload, script=script)
 
 
 def attribution(

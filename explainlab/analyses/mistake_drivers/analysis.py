@@ -6,7 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,8 +15,16 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted
+from explainlab.analyses.mistake_drivers.result import (
+    Driver,
+    DrivingPair,
+    DrivingWord,
+    Interaction,
+    MistakeDriversData,
+)
 from explainlab.analyses.parameters import method_spec
 from explainlab.analyses.summary import interval
 from explainlab.attribution.baselines import data_digest
@@ -24,6 +32,7 @@ from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
@@ -37,16 +46,18 @@ CLEAR_ROWS = 6
 _KEPT = "mistake_drivers/1"  # part of the key of what is kept: rises when it would read otherwise
 
 Words = tuple[str, ...]
-Found = dict[tuple[Words, str], list[tuple[int, float]]]
-"""By words and class: in which rows, by their numbers, they stand, and what they add to the class there."""
+Key = tuple[Words, str]
+"""Words, and the class that they push toward."""
+Scores = dict[Key, list[tuple[int, float]]]
+"""By words and class: the numbers of the rows that they are in, each with what they add to the class there."""
 
 
 def _signed(name: str) -> str:
     name = method_spec(name)
-    asked = parse_method(name)
-    if not get_method(asked.method).is_signed(asked.parameters):
-        told = "The scores of {name} have no sign: they push toward no class"
-        raise PydanticCustomError("signed", told, {"name": asked.label})
+    method = parse_method(name)
+    if not get_method(method.method).is_signed(method.parameters):
+        problem = "The scores of {name} have no sign: they push toward no class"
+        raise PydanticCustomError("signed", problem, {"name": method.label})
     return name
 
 
@@ -72,10 +83,7 @@ class WordMap:
 Totals = Callable[[WordMap], dict[Words, float]]
 
 
-Body = dict[str, Any]
-
-
-class MistakeDrivers(DataAnalysis[Body]):
+class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     """Scores of words toward the predicted class, over all misclassified rows; beside them those toward the same
     class in rows that are predicted right.
 
@@ -103,6 +111,7 @@ class MistakeDrivers(DataAnalysis[Body]):
     source = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
     definition = "mean over wrong rows x of φ_w(x; predicted class)"
     labelled = True
+    DataBody = MistakeDriversData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The method's version, and the data that it reads."""
@@ -115,50 +124,63 @@ class MistakeDrivers(DataAnalysis[Body]):
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def of_data(self, subject: DataSubject, parameters: Parameters) -> dict[str, Any]:
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
         method = parse_method(parameters.method)
         get_method(method.method).require(subject.classifier)
-        found = predicted(subject)
-        wrong, right = _asked(found, subject, parameters.right)
+        predictions = predicted(subject)
+        wrong, right = _selected(predictions, subject, parameters.right)
         maps = list(_maps(subject, method, [*wrong, *right]))
-        words = _entries(maps, len(wrong), WordMap.totals, parameters.most)
-        pairs = _entries(maps, len(wrong), WordMap.pair_totals, parameters.most)
-        _add_interactions(subject, pairs[:TESTED_PAIRS], maps[: len(wrong)])
-        return {
-            "n_wrong": len(wrong),
-            "n_right": len(found.rows) - len(wrong),
-            "n_compared": len({row.number for row, _ in right}),
-            "words": [{"word": one["words"][0], **one} for one in words],
-            "pairs": pairs,
-            "method": method.name,
-        }
+        words = _ranked(maps, len(wrong), WordMap.totals, parameters.most)
+        pairs = _ranked(maps, len(wrong), WordMap.pair_totals, parameters.most)
+        tested = _interactions(subject, pairs[:TESTED_PAIRS], maps[: len(wrong)])
+        return MistakeDriversData(
+            n_wrong=len(wrong),
+            n_right=len(predictions.rows) - len(wrong),
+            n_compared=len({row.number for row, _ in right}),
+            words=[DrivingWord(word=driver.words[0], **dict(driver)) for driver in words],
+            pairs=[
+                DrivingPair(interaction=interaction, **dict(driver))
+                for driver, interaction in zip_longest(pairs, tested)
+            ],
+            method=method.name,
+        )
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[MistakeDriversData]) -> str:
         body = result.body
-        told = [f"{body['n_wrong']} of {body['n_wrong'] + body['n_right']} rows are wrong; {body['method']}"]
-        for one in [*body["words"][:10], *body["pairs"][:10]]:
-            ends = "" if one["low"] is None else f" ({one['low']:+.4f} to {one['high']:+.4f})"
-            right = "-" if one["right_mean"] is None else f"{one['right_mean']:+.4f}"
-            told.append(
-                f"{' '.join(one['words']):<24} toward {one['predicted']}: {one['mean']:+.4f}{ends}, "
-                f"n = {one['rows']}; in correct rows {right}"
+        if not body.words:
+            return "No word speaks for a wrong class."
+        first = body.words[0]
+        return (
+            f"In {body.n_wrong:,} misclassified rows, “{first.word}” pushes most toward the wrong class "
+            f"{first.predicted}."
+        )
+
+    def lines(self, result: AnalysisResult[MistakeDriversData]) -> list[str]:
+        body = result.body
+        lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
+        for driver in (*body.words[:10], *body.pairs[:10]):
+            ends = "" if driver.low is None else f" ({driver.low:+.4f} to {driver.high:+.4f})"
+            right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
+            lines.append(
+                f"{driver.name:<24} toward {driver.predicted}: {driver.mean:+.4f}{ends}, "
+                f"n = {driver.rows}; in correct rows {right}"
             )
-        return told
+        return lines
 
 
 Asked = tuple[Row, str]
 """A row, and the class toward which it is explained."""
 
 
-def _asked(found: Predicted, subject: DataSubject, sampled: int) -> tuple[list[Asked], list[Asked]]:
+def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tuple[list[Asked], list[Asked]]:
     """Wrong rows with their predicted class, and correct ones, drawn by the request's seed, with every such class."""
     labels = subject.classifier.labels
-    is_wrong = found.gold(labels) != found.best
-    wrong = [(found.rows[i], labels[found.best[i]]) for i in np.flatnonzero(is_wrong)]
+    is_wrong = predictions.gold(labels) != predictions.best
+    wrong = [(predictions.rows[i], labels[predictions.best[i]]) for i in np.flatnonzero(is_wrong).tolist()]
     correct = np.flatnonzero(~is_wrong)
     drawn = np.random.default_rng(subject.request.seed).permutation(correct)[:sampled]
     toward = sorted({label for _, label in wrong}, key=labels.index)
-    return wrong, [(found.rows[i], label) for i in sorted(drawn) for label in toward]
+    return wrong, [(predictions.rows[i], label) for i in sorted(drawn.tolist()) for label in toward]
 
 
 def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -> Iterator[WordMap]:
@@ -210,60 +232,63 @@ def _word(text: str) -> str:
 
 
 def _summed(scores: Iterator[tuple[Words, float]]) -> dict[Words, float]:
-    found: dict[Words, float] = defaultdict(float)
+    totals: dict[Words, float] = defaultdict(float)
     for words, score in scores:
-        found[words] += score
-    return found
+        totals[words] += score
+    return totals
 
 
-def _gathered(maps: Sequence[WordMap], totals: Totals) -> Found:
-    found: Found = defaultdict(list)
-    for one in maps:
-        for words, score in totals(one).items():
-            found[words, one.label].append((one.row.number, score))
-    return found
+def _gathered(maps: Sequence[WordMap], totals: Totals) -> Scores:
+    scores: Scores = defaultdict(list)
+    for word_map in maps:
+        for words, score in totals(word_map).items():
+            scores[words, word_map.label].append((word_map.row.number, score))
+    return scores
 
 
-def _entries(maps: Sequence[WordMap], n_wrong: int, totals: Totals, most: int) -> list[dict[str, Any]]:
-    """What pushes toward the wrong class, ranked; ``totals`` gives the scores of a map."""
+def _ranked(maps: Sequence[WordMap], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
+    """What pushes toward the wrong class; ``totals`` gives the scores of a map."""
     wrong, right = _gathered(maps[:n_wrong], totals), _gathered(maps[n_wrong:], totals)
     push = {key: sum(score for _, score in places) for key, places in wrong.items()}
     order = sorted((key for key in push if push[key] > 0), key=lambda key: (len(wrong[key]) == 1, -push[key]))
-    entries = [_entry(key, wrong[key], right.get(key, [])) for key in order[:most]]
-    return sorted(entries, key=lambda one: (one["once"], not one["clear"]))
+    drivers = [_driver(key, wrong[key], right.get(key, [])) for key in order[:most]]
+    return sorted(drivers, key=lambda driver: (driver.once, not driver.clear))
 
 
-def _entry(key: tuple[Words, str], places: list[tuple[int, float]], right: list[tuple[int, float]]) -> dict[str, Any]:
+def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, float]]) -> Driver:
     words, label = key
-    found = interval([score for _, score in places])
-    above = found["low"] is not None and found["low"] > 0
-    return {
-        "words": list(words),
-        "predicted": label,
-        "rows": len(places),
-        "once": len(places) == 1,
-        "clear": above and len(places) >= CLEAR_ROWS,
-        **found,
-        **{f"right_{name}": value for name, value in interval([score for _, score in right]).items()},
-        "right_rows": len(right),
-        "row_numbers": [number for number, _ in places],
-    }
+    mean, low, high = bootstrap([score for _, score in places])
+    right_mean, right_low, right_high = bootstrap([score for _, score in right])
+    return Driver(
+        words=list(words),
+        predicted=label,
+        rows=len(places),
+        once=len(places) == 1,
+        clear=low is not None and low > 0 and len(places) >= CLEAR_ROWS,
+        mean=mean,
+        low=low,
+        high=high,
+        right_mean=right_mean,
+        right_low=right_low,
+        right_high=right_high,
+        right_rows=len(right),
+        row_numbers=[number for number, _ in places],
+    )
 
 
 # ---- pairs, both words taken away
 
 
-def _add_interactions(subject: DataSubject, pairs: Sequence[dict[str, Any]], wrong: Sequence[WordMap]) -> None:
-    """Measure the interaction of ``pairs``, in the first of their rows, and note it with them."""
-    maps = {one.row.number: one for one in wrong}
-    rows = [pair["row_numbers"][:TESTED_ROWS] for pair in pairs]
-    tested = [(maps[number], *pair["words"]) for pair, numbers in zip(pairs, rows, strict=True) for number in numbers]
-    values = iter(_interactions(subject, tested))
-    for pair, numbers in zip(pairs, rows, strict=True):
-        pair["interaction"] = {**interval(list(islice(values, len(numbers)))), "rows": len(numbers)}
+def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordMap]) -> list[Interaction]:
+    """The interaction of every pair, in the first of its rows."""
+    maps = {word_map.row.number: word_map for word_map in wrong}
+    rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
+    tested = [(maps[number], *pair.words) for pair, numbers in zip(pairs, rows, strict=True) for number in numbers]
+    values = iter(_interaction_values(subject, tested))
+    return [Interaction(**interval(list(islice(values, len(numbers)))), rows=len(numbers)) for numbers in rows]
 
 
-def _interactions(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
+def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
     """Of two neighbouring words of a map each."""
     batcher = Batcher(subject.classifier, subject.context)
     texts = [_subject(subject, found.row, found.label, batcher) for found, _, _ in tested]

@@ -1,9 +1,8 @@
-"""Whether a map can be trusted: what follows from it for the prediction, against random maps of the same text."""
+"""Whether an attribution can be trusted: how well it predicts the model, against random ones of the same text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -11,10 +10,20 @@ from pydantic_core import from_json
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval, spelled
+from explainlab.analyses.records import PerturbedText, text_fields
+from explainlab.analyses.summary import interval_of
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.trust.result import (
+    Comparison,
+    MeanComparison,
+    RowComparison,
+    Summary,
+    TrustData,
+    TrustRow,
+    TrustText,
+)
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.records import Attribution
@@ -35,15 +44,12 @@ def _read(settings: Any) -> Any:
     return from_json(settings) if isinstance(settings, str) else settings
 
 
-Body = dict[str, Any]
+class Trust(TextAnalysis[TrustText, TrustData]):
+    """One method's attribution by comprehensiveness and sufficiency, against 100 random ones of the same text.
 
-
-class Trust(TextAnalysis[Body, Body]):
-    """One method's map by comprehensiveness and sufficiency, against 100 random maps of the same text.
-
-    With the request's seed, unit, target and output the method and its ``settings`` give the very map that
-    :func:`explainlab.explain` gives. The random maps come from a seed of the text's own, so that the map of the method
-    ``random`` is none of them.
+    With the request's seed, unit, target and output, the method and its ``settings`` give the very attribution that
+    :func:`explainlab.explain` gives. The random ones come from a seed of the text's own, so that the attribution of the
+    method ``random`` is none of them.
     """
 
     class Parameters(declared.Parameters):
@@ -63,91 +69,118 @@ class Trust(TextAnalysis[Body, Body]):
     source = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
     definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
 
+    TextBody = TrustText
+    DataBody = TrustData
+
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
-        judges = [get_method(parameters.method), get_metric("comprehensiveness"), get_metric("sufficiency")]
-        return digest([[one.version for one in judges], data_digest(parameters.settings, reader)])
+        metrics = [get_metric(metric).version for metric in ("comprehensiveness", "sufficiency")]
+        return digest([[get_method(parameters.method).version, *metrics], data_digest(parameters.settings, reader)])
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
         batcher, seeds = subjects[0].batcher, [subject.seed for subject in subjects]
         with batcher.span(0, 1, 2):
-            found = attributions_of(
+            attributions = attributions_of(
                 subjects, [(parameters.method, parameters.settings)], output=subjects[0].output, seeds=seeds
             )
         bodies = []
-        for i, (subject, (attribution,)) in enumerate(zip(subjects, found, strict=True)):
+        for i, (subject, (attribution,)) in enumerate(zip(subjects, attributions, strict=True)):
             with batcher.span(len(subjects) + i, len(subjects) + i + 1, 2 * len(subjects)):
-                bodies.append(_body(subject, attribution, parameters, batcher))
+                bodies.append(_text_body(subject, attribution, parameters, batcher))
         return bodies
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        judged = list(zip(*(body["metrics"] for body in bodies), strict=True))
-        texts = [
-            {
-                "row": row.number,
-                "text": row.text,
-                "label": row.label,
-                "metrics": [{name: one[name] for name in ("asked", "value", "beaten", "counted")} for one in found],
-            }
-            for row, found in zip(rows, (body["metrics"] for body in bodies), strict=True)
-        ]
-        return {"summary": {"n": len(bodies), "metrics": [_summary(column) for column in judged]}, "texts": texts}
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[TrustText], parameters: Parameters) -> TrustData:
+        columns = zip(*(body.metrics for body in bodies), strict=True)
+        return TrustData(
+            summary=Summary(n=len(bodies), metrics=[_means(column) for column in columns]),
+            texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
+        )
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
+        """How many random maps do worse by every metric."""
         body = result.body
+        if isinstance(body, TrustData):
+            shares = [f"{100 * (m.beaten.mean or 0):.0f}% by {m.label}" for m in body.summary.metrics]
+            return f"Random maps that do worse, on average over {body.summary.n} texts: {', '.join(shares)}."
+        if not any(metric.counted for metric in body.metrics):
+            return "This text is too short to tell."
+        maps = body.random_maps
+        counts = [f"{maps * metric.beaten:g} by {metric.label}" for metric in body.metrics]
+        return f"Of {maps} random maps, those that do worse: {', '.join(counts)}."
+
+    def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
         """By every metric, how many random maps do worse, and what they reach."""
-        if "summary" in body:
-            told = body["summary"]
-            means = [
-                f"{one['label']}: {spelled(one['value'])}; beats {spelled(one['beaten'])}" for one in told["metrics"]
-            ]
-            return [f"Means of {told['n']} texts; beats: the share of random maps that do worse", *means]
-        maps = body["random_maps"]
+        body = result.body
+        if isinstance(body, TrustData):
+            means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
+            return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
+        maps = body.random_maps
         return [
-            f"{one['label']}: {one['value']:.4f}, better than {maps * one['beaten']:g} of {maps} random maps "
-            f"(median {one['median']:.4f}, 5-95% {one['low']:.4f} to {one['high']:.4f})"
-            for one in body["metrics"]
+            f"{metric.label}: {metric.value:.4f}, better than {maps * metric.beaten:g} of {maps} random maps "
+            f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
+            for metric in body.metrics
         ]
 
 
-def _body(subject: Subject, found: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> dict[str, Any]:
-    subject.warnings += [warning for warning in found.warnings if warning not in cut_warning(subject.encoding)]
+def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:
+    subject.warnings += [warning for warning in attribution.warnings if warning not in cut_warning(subject.encoding)]
     before = batcher.passes
-    (judged,) = trust.trust(case_of(subject, found.scores[None]), text_seed(subject), batcher)
+    (results,) = trust.trust(case_of(subject, attribution.scores[None]), text_seed(subject), batcher)
     subject.forward += batcher.passes - before
-    return {
-        **described(subject),
-        "method": parameters.method,
-        "scores": found.scores.tolist(),
-        "random_maps": trust.RANDOM_MAPS,
-        "metrics": [_told(one, [feature.text for feature in subject.units.features]) for one in judged],
-    }
+    return TrustText(
+        **text_fields(subject),
+        method=parameters.method,
+        scores=attribution.scores.tolist(),
+        random_maps=trust.RANDOM_MAPS,
+        metrics=[_comparison(result, [feature.text for feature in subject.units.features]) for result in results],
+    )
 
 
-def _told(one: trust.Trust, names: Sequence[str]) -> dict[str, Any]:
-    """One metric of a map; ``names`` are the texts of the features."""
-    steps = [{**asdict(step), "removed": [names[i] for i in step.removed]} for step in one.metric_result.steps]
-    return {
-        **one.metric.told,
-        "value": one.metric_result.value,
-        "counted": one.metric_result.counted,
-        "beaten": one.beaten,
-        "median": one.median,
-        "low": one.low,
-        "high": one.high,
-        "steps": steps,
-    }
+def _comparison(result: trust.Trust, names: Sequence[str]) -> Comparison:
+    """One metric of an attribution; ``names`` are the texts of the features."""
+    return Comparison(
+        **result.metric.told,
+        value=result.metric_result.value,
+        counted=result.metric_result.counted,
+        beaten=result.beaten,
+        median=result.median,
+        low=result.low,
+        high=result.high,
+        steps=[
+            PerturbedText(
+                level=step.level,
+                removed=[names[i] for i in step.removed],
+                text=step.text,
+                probability=step.probability,
+            )
+            for step in result.metric_result.steps
+        ],
+    )
 
 
-def _summary(column: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One metric over all texts; ``counted`` is the number of those of which k% is a feature."""
-    named = {name: column[0][name] for name in ("metric", "preset", "asked", "label", "definition", "higher_is_better")}
-    return {
-        **named,
-        "beaten": interval([one["beaten"] for one in column]),
-        "value": interval([one["value"] for one in column]),
-        "counted": sum(one["counted"] > 0 for one in column),
-    }
+def _means(column: Sequence[Comparison]) -> MeanComparison:
+    """One metric over all texts."""
+    metric = column[0]
+    return MeanComparison(
+        metric=metric.metric,
+        preset=metric.preset,
+        asked=metric.asked,
+        label=metric.label,
+        definition=metric.definition,
+        higher_is_better=metric.higher_is_better,
+        beaten=interval_of([comparison.beaten for comparison in column]),
+        value=interval_of([comparison.value for comparison in column]),
+        counted=sum(comparison.counted > 0 for comparison in column),
+    )
+
+
+def _row(row: Row, body: TrustText) -> TrustRow:
+    """What one text contributes."""
+    metrics = [
+        RowComparison(asked=metric.asked, value=metric.value, beaten=metric.beaten, counted=metric.counted)
+        for metric in body.metrics
+    ]
+    return TrustRow(row=row.number, text=row.text, label=row.label, metrics=metrics)

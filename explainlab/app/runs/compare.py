@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.explain.page import results
 from explainlab.app import session
+from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
@@ -45,7 +45,7 @@ def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
         token_heatmap(drawn, key=f"compared_{place}")
         prediction = found.result.prediction
         share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
-        st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *results.facts(found.result)]))
+        st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *facts(found.result)]))
     st.button(
         "Open",
         key=f"compared_open_{place}",
@@ -56,7 +56,7 @@ def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
 
 
 def _draw_agreement(compared: Comparison, first: Attribution, second: Attribution) -> None:
-    st.header("Agreement", anchor=False, help=results.AGREEMENT)
+    st.header("Agreement", anchor=False, help=AGREEMENT)
     if not compared.one_scale:
         st.info("One map has signs and the other has none, or they explain different outputs: each has its own scale.")
     unit = first.request.unit if first.request.unit == second.request.unit else "feature"

@@ -9,14 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.app import session
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
 from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.request import digest
 from explainlab.service.imports import MOST_MB
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage
-from explainlab.settings import ROOT
 
 ROWS = 25
 _START = "runs.start"
@@ -36,8 +35,8 @@ def draw_list(service: Service) -> None:
         _draw_page(service, page, choices)
     else:
         st.info("Nothing has been computed here yet. Whatever you ask on the other pages is kept here.")
-        home = PAGES[0]
-        st.page_link(ROOT / "pages" / home.file, label=home.title, icon=home.icon)
+        home = entries()[0]
+        st.page_link(home.path, label=home.title, icon=home.icon)
     st.divider()
     _draw_import(service)
 

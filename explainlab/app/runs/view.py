@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.explain.page import results
 from explainlab.app import links, session
+from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.progress import draw_jobs
+from explainlab.app.place import Place
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.app.runs.opening import page_of
@@ -19,14 +21,14 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
+from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
 from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 from explainlab.service.store.runs import SUBJECT, Filters
-from explainlab.settings import ROOT
 
-_SUBMITTED, _AGAIN = f"{runs_page.PAGE}.submitted", f"{runs_page.PAGE}.again"
+_AGAIN = Place("runs.again")
 _ROUNDING = 1e-5
 _SHOWN_CHARACTERS = 200_000
 _CANDIDATES = 50
@@ -51,7 +53,7 @@ def draw_run(service: Service, run_id: str) -> None:
         _draw_open_page(service, found)
         _draw_files(found)
         icon = {"icon": ":material/refresh:", "disabled": bool(found.gone)}
-        st.button("Compute again", on_click=_press_again, args=(found,), **icon)
+        st.button("Compute again", on_click=_press_again, args=(service, found), **icon)
         if found.own:
             runs_page.draw_delete(service, [found.run], "run")
     _draw_again(service, found)
@@ -67,7 +69,7 @@ def draw_map(result: Attribution, key: str) -> None:
     token_heatmap(drawn, key=key)
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    st.caption(" · ".join(results.facts(result)))
+    st.caption(" · ".join(facts(result)))
 
 
 def _draw_result(result: Result) -> None:
@@ -88,7 +90,7 @@ def _draw_open_page(service: Service, found: OpenRun) -> None:
     page = page_of(found.request)
     if page is not None and st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
         view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
-        st.switch_page(str(ROOT / "pages" / page.entry.file), query_params={"r": view_id})
+        st.switch_page(page.entry.path, query_params={"r": view_id})
 
 
 def _draw_files(found: OpenRun) -> None:
@@ -127,25 +129,33 @@ def _told(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _press_again(found: OpenRun) -> None:
-    """Ask for the run's request again (a callback): anew beside the result that is stored, or to have a missing one."""
-    st.session_state[_AGAIN] = (found.run.id, found.result is not None)
-    st.session_state[_SUBMITTED] = set()
+@dataclass(frozen=True)
+class _Again:
+    """The run that is computed again: ``anew`` beside the result that is stored, else to have a missing one."""
+
+    run_id: str
+    anew: bool
+
+    def requests(self) -> Sequence[Request]:
+        """None that is given up for another run's."""
+        return ()
+
+
+def _press_again(service: Service, found: OpenRun) -> None:
+    """Ask for the run's request again (a callback)."""
+    _AGAIN.ask(service, _Again(found.run.id, found.result is not None))
 
 
 def _draw_again(service: Service, found: OpenRun) -> None:
     """The job of computing the run again, once that was pressed, and what came of it."""
-    run_id, anew = st.session_state.get(_AGAIN, ("", False))
-    if run_id != found.run.id:
+    again: _Again | None = _AGAIN.view
+    if again is None or again.run_id != found.run.id:
         return
-    ask, look = (service.compute_again, service.computed_again) if anew else (service.submit, service.job)
-    if not st.session_state[_SUBMITTED]:
-        st.session_state[_SUBMITTED].add(ask(found.request, session.owner(), session.user()).key)
-    job = look(found.request, session.user())
-    if job is not None and job.progress.status != "done":
-        draw_jobs(service, [job], runs_page.PAGE)
-    elif job is not None and anew and found.result is not None:
-        _draw_difference(found.result, job.result)
+    answer = (_AGAIN.computed_again if again.anew else _AGAIN.answer)(service, found.request)
+    if answer.result is None:
+        _AGAIN.draw_state(service, [answer])
+    elif again.anew and found.result is not None:
+        _draw_difference(found.result, answer.result)
     elif found.result is None:
         st.info("It has been computed, and is in the list as a run of its own.")
 

@@ -11,6 +11,7 @@ import pytest
 
 from explainlab import cli, explain, study
 from explainlab.analyses.activation.analysis import flip
+from explainlab.analyses.activation.result import ActivationText, Curve
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.registry import complete, read_result, request_key
 from explainlab.attribution.subject import Subject
@@ -43,7 +44,7 @@ def data(tmp_path: Path) -> str:
     return str(path)
 
 
-def curves_of(body: dict) -> dict[tuple[str, str], dict]:
+def curves_of(body: ActivationText) -> dict[tuple[str, str], Curve]:
     return {(curve.method, curve.direction): curve for curve in body.curves}
 
 
@@ -196,7 +197,8 @@ def test_a_data_set_has_the_means_of_its_texts_with_intervals(trained: Classifie
     for row in body.rows:
         for way in WAYS:
             areas = [curves_of(one)[row.method, way].auc for one in alone]
-            assert (row[way].mean, row[way].low, row[way].high) == pytest.approx(bootstrap(areas), abs=2e-6)
+            area = row.area(way)
+            assert (area.mean, area.low, area.high) == pytest.approx(bootstrap(areas), abs=2e-6)
             assert [text.auc[row.method][way] for text in body.texts] == pytest.approx(areas, abs=2e-6)
         passes = [next(m.cost.passes for m in one.methods if m.method == row.method) for one in alone]
         assert (row.passes, row.relative) == (np.mean(passes), np.mean(passes) - 1)
@@ -204,7 +206,7 @@ def test_a_data_set_has_the_means_of_its_texts_with_intervals(trained: Classifie
         assert body.similarity[row.method].mean == pytest.approx(np.mean(similar), abs=1e-4)
 
 
-def on_grid(curve: dict, target: int, grid: list[float]) -> list[float]:
+def on_grid(curve: Curve, target: int, grid: list[float]) -> list[float]:
     """Straight lines between neighbouring k/n, segment by segment."""
     values = [row[target] for row in curve.probabilities]
     n, found = len(values) - 1, []
@@ -217,7 +219,7 @@ def on_grid(curve: dict, target: int, grid: list[float]) -> list[float]:
 def test_one_text_has_no_interval(trained: Classifier, data: str) -> None:
     body = study(trained, "activation", data=data, methods=["random"], rows=1).body
     assert {(curve.low, curve.high) for curve in body.curves} == {(None, None)}
-    assert body.rows[0]["activation"].low is None
+    assert body.rows[0].activation.low is None
     assert body.similarity == {}
     assert body.texts[0].similarity == {}
 
@@ -270,7 +272,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
     assert kept.items() <= context._memory.items()
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
-    assert [row["activation"] for row in result.body.rows] == [row["activation"] for row in whole.body.rows]
+    assert [row.activation for row in result.body.rows] == [row.activation for row in whole.body.rows]
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
 
 
@@ -322,12 +324,12 @@ def test_what_the_model_cannot_support_is_refused_before_anything_runs(zoo) -> N
 def test_random_path_integration_is_judged_and_chosen_by_areas(encoder: Classifier) -> None:
     asked = {"metrics": ["activation_auc", "inverse_activation_auc", "comprehensiveness"], "samples": 3, "steps": 2}
     body = study(encoder, "rpi_candidates", TEXT, **asked).body
-    values = {key: [one["metrics"][key] for one in body.candidates] for key in body.winners}
+    values = {key: [one["metrics"][key] for one in body["candidates"]] for key in body["winners"]}
     assert list(values) == asked["metrics"]
-    assert body.winners["activation_auc"] == int(np.argmax(values["activation_auc"]))
-    assert body.winners["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
+    assert body["winners"]["activation_auc"] == int(np.argmax(values["activation_auc"]))
+    assert body["winners"]["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
     best = explain(encoder, TEXT, "rpi", samples=3, steps=2, select_by="activation_auc")
-    assert best.scores.tolist() == body.candidates[body.winners["activation_auc"]].scores
+    assert best.scores.tolist() == body["candidates"][body["winners"]["activation_auc"]]["scores"]
 
 
 def run(monkeypatch, capsys, *arguments: str) -> str:
@@ -343,15 +345,15 @@ def test_the_command_line_prints_the_contract_and_a_table(monkeypatch, capsys, z
     asked += ["--set", "methods=occlusion,kernel_shap:samples=4n", "--set", "reference=kernel_shap:samples=16n"]
     found = json.loads(run(monkeypatch, capsys, *asked, "--text", TEXT, "--json"))
     assert found["study"] == "activation"
-    assert found["parameters"].methods == ["occlusion", "kernel_shap:samples=4n", "random"]
-    assert all(c.keys() >= {"method", "direction", "order", "k", "probabilities", "auc"} for c in found.curves)
+    assert found["parameters"]["methods"] == ["occlusion", "kernel_shap:samples=4n", "random"]
+    assert all(c.keys() >= {"method", "direction", "order", "k", "probabilities", "auc"} for c in found["curves"])
     _, head, *lines = run(monkeypatch, capsys, *asked, "--text", TEXT).splitlines()
     assert head.split() == ["method", "AS", "AUC", "IAS", "AUC", "flips", "at", "passes"]
-    assert [line.split()[0] for line in lines] == found["parameters"].methods
-    assert float(lines[0].split()[1]) == pytest.approx(found.curves[0].auc, abs=1e-4)
+    assert [line.split()[0] for line in lines] == found["parameters"]["methods"]
+    assert float(lines[0].split()[1]) == pytest.approx(found["curves"][0]["auc"], abs=1e-4)
     printed = json.loads(run(monkeypatch, capsys, *asked, "--data", data, "--json"))
     table = run(monkeypatch, capsys, *asked, "--data", data)
-    assert f"{printed.rows[0]['activation'].mean:.4f} [" in table
+    assert f"{printed['rows'][0]['activation']['mean']:.4f} [" in table
     assert "Cosine with kernel_shap:samples=16n" in table
 
 
@@ -360,10 +362,10 @@ def test_evaluate_judges_by_both_areas(monkeypatch, capsys, zoo_path, tmp_path: 
     path.write_text('text,label\n"a good film, a great story",0\nnot a good film,1\n', encoding="utf-8")
     asked = ["evaluate", "--model", str(zoo_path("bert")), "--data", str(path), "--methods", "occlusion", "--json"]
     found = json.loads(run(monkeypatch, capsys, *asked, "--metrics", "activation_auc,inverse_activation_auc"))
-    rows = {(row.method, row["metric"]): row for row in found.rows}
+    rows = {(row["method"], row["metric"]): row for row in found["rows"]}
     assert len(rows) == 4
     body = study(load_model(str(zoo_path("bert"))), "activation", data=str(path), methods=["occlusion"]).body
     for row in body.rows:
         for way in WAYS:
-            assert rows[row.method, f"{way}_auc"].mean == pytest.approx(row[way].mean, abs=2e-6)
+            assert rows[row.method, f"{way}_auc"]["mean"] == pytest.approx(row.area(way).mean, abs=2e-6)
             assert rows[row.method, f"{way}_auc"]["preset"] == ""

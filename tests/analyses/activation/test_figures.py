@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import io
 from typing import Any
@@ -18,6 +17,7 @@ from explainlab.analyses.activation.figures import (
     quality_against_cost,
     similarity_boxes,
 )
+from explainlab.analyses.activation.result import ActivationData, ActivationText
 from explainlab.figures.chart import GREY, Chart
 
 TEXT = "<b>A funny</b> and warm film, but dull at the end."
@@ -32,12 +32,12 @@ def classifier():
 
 
 @pytest.fixture(scope="module")
-def body(classifier) -> dict[str, Any]:
+def body(classifier) -> ActivationText:
     return study(classifier, "activation", TEXT, **ASKED).body
 
 
 @pytest.fixture(scope="module")
-def data(classifier) -> dict[str, Any]:
+def data(classifier) -> ActivationData:
     asked = {**ASKED, "data": "embedded:sentiment", "rows": 6, "reference": "kernel_shap:samples=4n"}
     return study(classifier, "activation", **asked).body
 
@@ -71,17 +71,18 @@ def test_both_curves_of_a_method_share_its_colour_and_tell_their_areas(body) -> 
 
 
 def test_flips_are_rings_where_the_prediction_turns_for_good(body) -> None:
-    turned = copy.deepcopy(body)
-    for curve, k in zip(turned.curves, (3, 0, None, 2, 0, 1), strict=True):
-        curve.flip = k
-    chart = activation_curves(turned)
+    chart = activation_curves(flipped(body, 3, 0, None, 2, 0, 1))
     rings = [(trace.legendgroup, trace.x[0]) for trace in chart.figure.data if trace.showlegend is False]
     assert rings == [("occlusion", 3), ("input_x_gradient", 2), ("random", 1)]
     assert "Occlusion 3" in chart.alt
     assert len(chart.notes) == 2
-    for curve in turned.curves:
-        curve.flip = 0
-    assert "does not flip" in activation_curves(turned).alt
+    assert "does not flip" in activation_curves(flipped(body, 0, 0, 0, 0, 0, 0)).alt
+
+
+def flipped(body: ActivationText, *flips: int | None) -> ActivationText:
+    """The same text with these flips of its curves."""
+    pairs = zip(body.curves, flips, strict=True)
+    return body.model_copy(update={"curves": [curve.model_copy(update={"flip": flip}) for curve, flip in pairs]})
 
 
 @BOTH
@@ -95,7 +96,7 @@ def test_mean_curves_lie_in_the_bands_of_their_intervals(data, direction) -> Non
         band = bands[curve.method]
         assert list(band.y) == [*curve.high, *reversed(curve.low)]
         assert list(band.x) == [*data.grid, *reversed(data.grid)]
-    areas = [row[direction].mean for row in data.rows]
+    areas = [row.area(direction).mean for row in data.rows]
     best = data.rows[int(np.argmax(areas) if direction == "activation" else np.argmin(areas))]
     assert chart.alt.endswith(f"Best: {best.label}.")
 
@@ -110,11 +111,13 @@ def test_a_single_text_has_lines_without_bands_and_bars(classifier) -> None:
 def test_quality_stands_over_cost_with_its_front(data, direction) -> None:
     chart = quality_against_cost(data, direction)
     front, *points = chart.figure.data
-    assert [(point.x[0], point.y[0]) for point in points] == [(row.passes, row[direction].mean) for row in data.rows]
+    assert [(point.x[0], point.y[0]) for point in points] == [
+        (row.passes, row.area(direction).mean) for row in data.rows
+    ]
     assert list(front.x) == sorted(front.x)
     better = np.greater if direction == "activation" else np.less
     for row in chart.rows:
-        beaten = any(other.passes <= row.passes and better(other.mean, row.mean) for other in chart.rows)
+        beaten = any(other["passes"] <= row["passes"] and better(other["mean"], row["mean"]) for other in chart.rows)
         assert row["front"] == (not beaten)
 
 
@@ -133,8 +136,9 @@ def test_the_front_holds_what_nothing_cheaper_matches(costs, merits, front) -> N
 
 
 def test_every_text_is_a_point_of_the_similarities(data) -> None:
-    unknown = copy.deepcopy(data)
-    unknown.texts[0].similarity["occlusion"] = None
+    first, *others = data.texts
+    first = first.model_copy(update={"similarity": {**first.similarity, "occlusion": None}})
+    unknown = data.model_copy(update={"texts": [first, *others]})
     chart = similarity_boxes(unknown)
     for box, row in zip(chart.figure.data, data.rows, strict=True):
         known = [t for t in unknown.texts if t.similarity[row.method] is not None]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from explainlab import load_model, study
+from explainlab.analyses.activation.result import ActivationText
 from explainlab.analyses.activation.scrubber import MOST_CLASSES, OTHERS, ActivationScrubber, activation_scrubber
+from explainlab.attribution.records import Target
 from explainlab.figures.heatmap import number
+from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 
 TEXT = "<b>A champion</b> sued the phone maker 🙂, and the court agreed."
@@ -23,7 +24,7 @@ REQUEST = Request(model=MODEL, text=TEXT, unit="word", question="occlusion")
 
 
 @pytest.fixture(scope="module")
-def body() -> dict[str, Any]:
+def body() -> ActivationText:
     return study(load_model(MODEL, device="cpu"), "activation", TEXT, **ASKED).body
 
 
@@ -62,21 +63,26 @@ def test_every_order_tells_what_each_class_has_after_each_feature(body, scrubber
 
 @pytest.mark.parametrize(("flip", "start"), [(4, 4), (0, 6), (None, 6), (1, 1)])
 def test_it_opens_where_the_prediction_flips_or_after_a_third(body, flip, start) -> None:
-    turned = copy.deepcopy(body)
-    turned.curves[0].flip = flip
-    assert len(turned.curves[0].order) == 20
+    first, *others = body.curves
+    turned = body.model_copy(update={"curves": [first.model_copy(update={"flip": flip}), *others]})
+    assert len(first.order) == 20
     assert activation_scrubber(REQUEST, turned).start == start
 
 
 def test_of_many_classes_the_rest_is_one(body) -> None:
-    many, rng = copy.deepcopy(body), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     labels = [f"class {i}" for i in range(20)]
     likely = rng.dirichlet(np.ones(20))
-    many.prediction = {"index": 0, "label": labels[0], "probabilities": dict(zip(labels, likely, strict=True))}
     least = int(likely.argmin())
-    many.target = {"index": least, "label": labels[least]}
-    for curve in many.curves:
-        curve.probabilities = rng.dirichlet(np.ones(20), size=len(curve.k)).tolist()
+    drawn = [rng.dirichlet(np.ones(20), size=len(curve.k)).tolist() for curve in body.curves]
+    pairs = zip(body.curves, drawn, strict=True)
+    many = body.model_copy(
+        update={
+            "prediction": Prediction(0, labels[0], dict(zip(labels, likely, strict=True))),
+            "target": Target(least, labels[least]),
+            "curves": [curve.model_copy(update={"probabilities": values}) for curve, values in pairs],
+        }
+    )
     found = activation_scrubber(REQUEST, many)
     assert len(found.classes) == MOST_CLASSES
     assert found.classes[found.target] == labels[least]

@@ -54,8 +54,9 @@ def test_an_adaptive_search_that_was_stored_without_an_expectation_is_read(resul
     assert all(list(best.by_kind) == ["nested"] for best in again.by_draws.values())
 
 
-def test_the_headline_has_the_value_of_the_best(result: AnalysisResult[Any]) -> None:
-    best = result.body.selection["comprehensiveness"].best
-    headline = get_study("rpi_candidates").headline(result)
-    assert f"of the best candidate is {best if result.request.data else f'{best:.4f}'}" in headline
-    assert ("Over 2 texts" in headline) == (result.request.data is not None)
+def test_the_headline_has_the_best_and_the_mean(result: AnalysisResult[Any]) -> None:
+    own, of_text = result.body.selection["comprehensiveness"], result.request.text is not None
+    best, mean = (f"{value:.4f}" if of_text else str(value) for value in (own.best, own.mean))
+    start = f"The best of {len(result.body.candidates)} maps" if of_text else "Over 2 texts, the best map"
+    middle = f"by Comprehensiveness (RPI) reaches {best}, the mean of {'them' if of_text else 'all maps'}"
+    assert get_study("rpi_candidates").headline(result) == f"{start} {middle} {mean}."

@@ -70,8 +70,8 @@ class Counting(RunContext):
 
 
 def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:
-    assert [row["row"] for row in body["rows"]] == sorted(slow)
-    for row in body["rows"]:
+    assert [row["row"] for row in body.rows] == sorted(slow)
+    for row in body.rows:
         label, predicted, probabilities = slow[row["row"]]
         assert (row["label"], row["predicted"], row["text_pair"], row["cut"]) == (label, predicted, None, False)
         assert row["confidence"] == pytest.approx(max(probabilities.values()), abs=1e-5)
@@ -81,26 +81,26 @@ def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:
 
 
 def test_accuracy_and_confusion_are_counts(body, slow) -> None:
-    labels = body["labels"]
+    labels = body.labels
     counts = [[0] * len(labels) for _ in labels]
     for label, predicted, _ in slow.values():
         counts[labels.index(label)][labels.index(predicted)] += 1
-    assert body["confusion"] == counts
+    assert body.confusion == counts
     n, right = len(slow), sum(counts[i][i] for i in range(len(labels)))
-    assert body["n"] == n
-    assert body["accuracy"]["mean"] == right / n
+    assert body.n == n
+    assert body.accuracy.mean == right / n
     z, share = 1.959963984540054, right / n  # Wilson's interval solves |p - share| = z * sqrt(p (1 - p) / n)
     for end in ("low", "high"):
-        p = body["accuracy"][end]
+        p = getattr(body.accuracy, end)
         assert abs(p - share) == pytest.approx(z * math.sqrt(p * (1 - p) / n), rel=1e-6)
     f1s = []
-    for i, one in enumerate(body["per_class"]):
+    for i, scores in enumerate(body.per_class):
         hit, said, there = counts[i][i], sum(row[i] for row in counts), sum(counts[i])
-        assert (one["label"], one["n"]) == (labels[i], there)
-        assert (one["precision"], one["recall"]) == (pytest.approx(hit / said), pytest.approx(hit / there))
-        assert one["f1"] == pytest.approx(2 * hit / (said + there))
-        f1s.append(one["f1"])
-    assert body["macro_f1"] == pytest.approx(sum(f1s) / len(f1s))
+        assert (scores.label, scores.n) == (labels[i], there)
+        assert (scores.precision, scores.recall) == (pytest.approx(hit / said), pytest.approx(hit / there))
+        assert scores.f1 == pytest.approx(2 * hit / (said + there))
+        f1s.append(scores.f1)
+    assert body.macro_f1 == pytest.approx(sum(f1s) / len(f1s))
 
 
 @pytest.mark.parametrize("bins", [1, 4, 15])
@@ -108,20 +108,20 @@ def test_calibration_is_a_loop_over_the_bins(bins) -> None:
     rng = np.random.default_rng(bins)
     sure, right = rng.uniform(0.3, 1, 200), rng.random(200) < 0.7
     sure[:5] = 0.25, 0.5, 0.75, 1, 0.5
-    found, ece = calibration(sure, right, bins), 0.0
-    assert len(found["bins"]) == bins
-    for i, one in enumerate(found["bins"]):
+    measured, ece = calibration(sure, right, bins), 0.0
+    assert len(measured.bins) == bins
+    for i, part in enumerate(measured.bins):
         low, high = i / bins, (i + 1) / bins
         inside = [j for j in range(200) if low < sure[j] <= high]
-        assert (one["low"], one["high"], one["n"]) == (pytest.approx(low), pytest.approx(high), len(inside))
+        assert (part.low, part.high, part.n) == (pytest.approx(low), pytest.approx(high), len(inside))
         if not inside:
-            assert one["confidence"] is one["accuracy"] is None
+            assert part.confidence is part.accuracy is None
             continue
         mean, share = np.mean([sure[j] for j in inside]), np.mean([right[j] for j in inside])
-        assert (one["confidence"], one["accuracy"]) == (pytest.approx(mean), pytest.approx(share))
+        assert (part.confidence, part.accuracy) == (pytest.approx(mean), pytest.approx(share))
         ece += len(inside) / 200 * abs(share - mean)
-    assert found["ece"] == pytest.approx(ece)
-    assert sum(one["n"] for one in found["bins"]) == 200
+    assert measured.ece == pytest.approx(ece)
+    assert sum(part.n for part in measured.bins) == 200
 
 
 def test_what_was_predicted_before_a_cancel_is_not_run_again(bert, body, monkeypatch) -> None:
@@ -134,12 +134,12 @@ def test_what_was_predicted_before_a_cancel_is_not_run_again(bert, body, monkeyp
     context.left = math.inf
     rest = study(bert, "predictions", data=DATA, context=context)
     assert context.kept == 5
-    assert rest.cost.forward == body["n"] - 50 * done
+    assert rest.cost.forward == body.n - 50 * done
     assert rest.cost.backward == 0
-    assert [row["predicted"] for row in rest.body["rows"]] == [row["predicted"] for row in body["rows"]]
+    assert [row["predicted"] for row in rest.body.rows] == [row["predicted"] for row in body.rows]
     again = study(bert, "predictions", data=DATA, context=context, bins=3)
     assert again.cost.forward == 0
-    assert len(again.body["calibration"]["bins"]) == 3
+    assert len(again.body.calibration.bins) == 3
 
 
 def test_progress_counts_rows_and_ends_at_all(bert, body) -> None:
@@ -147,7 +147,7 @@ def test_progress_counts_rows_and_ends_at_all(bert, body) -> None:
     study(bert, "predictions", data=DATA, context=context)
     done = [one for one, _ in context.told]
     assert done == sorted(done)
-    assert context.told[-1] == (body["n"], body["n"])
+    assert context.told[-1] == (body.n, body.n)
 
 
 def test_pairs_cuts_and_bad_rows(zoo, tmp_path) -> None:
@@ -162,18 +162,18 @@ def test_pairs_cuts_and_bad_rows(zoo, tmp_path) -> None:
         {"text": "funny", "text_b": "the acting is worse", "label": 2},
     ]
     found = study(classifier, "predictions", data=write(tmp_path / "pairs.jsonl", records))
-    assert [row["row"] for row in found.body["rows"]] == [1, 2, 6]
+    assert [row["row"] for row in found.body.rows] == [1, 2, 6]
     assert [number for number, _ in found.skipped] == [3, 4, 5]
     assert "no class" in found.skipped[0][1]
     assert "no token" in found.skipped[1][1]
     assert "3 rows were left out" in found.warnings[0]
-    for row, record in zip(found.body["rows"], (records[0], records[1], records[5]), strict=True):
+    for row, record in zip(found.body.rows, (records[0], records[1], records[5]), strict=True):
         encoding = classifier.encode(record["text"], record["text_b"])
         prediction = classifier.predict(encoding)
         assert (row["tokens"], row["cut"]) == (len(encoding), encoding.cut > 0)
         assert row["predicted"] == prediction.label
         assert row["confidence"] == pytest.approx(max(prediction.probabilities.values()), abs=1e-5)
-    assert found.body["rows"][1]["cut"]
+    assert found.body.rows[1]["cut"]
 
 
 def test_reading_many_texts_is_encoding_each(classifier) -> None:
@@ -213,7 +213,7 @@ def test_columns_and_classes_are_chosen_and_part_of_the_key(bert, tmp_path) -> N
     ]
     asked = {"data": write(tmp_path / "named.jsonl", records), "classes": {"good": "positive"}}
     found = study(bert, "predictions", columns={"text": "review", "label": "stars"}, **asked)
-    assert [(row["text"], row["label"]) for row in found.body["rows"]] == [
+    assert [(row["text"], row["label"]) for row in found.body.rows] == [
         ("a funny film", "positive"),
         ("dull", "negative"),
     ]
@@ -235,10 +235,10 @@ def test_a_single_text_and_unreadable_data_are_refused(bert, zoo, tmp_path) -> N
 def test_a_class_that_never_occurs_counts_zero_and_one_row_is_enough(zoo, tmp_path) -> None:
     path = write(tmp_path / "one.jsonl", [{"text": "a funny film", "label": "negative"}])
     found = study(zoo("bert"), "predictions", data=path).body
-    right = found["rows"][0]["predicted"] == "negative"
-    assert found["accuracy"]["mean"] == found["macro_f1"] == float(right)
-    assert [one["n"] for one in found["per_class"]] == [1, 0, 0]
-    assert found["accuracy"]["low"] < found["accuracy"]["high"]
+    right = found.rows[0]["predicted"] == "negative"
+    assert found.accuracy.mean == found.macro_f1 == float(right)
+    assert [scores.n for scores in found.per_class] == [1, 0, 0]
+    assert found.accuracy.low < found.accuracy.high
 
 
 def test_the_service_keeps_it_and_the_command_line_prints_it(monkeypatch, capsys, body, tmp_path) -> None:
@@ -252,5 +252,5 @@ def test_the_service_keeps_it_and_the_command_line_prints_it(monkeypatch, capsys
         cli.main()
     assert not ended.value.code
     out = capsys.readouterr().out
-    assert f"accuracy  {body['accuracy']['mean']:.4f}" in out
-    assert f"ECE       {body['calibration']['ece']:.4f}" in out
+    assert f"accuracy  {body.accuracy.mean:.4f}" in out
+    assert f"ECE       {body.calibration.ece:.4f}" in out

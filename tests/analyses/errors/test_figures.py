@@ -9,7 +9,16 @@ import json
 import numpy as np
 import pytest
 
-from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells, confusion_rows, difference
+from explainlab import load_model, study
+from explainlab.analyses.errors.figures import (
+    CELL,
+    confusion,
+    confusion_cells,
+    confusion_rows,
+    difference,
+    reliability_diagram,
+)
+from explainlab.analyses.errors.result import Accuracy, Calibration, PredictionsData
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
 
@@ -19,12 +28,21 @@ PAIRS = [("negative", "negative")] * 5 + [("negative", NASTY)] * 3 + [(NASTY, "n
 
 
 @pytest.fixture
-def body() -> dict:
+def body() -> PredictionsData:
     counts = [[sum(pair == (true, predicted) for pair in PAIRS) for predicted in LABELS] for true in LABELS]
-    return {"labels": LABELS, "n": len(PAIRS), "confusion": counts}
+    return PredictionsData(
+        labels=LABELS,
+        n=len(PAIRS),
+        accuracy=Accuracy(mean=6 / 11, low=0.2, high=0.8),
+        macro_f1=0.5,
+        per_class=[],
+        calibration=Calibration(ece=0.0, bins=[]),
+        confusion=counts,
+        rows=[],
+    )
 
 
-def test_every_cell_has_its_count_and_its_share_of_the_true_class(body: dict) -> None:
+def test_every_cell_has_its_count_and_its_share_of_the_true_class(body: PredictionsData) -> None:
     cells = confusion_rows(body)
     assert len(cells) == 9
     for cell in cells:
@@ -33,7 +51,7 @@ def test_every_cell_has_its_count_and_its_share_of_the_true_class(body: dict) ->
         assert (cell["n"], cell["share"]) == (n, n / len(of_class) if of_class else 0)
 
 
-def test_the_chart_says_its_worst_mistake_and_its_files_hold_the_cells(body: dict) -> None:
+def test_the_chart_says_its_worst_mistake_and_its_files_hold_the_cells(body: PredictionsData) -> None:
     chart = confusion(body)
     assert "3 of negative predicted as" in chart.alt
     assert "38% of that class" in chart.alt
@@ -43,7 +61,9 @@ def test_the_chart_says_its_worst_mistake_and_its_files_hold_the_cells(body: dic
     ]
     assert json.loads(chart.to_json())["rows"] == confusion_rows(body)
     assert NASTY not in chart.to_html()
-    assert "no mistake" in confusion({**body, "n": 1, "confusion": [[1, 0, 0], [0, 0, 0], [0, 0, 0]]}).alt
+    assert (
+        "no mistake" in confusion(body.model_copy(update={"n": 1, "confusion": [[1, 0, 0], [0, 0, 0], [0, 0, 0]]})).alt
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +72,7 @@ def test_the_chart_says_its_worst_mistake_and_its_files_hold_the_cells(body: dic
     ids=["any", "true", "predicted", "cell"],
 )
 def test_cells_can_be_pressed_and_those_let_through_have_a_frame(
-    body: dict, true: str, predicted: str, framed: int
+    body: PredictionsData, true: str, predicted: str, framed: int
 ) -> None:
     spec = confusion_cells(body, true, predicted)
     (selection,) = spec["params"]
@@ -63,6 +83,43 @@ def test_cells_can_be_pressed_and_those_let_through_have_a_frame(
     assert sum(cell["framed"] for cell in cells) == framed
     for cell in cells:
         assert cell["kind"] == ("right" if cell["true"] == cell["predicted"] else "wrong")
+
+
+@pytest.fixture(scope="module")
+def predictions() -> PredictionsData:
+    """Those of the embedded examples."""
+    return study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data="embedded:sentiment").body
+
+
+def test_the_diagram_says_what_it_shows_and_gives_its_numbers_away(predictions) -> None:
+    chart = reliability_diagram(predictions)
+    assert chart.figure.layout.xaxis.title.text
+    assert chart.alt.startswith(chart.title)
+    assert len(list(csv.DictReader(io.StringIO(chart.to_csv())))) == len(chart.rows) == 15
+    assert "<html" in chart.to_html()
+
+
+def test_bars_stand_over_their_bins_with_the_number_of_texts(predictions) -> None:
+    bins = [part for part in predictions.calibration.bins if part.n]
+    accuracy, confidence, line, counts = reliability_diagram(predictions).figure.data
+    assert list(accuracy.y) == [part.accuracy for part in bins]
+    assert list(confidence.x) == list(confidence.y) == [part.confidence for part in bins]
+    assert (list(line.x), list(line.y)) == ([0, 1], [0, 1])
+    assert list(counts.y) == [part.n for part in bins]
+    assert list(counts.text) == [f"{part.n:,}" for part in bins]
+    for bar in (accuracy, counts):
+        for x, width, part in zip(bar.x, bar.width, bins, strict=True):
+            assert (x - width / 2, x + width / 2) == (pytest.approx(part.low), pytest.approx(part.high))
+
+
+def test_one_prediction_is_drawn(predictions) -> None:
+    empty = [
+        part.model_copy(update={"n": 0, "accuracy": None, "confidence": None}) for part in predictions.calibration.bins
+    ]
+    full = empty[14].model_copy(update={"n": 1, "accuracy": 1.0, "confidence": 0.95})
+    calibration = predictions.calibration.model_copy(update={"bins": [*empty[:14], full]})
+    chart = reliability_diagram(predictions.model_copy(update={"calibration": calibration}))
+    assert list(chart.figure.data[0].y) == [1.0]
 
 
 def test_a_difference_is_taken_score_by_score_and_adds_up(attribution) -> None:

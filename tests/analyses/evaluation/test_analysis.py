@@ -51,30 +51,30 @@ def plain_values(classifier: Classifier, text: str, method: str, metric: str, **
 def test_means_are_those_of_a_plain_loop_and_random_is_always_there(classifier, data) -> None:
     methods = ["input_x_gradient", "occlusion"]
     body = explainlab.evaluate(classifier, data, methods, METRICS).body
-    assert body["n"] == 3
-    assert [row["method"] for row in body["rows"]] == [m for m in [*methods, "random"] for _ in METRICS]
-    for row in body["rows"]:
-        values = [plain_values(classifier, text, row["method"], row["asked"]) for text, _ in TEXTS]
-        assert row["mean"] == pytest.approx(np.mean(values), abs=1e-6)
-        assert row["preset"] == "rpi"
-        assert row["low"] is None or row["low"] <= row["mean"] <= row["high"]
+    assert body.n == 3
+    assert [row.method for row in body.rows] == [m for m in [*methods, "random"] for _ in METRICS]
+    for row in body.rows:
+        values = [plain_values(classifier, text, row.method, row.asked) for text, _ in TEXTS]
+        assert row.mean == pytest.approx(np.mean(values), abs=1e-6)
+        assert row.preset == "rpi"
+        assert row.low is None or row.low <= row.mean <= row.high
 
 
 def test_a_text_too_short_for_k_is_counted_apart(classifier, data) -> None:
-    (row, _) = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body["rows"]
-    assert (row["n"], row["counted"]) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
+    (row, _) = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body.rows
+    assert (row.n, row.counted) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
 
 
 def test_random_maps_of_two_texts_are_not_the_same(classifier, tmp_path) -> None:
     twins = write(tmp_path / "twins.csv", [("a good film", 1), ("a warm book", 1), ("a good film", 1)])
-    texts = explainlab.evaluate(classifier, twins, ["random"], ["comprehensiveness:k=50"]).body["texts"]
-    assert texts[0]["text_seed"] == texts[2]["text_seed"] != texts[1]["text_seed"]
+    texts = explainlab.evaluate(classifier, twins, ["random"], ["comprehensiveness:k=50"]).body.texts
+    assert texts[0].text_seed == texts[2].text_seed != texts[1].text_seed
 
 
 def test_settings_reach_their_method_and_equal_settings_are_one_question(classifier, data) -> None:
     asked = {"settings": {"integrated_gradients": {"rule": "midpoint", "steps": 3}}}
     result = explainlab.evaluate(classifier, data, ["integrated_gradients"], ["log_odds:k=40"], **asked)
-    assert result.body["cost_by_method"]["integrated_gradients"]["backward"] == 9
+    assert result.body.cost_by_method["integrated_gradients"].backward == 9
     written = {"integrated_gradients": {"steps": "3", "rule": "midpoint"}}
     again = explainlab.evaluate(classifier, data, ["integrated_gradients"], ["log_odds:k=40"], settings=written)
     assert again.request.parameters == result.request.parameters
@@ -93,7 +93,7 @@ def test_gold_explains_the_label_of_every_row(classifier, tmp_path) -> None:
     wrong = write(tmp_path / "wrong.csv", [(TEXTS[0][0], "negative")])
     by_gold = explainlab.evaluate(classifier, wrong, ["random"], ["log_odds:k=40"], target="gold").body
     by_name = explainlab.evaluate(classifier, wrong, ["random"], ["log_odds:k=40"], target="negative").body
-    assert by_gold["texts"][0]["values"] == by_name["texts"][0]["values"]
+    assert by_gold.texts[0].values == by_name.texts[0].values
 
 
 def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -> None:
@@ -101,7 +101,7 @@ def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -
     with pytest.raises(DataError, match="2"):
         explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"])
     result = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True)
-    assert result.body["n"] == 2
+    assert result.body.n == 2
     assert [number for number, _ in result.skipped] == [2]
 
 
@@ -145,11 +145,11 @@ def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, 
     path = tmp_path / "other.json"
     path.write_text(json.dumps(records), encoding="utf-8")
     body = explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)]).body
-    rows = {(row["method"], row["asked"]): row for row in body["rows"]}
-    for metric in {row["asked"] for row in body["rows"]}:
+    rows = {(row.method, row.asked): row for row in body.rows}
+    for metric in {row.asked for row in body.rows}:
         ours, theirs = rows["occlusion", metric], rows["other", metric]
-        assert (ours["mean"], ours["low"], ours["n"]) == (theirs["mean"], theirs["low"], theirs["n"])
-    assert set(body["cost_by_method"]) == {"occlusion", "random"}
+        assert (ours.mean, ours.low, ours.n) == (theirs.mean, theirs.low, theirs.n)
+    assert set(body.cost_by_method) == {"occlusion", "random"}
     path.write_text(json.dumps(records[:1]), encoding="utf-8")
     with pytest.raises(RequestError, match=r"other\.json has no attribution of"):
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)])

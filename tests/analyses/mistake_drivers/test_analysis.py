@@ -27,7 +27,7 @@ def bert():
 
 @pytest.fixture(scope="module")
 def rows(bert):
-    return study(bert, "predictions", data=DATA).body["rows"]
+    return study(bert, "predictions", data=DATA).body.rows
 
 
 @pytest.fixture(scope="module")
@@ -69,55 +69,55 @@ def collected(bert, wanted) -> tuple[dict, dict]:
 
 def test_words_and_pairs_are_what_a_loop_finds(bert, rows, compared, body) -> None:
     wrong = [row for row in rows if row["label"] != row["predicted"]]
-    assert (body["n_wrong"], body["n_right"], body["n_compared"]) == (len(wrong), len(rows) - len(wrong), 12)
+    assert (body.n_wrong, body.n_right, body.n_compared) == (len(wrong), len(rows) - len(wrong), 12)
     labels = {row["predicted"] for row in wrong}
     in_wrong = collected(bert, [(row, row["predicted"]) for row in wrong])
     in_right = collected(bert, [(row, label) for row in compared for label in labels])
-    for listed, among, beside in zip((body["words"], body["pairs"]), in_wrong, in_right, strict=True):
+    for listed, among, beside in zip((body.words, body.pairs), in_wrong, in_right, strict=True):
         assert len(listed) == 100
-        for one in listed:
-            key = tuple(one["words"]), one["predicted"]
-            assert sorted(one["row_numbers"]) == sorted(among[key])
+        for driver in listed:
+            key = tuple(driver.words), driver.predicted
+            assert sorted(driver.row_numbers) == sorted(among[key])
             for prefix, scores in (("", among[key]), ("right_", beside.get(key, {}))):
                 mean, low, high = bootstrap(list(scores.values()))
-                assert one[f"{prefix}rows"] == len(scores)
-                told = [one[f"{prefix}{name}"] for name in ("mean", "low", "high")]
+                assert getattr(driver, f"{prefix}rows") == len(scores)
+                told = [getattr(driver, f"{prefix}{name}") for name in ("mean", "low", "high")]
                 assert told == [
                     value if value is None else pytest.approx(value, rel=1e-6, abs=1e-6) for value in (mean, low, high)
                 ]
-    assert [one["word"] for one in body["words"]] == [one["words"][0] for one in body["words"]]
-    assert any(one["right_rows"] > 1 for one in body["words"])
+    assert [driver.word for driver in body.words] == [driver.words[0] for driver in body.words]
+    assert any(driver.right_rows > 1 for driver in body.words)
 
 
 def test_the_ranking_is_honest(bert, body) -> None:
     everything = study(bert, "mistake_drivers", **ASKED, most=1000).body
-    for listed, whole in ((body["words"], everything["words"]), (body["pairs"], everything["pairs"])):
-        assert all(one["mean"] > 0 for one in listed)
-        clear = [one["rows"] >= 6 and one["low"] is not None and one["low"] > 0 for one in listed]
-        assert clear == [one["clear"] for one in listed]
-        tiers = [2 if one["once"] else 1 - is_clear for one, is_clear in zip(listed, clear, strict=True)]
+    for listed, whole in ((body.words, everything.words), (body.pairs, everything.pairs)):
+        assert all(driver.mean > 0 for driver in listed)
+        clear = [driver.rows >= 6 and driver.low is not None and driver.low > 0 for driver in listed]
+        assert clear == [driver.clear for driver in listed]
+        tiers = [2 if driver.once else 1 - is_clear for driver, is_clear in zip(listed, clear, strict=True)]
         assert tiers == sorted(tiers)
         for tier in (0, 1, 2):
-            push = [one["mean"] * one["rows"] for one, of in zip(listed, tiers, strict=True) if of == tier]
+            push = [driver.mean * driver.rows for driver, of in zip(listed, tiers, strict=True) if of == tier]
             assert push == sorted(push, reverse=True)
-        once = [one for one in listed if one["once"]]
-        assert all(one["low"] is one["high"] is None and one["rows"] == 1 for one in once)
+        once = [driver for driver in listed if driver.once]
+        assert all(driver.low is driver.high is None and driver.rows == 1 for driver in once)
         if once:
-            several = [one["words"] for one in whole if not one["once"]]
-            assert sum(not one["once"] for one in listed) == len(several)
+            several = [driver.words for driver in whole if not driver.once]
+            assert sum(not driver.once for driver in listed) == len(several)
 
 
 def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
     texts = {row["row"]: row["text"] for row in rows}
-    tested = body["pairs"][:TESTED_PAIRS]
-    assert all("interaction" in one for one in tested)
-    assert not any("interaction" in one for one in body["pairs"][TESTED_PAIRS:])
-    for one in tested[:4]:
+    tested = body.pairs[:TESTED_PAIRS]
+    assert all(driver.interaction is not None for driver in tested)
+    assert not any(driver.interaction for driver in body.pairs[TESTED_PAIRS:])
+    for driver in tested[:4]:
         values = []
-        for number in one["row_numbers"][:TESTED_ROWS]:
-            subject = Subject(bert, bert.encode(texts[number]), target=one["predicted"], output="logit", unit="word")
+        for number in driver.row_numbers[:TESTED_ROWS]:
+            subject = Subject(bert, bert.encode(texts[number]), target=driver.predicted, output="logit", unit="word")
             names = [subject.units.features[i].text.casefold() for i in subject.units.content]
-            places = [i for i in range(len(names) - 1) if names[i : i + 2] == one["words"]]
+            places = [i for i in range(len(names) - 1) if names[i : i + 2] == driver.words]
 
             def without(*taken, subject=subject, names=names) -> float:
                 keep = np.array([[i not in taken for i in range(len(names))]])
@@ -125,8 +125,8 @@ def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
 
             second = [i + 1 for i in places]
             values.append(without() - without(*places) - without(*second) + without(*places, *second))
-        assert one["interaction"]["rows"] == len(values)
-        assert one["interaction"]["mean"] == pytest.approx(np.mean(values), abs=1e-4)
+        assert driver.interaction.rows == len(values)
+        assert driver.interaction.mean == pytest.approx(np.mean(values), abs=1e-4)
 
 
 class Stopped(RunContext):
@@ -146,7 +146,7 @@ def test_maps_made_before_a_cancel_are_not_made_again(bert, rows, body) -> None:
     context.goes_on = True
     rest = study(bert, "mistake_drivers", **ASKED, context=context)
     whole = study(bert, "mistake_drivers", **ASKED)
-    assert whole.cost.backward == body["n_wrong"] + 12 * len({one["predicted"] for one in body["words"]})
+    assert whole.cost.backward == body.n_wrong + 12 * len({driver.predicted for driver in body.words})
     assert 0 < rest.cost.backward < whole.cost.backward
     assert whole.cost.forward - rest.cost.forward >= len(rows)
     assert rest.body == whole.body == body
@@ -158,9 +158,9 @@ def test_no_mistakes_and_no_correct_rows_are_told(bert, rows, tmp_path) -> None:
         path = tmp_path / f"{right}.jsonl"
         path.write_text("\n".join(json.dumps({"text": row["text"], "label": row["label"]}) for row in kept))
         found = study(bert, "mistake_drivers", data=str(path)).body
-        assert (found["n_wrong"], found["n_right"]) == ((0, 5) if right else (5, 0))
-        assert bool(found["words"]) is not right
-        assert all(one["right_mean"] is None and one["right_rows"] == 0 for one in found["words"])
+        assert (found.n_wrong, found.n_right) == ((0, 5) if right else (5, 0))
+        assert bool(found.words) is not right
+        assert all(driver.right_mean is None and driver.right_rows == 0 for driver in found.words)
 
 
 @pytest.mark.parametrize("method", ["gradient", "input_x_gradient:reduction=l2", "random"])
@@ -176,5 +176,5 @@ def test_another_method_and_a_pair_of_texts(zoo, tmp_path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text("\n".join(map(json.dumps, records)))
     found = study(classifier, "mistake_drivers", data=str(path), method="occlusion:baseline=pad").body
-    assert (found["n_wrong"], found["method"]) == (6, "occlusion:baseline=pad")
-    assert not [one for one in found["pairs"] if one["words"] in (["film", "a"], ["thin", "a"])], "across the texts"
+    assert (found.n_wrong, found.method) == (6, "occlusion:baseline=pad")
+    assert not [driver for driver in found.pairs if driver.words in (["film", "a"], ["thin", "a"])], "across the texts"

@@ -1,14 +1,16 @@
-"""The Activation page as one of those that ask studies, and what a data set will cost."""
+"""The Activation page: its choices, and what a data set will cost."""
 
 from __future__ import annotations
 
 from explainlab.analyses.activation.page import controls
-from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view
-from explainlab.app.page import Answer, StudyPage
+from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, carry, first_view, shows
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 
-PAGE = StudyPage(
+PAGE = AnalysisPage(
+    controls.PAGE,
     question=controls.question,
     record=ActivationView,
     first=first_view,
@@ -16,6 +18,8 @@ PAGE = StudyPage(
     draft=controls.draft,
     button="Reveal",
     drawn=("palette",),
+    shows=shows,
+    carry=carry,
 )
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from explainlab.analyses.activation.analysis import DIRECTIONS
 from explainlab.analyses.activation.figures import activation_curves
+from explainlab.analyses.activation.page.component import activation_scrubber as draw_activation_scrubber
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.analyses.activation.page.view import ActivationView
 from explainlab.analyses.activation.result import ActivationText, Direction, MethodMeans, MethodScores
@@ -17,7 +18,6 @@ from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.app.chart import draw_chart, draw_files
-from explainlab.app.heatmap import activation_scrubber as draw_activation_scrubber
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method
@@ -114,8 +114,8 @@ def _draw_table(body: ActivationText) -> None:
             "Method": method.label,
             **{COLUMNS[way]: body.curve(method.method, way).auc for way in DIRECTIONS},
             "Flip": body.curve(method.method, "activation").flip,
-            COLUMNS.passes: method.cost.passes,
-            COLUMNS.relative: method.cost.relative,
+            COLUMNS["passes"]: method.cost.passes,
+            COLUMNS["relative"]: method.cost.relative,
         }
         for method in body.methods
     ]
@@ -139,7 +139,7 @@ def number_columns() -> dict[str, Any]:
     }
     passes = st.column_config.NumberColumn(help="Forward and backward, a text.", format="localized")
     cost = st.column_config.NumberColumn(help=COST_HELP, format="%.4g×")
-    return {**areas, COLUMNS.passes: passes, COLUMNS.relative: cost}
+    return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
 
 
 def _draw_beliefs(service: Service, view: ActivationView, architecture: Architecture) -> None:

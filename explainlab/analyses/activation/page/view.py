@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
@@ -28,13 +29,11 @@ class DataChoice(BaseModel):
     reference: Reference = ""
 
 
-class ActivationView(BaseModel):
+class ActivationView(AnalysisView):
     """One text before one model, revealed by any number of methods, and perhaps a data set beside it.
 
     ``methods`` may have options after colons; random is among them whether it is named or not.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["activation"] = "activation"
     model: str
@@ -58,12 +57,9 @@ class ActivationView(BaseModel):
     def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         data = self.data
-        return data and self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
-
-    def requests(self) -> list[Request]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
+        if data is None:
+            return None
+        return self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
 
     def map_request(self, method: str) -> Request:
         """One method's map of the text, of the output that is the method's own."""
@@ -95,3 +91,15 @@ def first_view() -> ActivationView:
         text="The champion sued the phone maker for using his name in a game, and the court in Geneva agreed.",
         methods=("occlusion", "input_x_gradient"),
     )
+
+
+def shows(request: Request) -> ActivationView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    if request.question != Activation.id:
+        return None
+    return view_of(ActivationView, request, request.parameters, first_view().text, ("rows", "reference"))
+
+
+def carry(text: CarriedText) -> ActivationView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import streamlit as st
@@ -61,7 +62,7 @@ def draft() -> CandidatesView:
     )
 
 
-def draw_text_controls(run) -> ModelCard | None:
+def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
     _draw_method(card, run)
@@ -80,7 +81,7 @@ def draw_text_controls(run) -> ModelCard | None:
     return card
 
 
-def draw_data_controls(card: ModelCard | None, run) -> None:
+def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
     """The question about a data set."""
     source, rows, button = st.columns([4, 2, 3], vertical_alignment="bottom")
     with source:
@@ -90,7 +91,7 @@ def draw_data_controls(card: ModelCard | None, run) -> None:
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
-def _draw_method(card: ModelCard | None, run) -> None:
+def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
     """What is explained, and what draws the maps."""
     target, output, family, preset, layers = st.columns([2, 2, 3, 2, 2], vertical_alignment="bottom")
     with target:

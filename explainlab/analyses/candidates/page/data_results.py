@@ -9,8 +9,8 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.controls import question
-from explainlab.analyses.candidates.page.results import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.page.view import CandidatesView
+from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.result import CandidatesData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener

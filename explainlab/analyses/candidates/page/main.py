@@ -1,14 +1,16 @@
-"""The Candidates page as one of those that ask studies, and the pace of its answers."""
+"""The Candidates page: its choices, and the pace of its answers."""
 
 from __future__ import annotations
 
 from explainlab.analyses.candidates.page import controls
-from explainlab.analyses.candidates.page.view import CandidatesView, first_view
+from explainlab.analyses.candidates.page.view import CandidatesView, carry, first_view, shows
 from explainlab.analyses.registry import evaluations
-from explainlab.app.page import Answer, StudyPage
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Answer
 from explainlab.service.service import Service
 
-PAGE = StudyPage(
+PAGE = AnalysisPage(
+    controls.PAGE,
     question=controls.question,
     record=CandidatesView,
     first=first_view,
@@ -16,6 +18,8 @@ PAGE = StudyPage(
     draft=controls.draft,
     button="Draw candidates",
     drawn=controls.DRAWN,
+    shows=shows,
+    carry=carry,
 )
 
 

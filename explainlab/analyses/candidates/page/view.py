@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
-from explainlab.analyses.explain.page.view import Scale
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
-from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.metrics.registry import metric_ids
 from explainlab.models.architectures import Architecture
 from explainlab.request import Dtype, Output, Request, checked
@@ -33,14 +33,12 @@ class DataChoice(BaseModel):
     rows: int = Field(20, ge=1)
 
 
-class CandidatesView(BaseModel):
+class CandidatesView(AnalysisView):
     """All candidates of one text before one model, and perhaps a data set beside it.
 
     ``sort`` is the metric that is reported and sorted by, ``across`` and ``up`` are those of the scatter, by their keys
     in the study; ``picked`` is the candidate that is open (None: the best by ``sort``).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["candidates"] = "candidates"
     model: str
@@ -77,11 +75,6 @@ class CandidatesView(BaseModel):
     def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         return None if self.data is None else self._request(data=self.data.source, rows=self.data.rows)
-
-    def requests(self) -> list[Request]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
 
     def metric_result(self, body: CandidatesText, candidate: int) -> Request:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
@@ -141,3 +134,15 @@ def first_view() -> CandidatesView:
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
     )
+
+
+def shows(request: Request) -> CandidatesView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    if request.question != RpiCandidates.id:
+        return None
+    return view_of(CandidatesView, request, request.parameters, first_view().text, ("rows",))
+
+
+def carry(text: CarriedText) -> CandidatesView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)

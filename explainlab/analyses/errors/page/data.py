@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -124,6 +125,6 @@ def _draw_labels(source: str, classes: Sequence[str]) -> None:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _survey(_source: str, asked: tuple, _classes: Sequence[str], _columns: Mapping[str, str]) -> Survey:
+def _survey(_source: str, asked: tuple[Any, ...], _classes: Sequence[str], _columns: Mapping[str, str]) -> Survey:
     """``asked`` is all that the survey depends on, the file by its digest."""
     return looks.survey(_source, _classes, _columns, session.user())

@@ -13,22 +13,18 @@ from explainlab.analyses.errors.page.main import DRIVERS
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.mistake_drivers.figures import drivers
-from explainlab.app import session
+from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of
+from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
-from explainlab.app.page import Answer
+from explainlab.app.place import Requests
 from explainlab.app.question import card_of
-from explainlab.app.session import Pressed
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
-from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.service.service import Service
 
-Body = dict[str, Any]
-
-_KINDS = {"words": "word", "pairs": "pair of words"}
+_KINDS: dict[Kind, str] = {"words": "word", "pairs": "pair of words"}
 
 _HELP = (
     "Every misclassified row is explained against the class that was predicted; a word that scores high there speaks "
@@ -51,8 +47,8 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     ``table`` holds the predictions.
     """
     st.header("What drives the mistakes", anchor=False, help=_HELP)
-    asked = Pressed((view.drivers_request(),))
-    answer = _answer(service, asked)
+    request = view.drivers_request()
+    answer = DRIVERS.answer_if_asked(service, request)
     card = card_of(view.model)
     choice, button = st.columns([3, 9], vertical_alignment="bottom")
     with choice:
@@ -66,8 +62,8 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     button.button(
         "Explain all mistakes",
         icon=":material/troubleshoot:",
-        on_click=session.ask,
-        args=(service, DRIVERS.name, asked),
+        on_click=DRIVERS.ask,
+        args=(service, Requests((request,))),
         disabled=bool(unsupported),
     )
     if unsupported:
@@ -91,59 +87,55 @@ def _unsupported(spec: str, card: ModelCard | None) -> str:
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
 
 
-def _answer(service: Service, asked: Pressed) -> Answer | None:
-    """None where it is neither known nor asked."""
-    if session.asked(DRIVERS.name) == asked:
-        return DRIVERS.answer(service, asked.questions[0])
-    try:
-        result = session.find(service, DRIVERS.name, asked.questions[0])
-    except ExplainLabError as error:
-        return Answer(problem=str(error))
-    return result and Answer(result=result)
-
-
-def _draw_answer(result: AnalysisResult) -> None:
+def _draw_answer(result: AnalysisResult[MistakeDriversData]) -> None:
     body = result.body
-    told = f"{body['n_wrong']:,} misclassified rows against {body['n_right']:,} correct ones"
-    method = plain(parse_method(body["method"]).label)
-    st.caption(f"{told}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
+    rows = f"{body.n_wrong:,} misclassified rows against {body.n_right:,} correct ones"
+    method = plain(parse_method(body.method).label)
+    st.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
     for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
         with column:
-            _draw_found(result, kind)
+            _draw_drivers(result, kind)
 
 
-def _draw_found(result: AnalysisResult, kind: str) -> None:
+def _draw_drivers(result: AnalysisResult[MistakeDriversData], kind: Kind) -> None:
     """The chart of words or of pairs, and their table, which serves the keyboard as well."""
-    found, table = result.body[kind], f"errors_{kind}_table"
+    listed, table = drivers_of(result.body, kind), f"errors_{kind}_table"
 
     def picked() -> None:
         rows = st.session_state[table].selection.rows
         if rows:
-            let_through(numbers=found[rows[0]]["row_numbers"])
+            let_through(numbers=listed[rows[0]].row_numbers)
 
     def pressed(data: Any) -> None:
         place = data[0] if isinstance(data, list) else data
-        let_through(numbers=found[int(place)]["row_numbers"])
+        let_through(numbers=listed[int(place)].row_numbers)
 
-    if not found:
+    if not listed:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
         return
     draw_chart(once(result, drivers, result.body, kind), f"errors_{kind}", pressed, _HELP)
-    frame, shared = pd.DataFrame([_row(one) for one in found]), {"hide_index": True, "column_config": _COLUMNS}
-    st.dataframe(frame, height=280, key=table, on_select=picked, selection_mode="single-row", **shared)
+    st.dataframe(
+        pd.DataFrame([_row(driver) for driver in listed]),
+        height=280,
+        key=table,
+        on_select=picked,
+        selection_mode="single-row",
+        hide_index=True,
+        column_config=_COLUMNS,
+    )
 
 
-def _row(one: Body) -> Body:
-    measured = {"Interaction": one["interaction"]["mean"]} if one.get("interaction") else {}
+def _row(driver: Driver) -> dict[str, Any]:
+    interaction = driver.interaction if isinstance(driver, DrivingPair) else None
     return {
-        "Words": " ".join(one["words"]),
-        "Toward": one["predicted"],
-        "Rows": one["rows"],
-        "Score": one["mean"],
-        "Interval": _interval(one["low"], one["high"]),
-        "In correct rows": one["right_mean"],
-        "Interval there": _interval(one["right_low"], one["right_high"]),
-        **measured,
+        "Words": driver.name,
+        "Toward": driver.predicted,
+        "Rows": driver.rows,
+        "Score": driver.mean,
+        "Interval": _interval(driver.low, driver.high),
+        "In correct rows": driver.right_mean,
+        "Interval there": _interval(driver.right_low, driver.right_high),
+        **({"Interaction": interaction.mean} if interaction else {}),
     }
 
 

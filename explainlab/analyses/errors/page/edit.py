@@ -38,7 +38,7 @@ def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, le
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    answers = errors_page.explain(service, errors_page.EDIT, [original, edited])
+    answers = errors_page.EDIT.answer_all(service, [original, edited])
     errors_page.EDIT.draw_state(service, answers)
     if all(answer.result is not None for answer in answers):
         _draw_compared(view, [answer.result for answer in answers])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +12,12 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.page import controls
 from explainlab.analyses.errors.page.table import PredictionTable
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.errors.page.view import ErrorsView, first_view, shows
+from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app import session
 from explainlab.app.once import once
-from explainlab.app.page import STALE, Answer, StudyPage
-from explainlab.app.question import Question
-from explainlab.app.session import Pressed
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Answer, Place
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.loading import known_digest
@@ -27,7 +26,8 @@ from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
-PAGE = StudyPage(
+PAGE = AnalysisPage(
+    controls.PAGE,
     question=controls.question,
     record=ErrorsView,
     first=first_view,
@@ -35,12 +35,13 @@ PAGE = StudyPage(
     draft=controls.draft,
     button="Predict",
     drawn=controls.DRAWN,
+    shows=shows,
 )
-ROW = replace(PAGE, question=Question("errors.row"))
+ROW = Place("errors.row")
 """The maps of the open row: asked, cancelled and run again on their own."""
-EDIT = replace(PAGE, question=Question("errors.edit"))
+EDIT = Place("errors.edit")
 """The maps of the open row and of its edited text."""
-DRIVERS = replace(PAGE, question=Question("errors.drivers"))
+DRIVERS = Place("errors.drivers")
 """What drives the mistakes, once it is asked."""
 
 AHEAD = 2
@@ -58,43 +59,18 @@ class Found:
 
 def ask(service: Service) -> None:
     """Ask what the controls say (a callback); of other predictions every row is let through again."""
-    asked = session.asked(PAGE.name)
-    PAGE.seed(asked)  # filters that were not drawn, as there was nothing to filter, have no value
-    try:
-        draft = PAGE.draft()
-    except ExplainLabError:
-        return
-    if draft.requests() != asked.requests():
-        controls.let_through()
-        draft = PAGE.draft()
-    session.ask(service, PAGE.name, draft)
-
-
-def settle(service: Service) -> ErrorsView:
-    """The view to show: the predictions asked, drawn as the controls say; those of the controls once they are known."""
-    asked = session.asked(PAGE.name)
-    try:
-        draft = PAGE.draft()
-        if draft.requests() == asked.requests():
-            session.redraw(PAGE.name, draft)
-            return draft
-        if service.find(draft.request(), session.user()) is not None:
-            session.ask(service, PAGE.name, draft)
-            return draft
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return asked
-    st.caption(STALE.format(button=PAGE.button))
-    view = asked.model_copy(update={name: getattr(draft, name) for name in controls.DRAWN})
-    session.redraw(PAGE.name, view)
-    return view
+    PAGE.seed(PAGE.view)  # filters that were not drawn, as there was nothing to filter, have no value
+    with suppress(ExplainLabError):  # told by the page that follows
+        if PAGE.draft().requests() != PAGE.view.requests():
+            controls.let_through()
+    PAGE.ask_text(service)
 
 
 def now(view: ErrorsView) -> ErrorsView:
     """``view`` with the row that is open by now, for the part of the page that runs again without the rest."""
     draft = PAGE.draft()
     view = view.model_copy(update={name: getattr(draft, name) for name in controls.OF_ROW})
-    session.redraw(PAGE.name, view)
+    PAGE.redraw(view)
     return view
 
 
@@ -118,9 +94,9 @@ def find(service: Service, view: ErrorsView) -> Found:
     return found
 
 
-def _split(result: AnalysisResult) -> Found:
-    body = {name: value for name, value in result.body.items() if name != "rows"}
-    return Found(Answer(result=replace(result, body=body)), PredictionTable.of(result.body["rows"]))
+def _split(result: AnalysisResult[PredictionsData]) -> Found:
+    body = result.body
+    return Found(Answer(result=replace(result, body=body.without_rows())), PredictionTable.of(body.rows))
 
 
 def tell(error: ExplainLabError) -> None:
@@ -151,25 +127,6 @@ def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:
     """The maps of a row against the class predicted and, where that is wrong, against the true one."""
     labels = dict.fromkeys([row["predicted"], row["label"]])
     return [view.map_request(row["text"], row["text_pair"], label) for label in labels]
-
-
-def explain(
-    service: Service, part: StudyPage, wanted: Sequence[Request], ahead: Sequence[Request] = ()
-) -> list[Answer]:
-    """The answers to ``wanted`` by one ``part`` of the page; once all are there, ``ahead`` is queued.
-
-    Whatever else that part had asked is given up.
-    """
-    asked = Pressed((*wanted, *ahead))
-    if session.asked(part.name) != asked:
-        session.ask(service, part.name, asked)
-    answers = [part.answer(service, request) for request in wanted]
-    if all(answer.result is not None for answer in answers):
-        with suppress(ExplainLabError):  # a full queue: they are asked when their row is opened
-            for request in ahead:
-                if service.find(request, session.user()) is None:
-                    session.submit_once(service, part.name, request, ahead=True)
-    return answers
 
 
 def remarks(service: Service, view: ErrorsView) -> Remarks:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells
+from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells, reliability_diagram
 from explainlab.analyses.errors.page.controls import let_through
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.mistake_drivers.figures import reliability_diagram
+from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.once import once
 from explainlab.app.text import plain
-
-Body = dict[str, Any]
 
 _MATRIX = "errors_confusion"
 _HELP = {
@@ -29,7 +25,7 @@ _HELP = {
 }
 
 
-def draw_summary(view: ErrorsView, result: AnalysisResult) -> None:
+def draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
     """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
     body = result.body
     _draw_numbers(body)
@@ -41,7 +37,7 @@ def draw_summary(view: ErrorsView, result: AnalysisResult) -> None:
     classes = st.expander("Classes", icon=":material/category:", key="errors_classes", on_change="rerun")
     if classes.open:
         classes.dataframe(
-            pd.DataFrame(body["per_class"]).rename(columns=str.capitalize),
+            pd.DataFrame([scores.model_dump() for scores in body.per_class]).rename(columns=str.capitalize),
             hide_index=True,
             column_config={
                 name: st.column_config.NumberColumn(format="%.3f") for name in ("Precision", "Recall", "F1")
@@ -54,20 +50,20 @@ def draw_summary(view: ErrorsView, result: AnalysisResult) -> None:
             left_out.dataframe(pd.DataFrame(result.skipped, columns=["Row", "Reason"]), hide_index=True)
 
 
-def _draw_numbers(body: Body) -> None:
-    accuracy, wrong = body["accuracy"], body["n"] - sum(row[i] for i, row in enumerate(body["confusion"]))
-    between = f"{100 * accuracy['low']:.1f}% to {100 * accuracy['high']:.1f}%"
-    told = (
-        ("Accuracy", f"{100 * accuracy['mean']:.1f}%", between, _HELP["accuracy"]),
-        ("Macro F1", f"{body['macro_f1']:.3f}", f"{len(body['labels'])} classes", _HELP["macro_f1"]),
-        ("Calibration error", f"{100 * body['calibration']['ece']:.1f}%", "confidence against accuracy", _HELP["ece"]),
-        ("Mistakes", f"{wrong:,}", f"of {body['n']:,} rows", None),
+def _draw_numbers(body: PredictionsData) -> None:
+    accuracy, wrong = body.accuracy, body.n - sum(counts[i] for i, counts in enumerate(body.confusion))
+    between = f"{100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"
+    metrics = (
+        ("Accuracy", f"{100 * accuracy.mean:.1f}%", between, _HELP["accuracy"]),
+        ("Macro F1", f"{body.macro_f1:.3f}", f"{len(body.labels)} classes", _HELP["macro_f1"]),
+        ("Calibration error", f"{100 * body.calibration.ece:.1f}%", "confidence against accuracy", _HELP["ece"]),
+        ("Mistakes", f"{wrong:,}", f"of {body.n:,} rows", None),
     )
-    for column, (label, value, beside, help_text) in zip(st.columns(len(told)), told, strict=True):
+    for column, (label, value, beside, help_text) in zip(st.columns(len(metrics)), metrics, strict=True):
         column.metric(label, value, beside, delta_color="off", delta_arrow="off", help=help_text)
 
 
-def _draw_matrix(view: ErrorsView, result: AnalysisResult) -> None:
+def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
     def pressed() -> None:
         cells = st.session_state[_MATRIX].selection[CELL]
         chosen = cells[0] if cells else {}

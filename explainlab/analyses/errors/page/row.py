@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from pydantic import BaseModel
 
-from explainlab.analyses.activation.page.view import first_view as activation
-from explainlab.analyses.candidates.page.view import first_view as candidates
 from explainlab.analyses.errors.figures import difference
 from explainlab.analyses.errors.page import main as errors_page
 from explainlab.analyses.errors.page.controls import draw_map_options
@@ -18,12 +15,11 @@ from explainlab.analyses.errors.page.edit import draw_edit
 from explainlab.analyses.errors.page.rows import draw_list, draw_walk
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.explain.page.view import Choice
-from explainlab.analyses.explain.page.view import first_view as explanation
-from explainlab.analyses.integration.page.view import first_view as integration
 from explainlab.app import links
+from explainlab.app.entries import PageEntry, analysis_pages
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
+from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.errors import ExplainLabError
@@ -83,7 +79,7 @@ def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: 
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    answers = errors_page.explain(service, errors_page.ROW, wanted, ahead)
+    answers = errors_page.ROW.answer_all(service, wanted, ahead)
     errors_page.ROW.draw_state(service, answers)
     results = [answer.result for answer in answers]
     if None in results:
@@ -153,22 +149,17 @@ def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
     )
 
 
-def carried(view: ErrorsView, row: Row) -> dict[str, tuple[str, BaseModel]]:
-    """What other pages show of the text of ``row``, each with its icon, by the page's title."""
-    text = {"model": view.model, "text": row["text"], "text_pair": row["text_pair"]}
-    chosen = {"methods": (Choice(method=view.method),), "output": view.output, "unit": view.unit}
-    return {
-        "Explain": ("highlight", explanation().model_copy(update={**text, **chosen, "palette": view.palette})),
-        "Integration": ("ssid_chart", integration().model_copy(update=text)),
-        "Candidates": ("grid_view", candidates().model_copy(update=text)),
-        "Activation": ("visibility", activation().model_copy(update=text)),
-    }
+def carried(view: ErrorsView, row: Row) -> dict[PageEntry, AnalysisView]:
+    """What other pages show of the text of ``row``."""
+    how = view.model_dump(include={"model", "method", "output", "unit", "palette"})
+    text = CarriedText(text=row["text"], text_pair=row["text_pair"], **how)
+    return {entry: page.carry(text) for entry, page in analysis_pages().items() if page.carry is not None}
 
 
 def _draw_links(service: Service, view: ErrorsView, row: Row) -> None:
     """Buttons that open the text on the other pages."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Open in", width="content")
-        for title, (icon, other) in carried(view, row).items():
-            if st.button(title, icon=f":material/{icon}:", key=f"errors_open_{title}"):
-                st.switch_page(f"pages/{title.lower()}.py", query_params={"r": links.save(service, other)})
+        for entry, other in carried(view, row).items():
+            if st.button(entry.title, icon=entry.icon, key=f"errors_open_{entry.title}"):
+                st.switch_page(entry.path, query_params={"r": links.save(service, other)})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.page import controls
+from explainlab.analyses.errors.page.component import row_keys
 from explainlab.analyses.errors.page.main import place_of, step
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.app.components import row_keys
 from explainlab.app.text import plain
 from explainlab.service.store.remarks import Remark
 
@@ -135,6 +136,13 @@ def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark])
     return frame
 
 
+def _file(
+    write: Callable[[Sequence[dict[str, Any]]], str], table: PredictionTable, order: np.ndarray, left: Sequence[Remark]
+) -> str:
+    """The rows at the positions ``order``, written out."""
+    return write(table.records(order, left))
+
+
 def _draw_files(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
     for label, write, suffix, kind in (
         ("CSV", to_csv, "csv", "text/csv"),
@@ -142,7 +150,7 @@ def _draw_files(table: PredictionTable, order: np.ndarray, remarks: Sequence[Rem
     ):
         st.download_button(
             label,
-            lambda write=write: write(table.records(order, remarks)),
+            partial(_file, write, table, order, remarks),
             f"predictions.{suffix}",
             kind,
             key=f"errors_rows_{suffix}",

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.errors.result import PredictedRow
 from explainlab.figures.export import inert
 from explainlab.service.store.remarks import Remark
 
-COLUMNS = ("row", "text", "text_pair", "label", "predicted", "confidence", "probability", "loss", "tokens", "cut")
+COLUMNS = tuple(PredictedRow.__annotations__)
 _SORTED_BY = {
     "loss": ("loss", -1),
     "confident": ("confidence", -1),
@@ -28,7 +29,7 @@ _SORTED_BY = {
 
 @dataclass(frozen=True, eq=False)
 class PredictionTable:
-    """``frame`` has one row a text, with :data:`COLUMNS` as the study ``predictions`` tells them.
+    """``frame`` has one row a text, with the columns of :class:`PredictedRow`.
 
     Positions count the rows of ``frame`` from 0; row numbers are those of the file.
     """
@@ -36,14 +37,15 @@ class PredictionTable:
     frame: pd.DataFrame
 
     @classmethod
-    def of(cls, rows: Sequence[dict[str, Any]]) -> PredictionTable:
+    def of(cls, rows: Sequence[PredictedRow]) -> PredictionTable:
         """The table of the ``rows`` in a body."""
         return cls(pd.DataFrame(rows, columns=list(COLUMNS)))
 
     @cached_property
     def wrong(self) -> np.ndarray:
         """bool [n]: where the predicted class is not the true one."""
-        return (self.frame["label"] != self.frame["predicted"]).to_numpy()
+        wrong: np.ndarray = (self.frame["label"] != self.frame["predicted"]).to_numpy()
+        return wrong
 
     @cached_property
     def folded(self) -> pd.Series:
@@ -91,7 +93,7 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
     """Records as a table; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
     rows = [{**record, "tags": ", ".join(record["tags"])} for record in records]
     cells = [{name: inert(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows]
-    return pd.DataFrame(cells).to_csv(index=False, lineterminator="\r\n")
+    return str(pd.DataFrame(cells).to_csv(index=False, lineterminator="\r\n"))
 
 
 def to_json(records: Sequence[dict[str, Any]]) -> str:

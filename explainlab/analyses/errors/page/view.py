@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
+from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -17,7 +18,7 @@ Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
 
 
-class ErrorsView(BaseModel):
+class ErrorsView(AnalysisView):
     """Predictions of a data set, the rows let through and in which order, and the row that is open.
 
     ``columns`` and ``classes`` tell how the file is read (see :func:`explainlab.data.read_dataset`).
@@ -26,8 +27,6 @@ class ErrorsView(BaseModel):
     ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
     wrong.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["errors"] = "errors"
     model: str
@@ -59,8 +58,8 @@ class ErrorsView(BaseModel):
         """What drives the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
-    def requests(self) -> list[Request]:
-        """The predictions; raises :class:`explainlab.errors.RequestError` for a question that cannot be."""
+    def text_requests(self) -> list[Request]:
+        """The predictions."""
         return [self.request()]
 
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
@@ -78,3 +77,15 @@ class ErrorsView(BaseModel):
 def first_view() -> ErrorsView:
     """What the page opens with: an embedded model and the examples that suit it."""
     return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment")
+
+
+def shows(request: Request) -> ErrorsView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    asks = request.question
+    if asks not in (Predictions.id, MistakeDrivers.id):
+        return None
+    values = request.model_dump(include={"model", "dtype", "columns", "classes"})
+    values |= {"source": request.data, "rows": request.parameters["rows"]}
+    if asks == MistakeDrivers.id:
+        values["drivers"] = request.parameters["method"]
+    return checked(ErrorsView, **values)

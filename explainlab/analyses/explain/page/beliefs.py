@@ -10,20 +10,16 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.registry import complete
-from explainlab.app import session
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
-from explainlab.app.progress import draw_jobs
+from explainlab.app.place import Place
 from explainlab.app.question import card_of
-from explainlab.app.session import Pressed
 from explainlab.app.text import plain
-from explainlab.errors import ExplainLabError
 from explainlab.request import Request
-from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
-_PLACE = "explain.beliefs"
+_PLACE = Place("explain.beliefs")
 _PASSED_OVER = {"method", "parameters", "output", "seed"}
 
 
@@ -38,9 +34,7 @@ def question(request: Request) -> Request:
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget what was asked of a text other than that of ``requests``, and give up its job."""
-    shown = [Pressed((question(request),)) for request in requests[:1]]
-    if session.asked(_PLACE) not in (None, Pressed(), *shown):
-        session.ask(service, _PLACE, Pressed())
+    _PLACE.keep(service, [question(request) for request in requests[:1]])
 
 
 def draw_beliefs(service: Service, request: Request, palette: str) -> None:
@@ -64,26 +58,11 @@ def draw_beliefs(service: Service, request: Request, palette: str) -> None:
 
 
 def _draw_open(service: Service, request: Request, palette: str) -> None:
-    try:
-        found = _answer(service, question(request))
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return
-    if isinstance(found, AnalysisResult):
-        _draw_answer(found, request, palette)
-    elif found is not None:
-        draw_jobs(service, [found], _PLACE)
-
-
-def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
-    if session.asked(_PLACE) != Pressed((asked,)):
-        session.ask(service, _PLACE, Pressed((asked,)))
-    found = session.find(service, _PLACE, asked)
-    if found is not None:
-        return found
-    session.submit_once(service, _PLACE, asked)
-    job = service.job(asked, session.user())
-    return job.result if job is not None and job.result is not None else job
+    (answer,) = _PLACE.answer_all(service, [question(request)])
+    if answer.result is None:
+        _PLACE.draw_state(service, [answer])
+    else:
+        _draw_answer(answer.result, request, palette)
 
 
 def _draw_answer(found: AnalysisResult, request: Request, palette: str) -> None:

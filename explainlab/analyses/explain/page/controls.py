@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args
 
@@ -18,7 +19,7 @@ from explainlab.request import Dtype, checked
 
 PAGE = "explain"
 _FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale")
-_question = Question(PAGE)
+question = Question(PAGE)
 
 
 def seed_controls(view: View, force: bool = False) -> None:
@@ -27,43 +28,38 @@ def seed_controls(view: View, force: bool = False) -> None:
     values["pair_on"] = view.text_pair is not None
     values["pair"] = view.text_pair or ""
     values["methods"] = [choice.method for choice in view.methods]
-    for request in view.requests():
+    for request in view.text_requests():
         values |= {f"{request.question}_{name}": value for name, value in request.parameters.items()}
-    _question.seed(values, force)
-
-
-def set_text(text: str) -> None:
-    """Put ``text`` into the text box (from a callback, before it is drawn)."""
-    _question.set("text", text)
+    question.seed(values, force)
 
 
 def set_target(label: str) -> None:
     """Explain the class ``label`` (from a callback)."""
-    _question.set("target", label)
+    question.set("target", label)
 
 
-def draw_question(run) -> ModelCard | None:
+def draw_question(run: Callable[[], None]) -> ModelCard | None:
     """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
-    return _question.draw(run)
+    return question.draw(run)
 
 
-def draw_options(card: ModelCard | None, run) -> None:
+def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     st.multiselect(
         "Methods",
         list(methods()),
-        _question.now("methods"),
-        key=_question.key("methods"),
+        question.now("methods"),
+        key=question.key("methods"),
         format_func=lambda method_id: methods()[method_id].label,
         placeholder="Choose one or more methods",
     )
     target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
     with target:
-        _question.draw_target(card)
+        question.draw_target(card)
     with output:
-        _question.draw_output()
+        question.draw_output()
     with unit:
-        _question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
+        question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
     with more.popover("More", icon=":material/tune:", width="stretch"):
         _draw_more()
     button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
@@ -71,32 +67,33 @@ def draw_options(card: ModelCard | None, run) -> None:
 
 def draft() -> View:
     """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
-    return checked(
+    view = checked(
         View,
-        **{name: _question.now(name) for name in _FIELDS},
-        text_pair=_question.text_pair,
+        **{name: question.now(name) for name in _FIELDS},
+        text_pair=question.text_pair,
         methods=tuple(
-            Choice(method=method_id, parameters=_chosen(get_method(method_id)))
-            for method_id in _question.now("methods")
+            Choice(method=method_id, parameters=_chosen(get_method(method_id))) for method_id in question.now("methods")
         ),
     )
+    view.requests()
+    return view
 
 
 def _draw_more() -> None:
-    _question.draw_palette()
+    question.draw_palette()
     scales = {"each": "One per map", "shared": "One for all"}
-    _question.choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
+    question.choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
     st.number_input(
         "Seed",
         0,
         2**32 - 1,
-        _question.now("seed"),
+        question.now("seed"),
         step=1,
-        key=_question.key("seed"),
+        key=question.key("seed"),
         help="Everything random starts from it.",
     )
-    _question.choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
-    for method_id in _question.now("methods"):
+    question.choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
+    for method_id in question.now("methods"):
         method = get_method(method_id)
         specs = method.parameter_specs()
         if specs:
@@ -145,4 +142,4 @@ def _chosen(method: Method) -> dict[str, Any]:
 
 
 def _parameter_key(method_id: str, name: str) -> str:
-    return _question.key(f"{method_id}_{name}")
+    return question.key(f"{method_id}_{name}")

@@ -7,23 +7,20 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.explain.page.component import class_bars
 from explainlab.analyses.explain.page.trust import draw_trust
 from explainlab.analyses.explain.page.view import View
 from explainlab.app import links
-from explainlab.app.components import class_bars
+from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import to_csv, to_html, to_json
-from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, number, settings
+from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.service.service import Service
 
-AGREEMENT = (
-    "Rank correlation: Spearman's ρ of the scores, of |score| where a map has no sign; empty where a map is constant. "
-    "Sign conflicts: features that both maps score at 10% of their limit or more, with opposite signs."
-)
 _SIDE_BY_SIDE = 60  # content features up to which two maps share a row
 
 
@@ -142,21 +139,3 @@ def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
         frame = result.to_frame()
         frame["pieces"] = [" ".join(f.pieces) for f in result.features]
         scores.dataframe(frame.dropna(axis="columns", how="all"), hide_index=True)
-
-
-def facts(result: Attribution) -> list[str]:
-    """What a map cost and how well it adds up, in Markdown, one fact each."""
-    found = []
-    if result.completeness:
-        sums = result.completeness
-        error = sums.approximation_error
-        told = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
-        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({told})"
-        found.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
-    cost = result.cost
-    backward = f" + {cost.backward} backward" if cost.backward else ""
-    passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
-    found.append(f"{passes}, {cost.seconds:.2f} s")
-    told = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
-    found += [plain(line) for line in (*told, *result.notes)]
-    return found

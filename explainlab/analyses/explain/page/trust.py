@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,19 +10,14 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete
 from explainlab.analyses.trust.analysis import Trust
-from explainlab.app import session
-from explainlab.app.progress import draw_jobs
-from explainlab.app.session import Pressed
+from explainlab.analyses.trust.result import Comparison, TrustText
+from explainlab.app.place import Place, Requests
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
-from explainlab.errors import ExplainLabError
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request, Unit
-from explainlab.service.jobs import Job
 from explainlab.service.service import Service
-
-Body = dict[str, Any]
 
 ASK = "Can I trust this map?"
 _ASK_HELP = (
@@ -51,101 +45,84 @@ def question(request: Request) -> Request:
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under maps other than those of ``requests``, and give up their jobs."""
-    shown = [Pressed((question(request),)) for request in requests]
+    shown = [question(request) for request in requests]
     for method_id in methods():
-        pressed = session.asked(_place(method_id))
-        if pressed not in (None, Pressed(), *shown):
-            session.ask(service, _place(method_id), Pressed())
+        _place(method_id).keep(service, shown)
 
 
 def draw_trust(service: Service, result: Attribution) -> None:
     """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
-    asked, place = question(result.request), _place(result.request.question)
-    try:
-        found = _answer(service, asked, place)
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return
-    if isinstance(found, AnalysisResult):
-        _draw_answer(found, result)
-    elif found is not None:
-        draw_jobs(service, [found], place)
-    else:
+    request, place = question(result.request), _place(result.request.question)
+    answer = place.answer_if_asked(service, request)
+    if answer is None:
         st.button(
             ASK,
             key=f"trust_{result.request.question}",
             type="tertiary",
             icon=":material/help_center:",
             help=_ASK_HELP,
-            on_click=session.ask,
-            args=(service, place, Pressed((asked,))),
+            on_click=place.ask,
+            args=(service, Requests((request,))),
         )
+    elif answer.result is None:
+        place.draw_state(service, [answer])
+    else:
+        _draw_answer(answer.result, result)
 
 
-def _place(method_id: str) -> str:
-    """The name under which the session remembers what the button of a method's map has asked."""
-    return f"explain.trust.{method_id}"
+def _place(method_id: str) -> Place:
+    """Where the button under a method's map, and the answer to it, are."""
+    return Place(f"explain.trust.{method_id}")
 
 
-def _answer(service: Service, asked: Request, place: str) -> AnalysisResult | Job | None:
-    found = service.find(asked, session.user())
-    if found is not None or session.asked(place) != Pressed((asked,)):
-        return found
-    session.submit_once(service, place, asked)
-    job = service.job(asked, session.user())
-    return job.result if job is not None and job.result is not None else job
-
-
-def _draw_answer(found: AnalysisResult, result: Attribution) -> None:
-    body, method_id = found.body, result.request.question
+def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
+    body, unit = trust.body, trust.request.unit
     st.markdown(f"**{ASK}**", help=f"{_ASK_HELP}\n\n{_VERDICTS_HELP}")
-    for warning in found.warnings:
+    for warning in trust.warnings:
         if warning not in result.warnings:
             st.warning(plain(warning), icon=":material/warning:")
-    if any(one["counted"] for one in body["metrics"]):
-        for one in body["metrics"]:
-            st.markdown(told(one, body, found.request.unit))
-            st.caption(usual(one), help=plain(one["definition"]))
+    if any(metric.counted for metric in body.metrics):
+        for metric in body.metrics:
+            st.markdown(finding(metric, body, unit))
+            st.caption(random_values(metric), help=plain(metric.definition))
     else:
-        labels, definitions = zip(*((one["label"], one["definition"]) for one in body["metrics"]), strict=True)
-        st.markdown(
-            too_short(body, found.request.unit, " and ".join(labels)), help="\n\n".join(map(plain, definitions))
-        )
+        st.markdown(too_short(body, unit), help="\n\n".join(plain(metric.definition) for metric in body.metrics))
     behind = st.expander(
-        "Texts behind these numbers", icon=":material/manage_search:", key=f"trust_texts_{method_id}", on_change="rerun"
+        "Texts behind these numbers",
+        icon=":material/manage_search:",
+        key=f"trust_texts_{result.request.question}",
+        on_change="rerun",
     )
     if behind.open:
         behind.table(_behind(body), hide_index=True)
         behind.caption("Each text as the model reads it, special tokens included.")
 
 
-def told(one: Body, body: Body, unit: Unit) -> str:
-    """One metric of a map in Markdown: what was done, what followed, and how many random maps do worse."""
-    (step,) = one["steps"]
-    icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if one["beaten"] >= least)
-    removes, counted, label = one["higher_is_better"], one["counted"], body["target"]["label"]
-    deed = "Remove" if removes else "Keep only"
-    these = f"{'this' if counted == 1 else 'these'} {_count(counted, unit)}"
-    change = _change(body["prediction"]["probabilities"][label], step["probability"])
-    maps = body["random_maps"]
+def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
+    """In Markdown: what was done, how the prediction changed, and how many random maps do worse."""
+    (step,) = metric.steps
+    icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if metric.beaten >= least)
+    removes, label, maps = metric.higher_is_better, body.target.label, body.random_maps
+    features = f"{'this' if metric.counted == 1 else 'these'} {_count(metric.counted, unit)}"
+    change = _change(body.prediction.probabilities[label], step.probability)
     return (
-        f"{icon} **{deed} its top {step['level']}%: {verdict}.** "
-        f"{'Without' if removes else 'With only'} {these} the probability of {plain(label)} {change}. "
-        f"{plain(one['label'])} {number(one['value'])}: better than {maps * one['beaten']:g} of {maps} random maps."
+        f"{icon} **{'Remove' if removes else 'Keep only'} its top {step.level}%: {verdict}.** "
+        f"{'Without' if removes else 'With only'} {features} the probability of {plain(label)} {change}. "
+        f"{plain(metric.label)} {number(metric.value)}: better than {maps * metric.beaten:g} of {maps} random maps."
     )
 
 
-def usual(one: Body) -> str:
-    """In Markdown: what random maps reach by one metric, and which way is better."""
-    median, low, high = (number(one[name]) for name in ("median", "low", "high"))
-    better = "more" if one["higher_is_better"] else "less"
+def random_values(metric: Comparison) -> str:
+    """In Markdown: what random maps reach by ``metric``, and which way is better."""
+    median, low, high = (number(value) for value in (metric.median, metric.low, metric.high))
+    better = "more" if metric.higher_is_better else "less"
     return f"Random: median {median}, 5–95% {low} to {high}; {better} is better."
 
 
-def too_short(body: Body, unit: Unit, labels: str) -> str:
-    """In Markdown: that k% of the text is not one feature, so that nothing can be told."""
-    level = body["metrics"][0]["steps"][0]["level"]
-    features = _count(sum(not feature["special"] for feature in body["features"]), unit)
+def too_short(body: TrustText, unit: Unit) -> str:
+    """In Markdown: that k% of the text is less than one feature, so that there is no answer."""
+    level, labels = body.metrics[0].steps[0].level, " and ".join(metric.label for metric in body.metrics)
+    features = _count(sum(not feature.special for feature in body.features), unit)
     return (
         f":material/short_text: **This text is too short to tell.** {level}% of its {features} is not one whole "
         f"{unit}, so nothing is removed or kept: {plain(labels)} are 0 for every map, this one and random ones alike."
@@ -163,18 +140,18 @@ def _change(before: float, after: float) -> str:
     return f"{'falls' if after < before else 'rises'} from {first} to {second}"
 
 
-def _behind(body: Body) -> pd.DataFrame:
-    """A column a metric: what was selected and removed, what the model read, and what it said."""
-    features = _count(sum(not feature["special"] for feature in body["features"]), "feature")
-    rows = ["Selected", "Removed", "What is left", f"Probability of {plain(body['target']['label'])}"]
+def _behind(body: TrustText) -> pd.DataFrame:
+    """A column for each metric: what was selected and removed, what the model read, and the probability."""
+    features = _count(sum(not feature.special for feature in body.features), "feature")
+    rows = ["Selected", "Removed", "What is left", f"Probability of {plain(body.target.label)}"]
     columns = {
-        plain(one["label"]): [
-            f"{step['level']}%: {one['counted']} of {features}",
-            plain(" · ".join(spelled(text) for text in step["removed"])) or "nothing",
-            plain(step["text"]),
-            f"{step['probability']:.4f}",
+        plain(metric.label): [
+            f"{step.level}%: {metric.counted} of {features}",
+            plain(" · ".join(spelled(text) for text in step.removed)) or "nothing",
+            plain(step.text),
+            f"{step.probability:.4f}",
         ]
-        for one in body["metrics"]
-        for step in one["steps"]
+        for metric in body.metrics
+        for step in metric.steps
     }
     return pd.DataFrame({"By": rows, **columns})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from explainlab.analyses.trust.analysis import Trust
+from explainlab.app.view import AnalysisView, CarriedText, with_text
 from explainlab.attribution.registry import complete
-from explainlab.figures.palette import DEFAULT, PaletteName
+from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
-
-Scale = Literal["shared", "each"]
+from explainlab.service.questions import kind_of
 
 
 class Choice(BaseModel):
@@ -22,10 +23,8 @@ class Choice(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class View(BaseModel):
+class View(AnalysisView):
     """One text before one model, explained by any number of methods, and how the maps are drawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     text: str
@@ -39,17 +38,13 @@ class View(BaseModel):
     palette: PaletteName = DEFAULT
     scale: Scale = "each"
 
-    def requests(self) -> list[Request]:
+    def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
         shared = self.model_dump(exclude={"methods", "palette", "scale"})
         return [
             complete(checked(Request, **shared, question=choice.method, parameters=choice.parameters))
             for choice in self.methods
         ]
-
-    def asks_the_same(self, other: View) -> bool:
-        """Whether both views need the same results, however they are drawn."""
-        return self.requests() == other.requests()
 
 
 def first_view() -> View:
@@ -59,3 +54,21 @@ def first_view() -> View:
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
         methods=(Choice(method="integrated_gradients"), Choice(method="kernel_shap")),
     )
+
+
+def shows(request: Request) -> View | None:
+    """The view that shows the answer to ``request``: a map, or how far one can be trusted; None for any other."""
+    if kind_of(request) == "attribution":
+        choice = Choice(method=request.question, parameters=request.parameters)
+    elif request.question == Trust.id and request.text is not None:
+        choice = Choice(method=request.parameters["method"], parameters=request.parameters["settings"])
+    else:
+        return None
+    values = request.model_dump(include=View.model_fields.keys() - {"methods"})
+    return checked(View, **values, methods=(choice,))
+
+
+def carry(text: CarriedText) -> View:
+    """The first view of a text that another page hands over, explained as it was there."""
+    chosen = {"methods": (Choice(method=text.method),), "output": text.output, "unit": text.unit}
+    return with_text(first_view(), text).model_copy(update={**chosen, "palette": text.palette})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import get_args
 
 import streamlit as st
@@ -52,7 +53,7 @@ def draft() -> IntegrationView:
     )
 
 
-def draw_text_controls(run) -> ModelCard | None:
+def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
     target, output, baseline, rule, colours = st.columns([2, 2, 2, 2, 2], vertical_alignment="bottom")
@@ -89,7 +90,7 @@ def draw_text_controls(run) -> ModelCard | None:
     return card
 
 
-def draw_data_controls(card: ModelCard | None, run) -> None:
+def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
     """The question about a data set."""
     source, rows, grid = st.columns([4, 2, 4], vertical_alignment="bottom")
     with source:

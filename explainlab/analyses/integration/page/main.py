@@ -1,12 +1,14 @@
-"""The Integration page as one of those that ask studies, and the pace of its answers."""
+"""The Integration page: its choices, and the pace of its answers."""
 
 from __future__ import annotations
 
 from explainlab.analyses.integration.page import controls
-from explainlab.analyses.integration.page.view import IntegrationView, first_view
-from explainlab.app.page import Answer, StudyPage
+from explainlab.analyses.integration.page.view import IntegrationView, carry, first_view, shows
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Answer
 
-PAGE = StudyPage(
+PAGE = AnalysisPage(
+    controls.PAGE,
     question=controls.question,
     record=IntegrationView,
     first=first_view,
@@ -14,6 +16,8 @@ PAGE = StudyPage(
     draft=controls.draft,
     button="Integrate",
     drawn=("palette",),
+    shows=shows,
+    carry=carry,
 )
 
 

@@ -10,10 +10,10 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration import step_morph
+from explainlab.analyses.integration.page.component import step_morph as draw_step_morph
 from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.view import IntegrationView
 from explainlab.app.chart import draw_chart, draw_files
-from explainlab.app.heatmap import step_morph as draw_step_morph
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.text import plain

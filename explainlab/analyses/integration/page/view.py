@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.integration.analysis import IntegrationError
+from explainlab.analyses.path_gradients.analysis import PathGradients
+from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -29,13 +31,11 @@ class DataChoice(BaseModel):
     rules: tuple[Rule, ...] = RULES
 
 
-class IntegrationView(BaseModel):
+class IntegrationView(AnalysisView):
     """One text before one model, integrated by every rule, and perhaps a data set beside it.
 
     ``rule`` is the one whose maps are shown; ``compare`` are the two step counts put side by side.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: Literal["integration"] = "integration"
     model: str
@@ -73,11 +73,6 @@ class IntegrationView(BaseModel):
         chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
         return self._request("integration_error", {"data": data.source}, **chosen)
 
-    def requests(self) -> list[Request]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        data = self.data_request()
-        return self.text_requests() + ([data] if data else [])
-
     def same_setting(self, other: IntegrationView) -> bool:
         """Whether both ask the same of the same model, so that one data set's results belong to either."""
         names = ("model", "target", "output", "baseline", "seed", "dtype")
@@ -100,3 +95,21 @@ def first_view() -> IntegrationView:
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
         compare=(20, 200),
     )
+
+
+def shows(request: Request) -> IntegrationView | None:
+    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    asks, parameters = request.question, request.parameters
+    if asks == IntegrationError.id:
+        parameters = {**parameters, "steps": ",".join(map(str, parameters["steps"]))}
+        return view_of(IntegrationView, request, parameters, first_view().text, ("rows", "steps", "rules"))
+    if asks == PathGradients.id:
+        steps = parameters["steps"]
+        parameters = {**parameters, "steps": FIRST, "compare": (steps[0], steps[-1])}
+        return view_of(IntegrationView, request, parameters, first_view().text, ("rows",))
+    return None
+
+
+def carry(text: CarriedText) -> IntegrationView:
+    """The first view of a text that another page hands over."""
+    return with_text(first_view(), text)

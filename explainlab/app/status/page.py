@@ -11,16 +11,27 @@ import streamlit as st
 
 from explainlab.app.progress import label, state
 from explainlab.app.session import user
+from explainlab.app.status import ENTRY
 from explainlab.app.text import plain
 from explainlab.attribution.explain import versions
 from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
+from explainlab.service.service import service as get_service
 from explainlab.service.status import Place, Status, status
 from explainlab.settings import describe_settings, settings
 
 _RENEW_SECONDS = 2.0
 _SHOWN_TEXT = 80
 _MB = 2**20
+
+
+def draw() -> None:
+    """Draw the page."""
+    st.title(ENTRY.title, anchor=False)
+    st.caption("What runs and what waits, which models are loaded, and how much may be asked of this instance?")
+    draw_now(get_service())
+    draw_limits()
+    draw_versions()
 
 
 def draw_now(service: Service) -> None:

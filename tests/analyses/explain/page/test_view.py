@@ -23,8 +23,9 @@ def test_one_complete_request_a_method_in_the_order_chosen():
 
 def test_defaults_written_out_ask_the_same_and_drawing_is_no_question():
     plain, spelled = Choice(method="occlusion"), Choice(method="occlusion", parameters={"baseline": "mask"})
-    assert view(methods=(plain,)).asks_the_same(view(methods=(spelled,), palette="blue_orange", scale="shared"))
-    assert not view(methods=(plain,)).asks_the_same(view(methods=(plain,), unit="word"))
+    drawn = view(methods=(spelled,), palette="blue_orange", scale="shared")
+    assert view(methods=(plain,)).requests() == drawn.requests()
+    assert view(methods=(plain,)).requests() != view(methods=(plain,), unit="word").requests()
 
 
 def test_a_view_survives_json():

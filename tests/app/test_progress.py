@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.app.progress import draw_jobs
+    from explainlab.app.place import Place, Requests
     from explainlab.app.session import owner
     from explainlab.request import Request
     from explainlab.service.jobs import Job
@@ -17,9 +17,12 @@ def _script() -> None:
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
     job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), {owner()})
     job.update(status=st.session_state["status"], error="It broke.")
-    st.session_state["explain.submitted"] = {job.key} if st.session_state["queued"] else set()
+    place = Place("explain")
+    place.ask(service(), Requests())
+    if st.session_state["queued"]:
+        st.session_state["explain.place"].asked.add(job.key)
     if runs == 1:
-        draw_jobs(service(), [job], "explain")
+        place.draw_jobs(service(), [job])
     st.write(f"run {runs}")
 
 

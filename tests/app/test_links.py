@@ -16,14 +16,15 @@ def _script() -> None:
 
     from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
+    from explainlab.app.place import Place
     from explainlab.service.service import service
 
-    followed = links.follow(service(), "explain", View)
+    followed = links.follow(service(), Place("explain"), View)
     view = followed or st.session_state.get("view")
     if "next" in st.session_state:
         view = View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next"))
     st.session_state["view"] = view
-    links.share(service(), "explain", view)
+    links.share(service(), Place("explain"), view)
     st.write(view.text)
     older = st.session_state.pop("older", "")  # what a fragment's request carries
     if older:
@@ -75,15 +76,17 @@ def _asking() -> None:
     import streamlit as st
 
     from explainlab.analyses.explain.page.view import View
-    from explainlab.app import links, session
+    from explainlab.app import links
+    from explainlab.app.place import Place
     from explainlab.service.service import service
 
+    place = Place("explain")
     if "next" in st.session_state:
-        session.ask(service(), "explain", View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next")))
-    links.follow(service(), "explain", View)
-    if session.asked("explain") is None:
-        session.ask(service(), "explain", View(model="embedded:bert-mini-sst2", text="one"))
-    links.share(service(), "explain", session.asked("explain"))
+        place.ask(service(), View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next")))
+    links.follow(service(), place, View)
+    if place.view is None:
+        place.ask(service(), View(model="embedded:bert-mini-sst2", text="one"))
+    links.share(service(), place, place.view)
 
 
 def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> None:
@@ -100,10 +103,11 @@ def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> No
 def _shown() -> None:
     from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
+    from explainlab.app.place import Place
     from explainlab.service.service import service
 
-    followed = links.follow(service(), "explain", View)
-    links.draw(links.share(service(), "explain", followed or View(model="embedded:bert-mini-sst2", text="mine")))
+    followed = links.follow(service(), Place("explain"), View)
+    links.draw(links.share(service(), Place("explain"), followed or View(model="embedded:bert-mini-sst2", text="mine")))
 
 
 def test_a_view_is_opened_by_others_once_its_owner_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,56 @@
+"""Activation: what a model says as a text is revealed feature by feature, and whose order brings the telling first."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.analyses.activation.page import ENTRY
+from explainlab.analyses.activation.page import controls as activation_controls
+from explainlab.analyses.activation.page import data_results as activation_data_results
+from explainlab.analyses.activation.page import main as activation_page
+from explainlab.analyses.activation.page import results as activation_results
+from explainlab.analyses.activation.page.main import PAGE
+from explainlab.app import links
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
+from explainlab.service.service import service as get_service
+
+
+def draw() -> None:
+    """Draw the page, from the controls to the answers."""
+    service = get_service()
+    PAGE.open_view(service)
+
+    draw_title(
+        ENTRY,
+        "A text is revealed feature by feature, in a method's order: how soon does the model say what it will say?",
+        service,
+    )
+    card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
+    view = PAGE.settle(service)
+    found = PAGE.answer(service, view.text_request())
+    link = PAGE.link(service, view)
+
+    st.divider()
+    PAGE.draw_state(service, [found])
+    if found.result is not None:
+        draw_headline(found.result)
+        activation_results.draw_text(service, view, found.result, card.architecture if card else None)
+    elif found.running:
+        st.skeleton(height=160)
+
+    st.divider()
+    st.header(
+        "A data set", anchor=False, help="The same curves for many texts: which method is worth its cost on average?"
+    )
+    activation_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
+    st.caption(activation_page.cost_words(view, found))
+    request = view.data_request()
+    if request is not None:
+        study = PAGE.answer(service, request)
+        PAGE.draw_state(service, [study])
+        if study.result is not None:
+            activation_data_results.draw_data(study.result, partial(PAGE.open_text, service))
+    links.draw(link)

@@ -1,0 +1,57 @@
+"""Candidates: every map that randomized path-integration draws, and what choosing among them is worth."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.analyses.candidates.page import ENTRY
+from explainlab.analyses.candidates.page import controls as candidates_controls
+from explainlab.analyses.candidates.page import data_results as candidates_data_results
+from explainlab.analyses.candidates.page import main as candidates_page
+from explainlab.analyses.candidates.page import results as candidates_results
+from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.app import links
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
+from explainlab.service.service import service as get_service
+
+
+def draw() -> None:
+    """Draw the page, from the controls to the answers."""
+    service = get_service()
+    PAGE.open_view(service)
+
+    draw_title(
+        ENTRY, "Randomized path-integration draws many maps and keeps the best one. What is the choice worth?", service
+    )
+    card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
+    architecture = card.architecture if card else None
+    view = PAGE.settle(service)
+    found = PAGE.answer(service, view.text_request())
+    link = PAGE.link(service, view)
+
+    st.divider()
+    PAGE.draw_state(service, [found])
+    if found.result is not None:
+        draw_headline(found.result)
+        candidates_results.draw_text(service, view, found.result, architecture)
+    elif found.running:
+        st.skeleton(height=160)
+
+    st.divider()
+    st.header(
+        "A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?"
+    )
+    candidates_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
+    st.caption(PAGE.cost_words("passes", "", candidates_page.pace(found)))
+    request = view.data_request()
+    if request is not None:
+        study = PAGE.answer(service, request)
+        PAGE.draw_state(service, [study])
+        if study.result is not None:
+            candidates_data_results.draw_data(
+                service, view, study.result, architecture, partial(candidates_page.open_text, service)
+            )
+    links.draw(link)

@@ -1,0 +1,83 @@
+"""The result of the analysis ``predictions``: its fields are its JSON."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+from explainlab.analyses.base import Record
+
+
+class PredictedRow(TypedDict):
+    """A row that the model could read: a plain record, as a data set may have ten thousand of them.
+
+    ``row`` is its number in the file, ``label`` its true class. ``confidence`` is the probability of the predicted
+    class, ``probability`` that of the true one, ``loss`` its cross entropy in nats. ``tokens`` is how many tokens the
+    model read; ``cut`` tells whether it read only the beginning.
+    """
+
+    row: int
+    text: str
+    text_pair: str | None
+    label: str
+    predicted: str
+    confidence: float
+    probability: float
+    loss: float
+    tokens: int
+    cut: bool
+
+
+class Accuracy(Record):
+    """The share of rows that are predicted right, and Wilson's 95% interval from ``low`` to ``high``."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class ClassScores(Record):
+    """How well the class ``label``, which ``n`` rows have, is predicted; 0 / 0 counts 0."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    n: int
+
+
+class ConfidenceBin(Record):
+    """The ``n`` rows with a confidence in (low, high]: mean confidence and accuracy, None where there is no row."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None
+    accuracy: float | None
+
+
+class Calibration(Record):
+    """The expected calibration error, from 0 to 1, and the bins of equal width that it is a mean over."""
+
+    ece: float
+    bins: list[ConfidenceBin]
+
+
+class PredictionsData(Record):
+    """How ``n`` rows of a data set are predicted, in ``labels``, the model's classes.
+
+    ``confusion`` [classes, classes] counts rows by true class (outer) and predicted class; ``per_class`` is in the
+    order of ``labels``; ``macro_f1`` is over the classes that occur; ``rows`` are in the order of the file.
+    """
+
+    labels: list[str]
+    n: int
+    accuracy: Accuracy
+    macro_f1: float
+    per_class: list[ClassScores]
+    calibration: Calibration
+    confusion: list[list[int]]
+    rows: list[PredictedRow]
+
+    def without_rows(self) -> PredictionsData:
+        """The same but for the rows, which are most of it."""
+        return self.model_copy(update={"rows": []})

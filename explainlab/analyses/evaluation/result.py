@@ -1,0 +1,78 @@
+"""The typed result of an evaluation: of a text, and of a data set."""
+
+from __future__ import annotations
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval, TextBody
+from explainlab.result import Cost
+
+Values = dict[str, dict[str, float]]
+"""By the name of what is evaluated (a method's id, or a file's name), then by metric with its options."""
+
+
+class EvaluationText(TextBody):
+    """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
+
+    ``counted`` is, by metric, how many features are selected at the highest level. ``costs`` and ``warned`` are, by
+    method, what the scores cost and the warnings they came with.
+    """
+
+    text_seed: int
+    values: Values
+    counted: dict[str, int]
+    scores: dict[str, list[float]]
+    costs: dict[str, Cost]
+    warned: dict[str, list[str]]
+
+
+class MethodMetric(Record):
+    """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
+
+    ``asked`` is the metric with its options, ``key`` the same without the usual preset. ``counted``: texts with at
+    least one feature selected.
+    """
+
+    method: str
+    key: str
+    metric: str
+    preset: str
+    asked: str
+    label: str
+    definition: str
+    higher_is_better: bool
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    counted: int
+
+    @property
+    def interval(self) -> Interval:
+        """The mean with its interval."""
+        return Interval(mean=self.mean, low=self.low, high=self.high)
+
+
+class Passes(Record):
+    """Model passes, counted per single input."""
+
+    forward: int
+    backward: int
+
+
+class EvaluatedText(Record):
+    """The values of the text in the row ``row`` of the file."""
+
+    row: int
+    text: str
+    label: str
+    values: Values
+    text_seed: int
+
+
+class EvaluationData(Record):
+    """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file."""
+
+    n: int
+    rows: list[MethodMetric]
+    cost_by_method: dict[str, Passes]
+    texts: list[EvaluatedText]

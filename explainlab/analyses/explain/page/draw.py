@@ -1,0 +1,52 @@
+"""Explain: one text, one model, any number of methods side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.analyses.explain.page import ENTRY, controls, results
+from explainlab.analyses.explain.page import main as explain_page
+from explainlab.analyses.explain.page.beliefs import draw_beliefs
+from explainlab.analyses.explain.page.main import PAGE
+from explainlab.app.frame import draw_title
+from explainlab.app.text import plain
+from explainlab.service.service import service as get_service
+
+
+def draw() -> None:
+    """Draw the page, from the controls to the answers."""
+    service = get_service()
+    PAGE.open_view(service)
+
+    ask = partial(PAGE.ask_text, service)
+
+    def explain_class(label: str) -> None:
+        controls.set_target(label)
+        ask()
+
+    draw_title(ENTRY, "One text, one model: which words speak for the prediction, and which against it?", service)
+    card = controls.draw_question(ask)
+    controls.draw_options(card, ask)
+    view = PAGE.settle(service)
+    requests = view.requests()
+    refused = explain_page.unsupported(requests, card)
+    answers = explain_page.answer(service, [r for i, r in enumerate(requests) if i not in refused], requests)
+    link = "" if any(answer.problem for answer in answers) else PAGE.link(service, view)
+
+    st.divider()
+    for reason in refused.values():
+        st.warning(plain(reason), icon=":material/block:")
+    PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
+    found = [answer.result for answer in answers if answer.result is not None]
+    if found:
+        results.draw_prediction(found[0], explain_class)
+        results.draw_maps(service, view, found)
+        draw_beliefs(service, found[0].request, view.palette)
+        results.draw_agreement(found)
+        results.draw_exports(view, found, link)
+    elif not view.methods:
+        st.info("Choose a method above to see which words speak for the prediction and which against it.")
+    elif any(answer.running for answer in answers):
+        st.skeleton(height=160)

@@ -1,0 +1,81 @@
+"""The result of the analysis ``mistake_drivers``: its fields are its JSON."""
+
+from __future__ import annotations
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval
+
+
+class Interaction(Interval):
+    """What two words push together beyond what each does alone: its mean over so many ``rows``."""
+
+    rows: int
+
+
+class Driver(Record):
+    """Words, one or two side by side, and how they push toward ``predicted``, a wrong class.
+
+    ``mean`` is that of their scores in ``rows`` misclassified rows, ``row_numbers`` in the file, with its 95% interval
+    from ``low`` to ``high``; ``right_mean`` and its interval are of scores for the same class in ``right_rows`` rows
+    that are predicted right. ``once``: the words are in one misclassified row only. ``clear``: the interval is above
+    zero, in enough rows. Scores are in units of the model's output.
+    """
+
+    words: list[str]
+    predicted: str
+    rows: int
+    once: bool
+    clear: bool
+    mean: float
+    low: float | None
+    high: float | None
+    right_mean: float | None
+    right_low: float | None
+    right_high: float | None
+    right_rows: int
+    row_numbers: list[int]
+
+    @property
+    def name(self) -> str:
+        """The words as a text."""
+        return " ".join(self.words)
+
+    @property
+    def wrong_interval(self) -> Interval:
+        """Mean and interval over the misclassified rows."""
+        return Interval(mean=self.mean, low=self.low, high=self.high)
+
+    @property
+    def right_interval(self) -> Interval:
+        """Mean and interval over the rows that are predicted right."""
+        return Interval(mean=self.right_mean, low=self.right_low, high=self.right_high)
+
+
+class _Named(Record):
+    """Fields that come before those of a :class:`Driver`."""
+
+    word: str
+
+
+class DrivingWord(Driver, _Named):
+    """A ``word``, which is the only one of ``words``."""
+
+
+class DrivingPair(Driver):
+    """Two words; the ``interaction`` is measured for the first pairs only."""
+
+    interaction: Interaction | None = None
+
+
+class MistakeDriversData(Record):
+    """What pushes ``n_wrong`` misclassified rows toward their wrong classes, by ``method`` (options after colons).
+
+    ``n_right`` rows are predicted right, ``n_compared`` of them are compared with. ``words`` and ``pairs`` are ranked.
+    """
+
+    n_wrong: int
+    n_right: int
+    n_compared: int
+    words: list[DrivingWord]
+    pairs: list[DrivingPair]
+    method: str

@@ -1,0 +1,54 @@
+"""The record of what drives mistakes is its JSON: nothing is lost, and what is no such record is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from explainlab import load_model, study
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS
+from explainlab.analyses.mistake_drivers.result import MistakeDriversData
+from explainlab.analyses.registry import get_study, read_result
+
+
+@pytest.fixture(scope="module")
+def result() -> AnalysisResult[MistakeDriversData]:
+    classifier = load_model("embedded:bert-mini-sst2", device="cpu")
+    return study(classifier, "mistake_drivers", data="embedded:sentiment", right=4)
+
+
+def test_json_is_read_as_the_same_record(result) -> None:
+    record = json.loads(json.dumps(result.to_json()))
+    again = read_result(record)
+    assert isinstance(again.body, MistakeDriversData)
+    assert again.body == result.body
+    assert again.to_json() == record
+    assert list(record["words"][0])[:3] == ["word", "words", "predicted"]
+
+
+def test_pairs_stored_without_an_interaction_are_read(result) -> None:
+    """Results of before have the field only where it was measured."""
+    record = result.to_json()
+    for pair in record["pairs"][TESTED_PAIRS:]:
+        del pair["interaction"]
+    assert read_result(record).body == result.body
+
+
+@pytest.mark.parametrize(("name", "value"), [("rows", None), ("mean", "high"), ("row_numbers", 3), ("words", "a")])
+def test_a_field_of_another_type_is_refused(result, name: str, value: object) -> None:
+    record = result.to_json()
+    record["pairs"][0][name] = value
+    with pytest.raises(ValueError, match=name):
+        read_result(record)
+
+
+def test_the_headline_names_the_first_word(result) -> None:
+    first = result.body.words[0]
+    analysis = get_study("mistake_drivers")
+    assert f"“{first.word}” pushes most toward the wrong class {first.predicted}" in analysis.headline(result)
+    nothing = AnalysisResult(
+        request=result.request, cost=result.cost, body=result.body.model_copy(update={"words": []})
+    )
+    assert analysis.headline(nothing) == "No word speaks for a wrong class."

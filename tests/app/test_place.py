@@ -1,0 +1,109 @@
+"""Places of a session: a press asks and records once, and drawing a page again writes nothing to the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.explain.page.trust import ASK
+from explainlab.service import service as service_module
+from explainlab.service.service import Service
+from explainlab.service.users import LOCAL
+from explainlab.settings import settings
+from tests.pages.scripted import answered, opened, press
+
+READS = ("SELECT", "PRAGMA", "BEGIN")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
+    """The app's own service on a store of its own."""
+    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+    settings.cache_clear()
+    service_module._service.cache_clear()
+    yield service_module.service()
+    monkeypatch.undo()
+    settings.cache_clear()
+    service_module._service.cache_clear()
+
+
+@contextmanager
+def writes() -> Iterator[list[str]]:
+    """Every statement that changes a database meanwhile."""
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if not statement.lstrip().upper().startswith(READS):
+            statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def recorded(statements: list[str]) -> int:
+    """How many runs were recorded: each begins by renewing the one that is there."""
+    return sum(statement.startswith("UPDATE runs") for statement in statements)
+
+
+def idle(service: Service) -> None:
+    """Wait for what the page has asked ahead."""
+    while service.engine.unfinished():
+        time.sleep(0.1)
+
+
+def asked_anew(app: AppTest) -> AppTest:
+    return answered(app.text_area(key="explain_text").set_value("Nobody has asked about this film yet.").run())
+
+
+@pytest.mark.parametrize("page", ["explain", "integration", "candidates", "activation", "errors", "runs", "status"])
+def test_drawing_a_page_again_writes_nothing(service: Service, page: str) -> None:
+    app = opened(page)
+    idle(service)
+    with writes() as written:
+        answered(app.run())
+        answered(app.run())
+    assert not app.error
+    assert written == []
+
+
+def test_a_run_is_recorded_once_when_its_job_ends_and_once_when_a_stored_answer_is_asked_for(service: Service) -> None:
+    app = opened("explain")
+    with writes() as written:
+        asked_anew(app)
+        app.run()
+    methods = len(app.multiselect(key="explain_methods").value)
+    assert recorded(written) == methods == 2
+    with writes() as written:
+        asked_anew(opened("explain")).run()
+    assert recorded(written) == 2 * methods, "those that the page opens with, and those asked for"
+
+
+def test_a_section_records_what_was_pressed_for_once(service: Service) -> None:
+    app = opened("explain")
+    with writes() as written:
+        press(app, ASK).run()
+    assert recorded(written) == 1
+    assert service.runs(LOCAL).runs[0].question == "trust"
+    with writes() as written:
+        opened("explain")
+    assert recorded(written) == 2, "the maps: an answer that is only shown is nobody's run"
+
+
+def test_a_link_is_saved_when_what_it_shows_changes(service: Service) -> None:
+    app = opened("explain")
+    before = app.query_params["r"]
+    with writes() as written:
+        app.selectbox(key="explain_palette").set_value("blue_orange").run()
+        app.run()
+    assert [statement for statement in written if "views" in statement] == written
+    assert len(written) == 1
+    assert app.query_params["r"] != before
