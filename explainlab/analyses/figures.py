@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.candidates import figures as candidates
-from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration.step_morph import attribution, path_maps
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
-from explainlab.analyses.judged_map import figures as judged
 from explainlab.analyses.registry import get_study
-from explainlab.attribution.registry import methods
-from explainlab.declared import parse
 from explainlab.figures.chart import Chart
 from explainlab.figures.declared import Figures, Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
-from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 
 Body = dict[str, Any]
@@ -51,10 +42,6 @@ def _drawn(result: AnalysisResult[Any]) -> Figures:
 # Charts --------------------------------------------------------------------------------------------------------------
 
 
-def _ablation(body: Body) -> list[Chart]:
-    return [keyed(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
-
-
 def _integration(body: Body) -> list[Chart]:
     return [] if body["cancels"] else [integration.error_curve(body, body["parameters"]["tolerance"])]
 
@@ -71,20 +58,6 @@ def _paths(body: Body) -> list[Chart]:
     return [integration.gradient_curves(body, body["output"]), integration.token_strip(body, finest)]
 
 
-def _candidates(body: Body) -> list[Chart]:
-    keys = list(body["winners"])
-    return [candidates.scatter(body, keys[0], keys[-1]), *_choice(body, keys)]
-
-
-def _candidates_data(body: Body) -> list[Chart]:
-    return [candidates.same_winners(body), *_choice(body, list(body["summary"]["selection"]))]
-
-
-def _choice(body: Body, keys: Sequence[str]) -> list[Chart]:
-    draws = [candidates.selection, candidates.by_draws, *([candidates.by_layer] if body["by_layer"] else [])]
-    return [keyed(key, draw(body, key)) for key in keys for draw in draws]
-
-
 # Maps ----------------------------------------------------------------------------------------------------------------
 
 
@@ -92,23 +65,6 @@ def _request(body: Body, method: str) -> Request:
     """What was asked of the text, as if ``method`` had been asked."""
     shared = ("model", "text", "text_pair", "output", "unit", "seed", "dtype")
     return Request(**{name: body[name] for name in shared}, question=method)
-
-
-def _map(body: Body, method: str, scores: Sequence[float], signed: bool, title: str = "") -> Map:
-    found = replace(attribution(_request(body, method), body, scores), signed=signed)
-    drawn = heatmap(found)
-    return Map(title or drawn.method, drawn)
-
-
-def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -> bool:
-    """Whether a method's scores have signs; those of a file have where one is negative."""
-    known = methods().get(method)
-    return known.is_signed(parse(known, settings)) if known else min(scores) < 0
-
-
-def _judged_maps(body: Body) -> list[Map]:
-    scores = body["parameters"]["scores"]
-    return [_map(body, "scores", scores, min(scores) < 0, "The map that was judged")]
 
 
 def _integration_maps(body: Body) -> list[Map]:
@@ -128,20 +84,7 @@ def _belief_maps(body: Body) -> list[Map]:
     return [Map(f"Probability of {body['target']['label']} after every {body['unit']}", drawn)]
 
 
-def _winner_maps(body: Body) -> list[Map]:
-    metrics = candidates.told(body)
-    return [
-        Map(
-            f"Best by {', '.join(metrics[key]['label'] for key in winner.keys)}: "
-            f"{candidates.candidate_name(body, winner.candidate)}",
-            winner.drawn,
-        )
-        for winner in winner_maps(_request(body, body["parameters"]["family"]), body, DEFAULT)
-    ]
-
-
 STUDIES = {
-    "ablation": StudyFigures(_ablation, _ablation),
     "integration_error": StudyFigures(
         _integration,
         _integration_data,
@@ -151,10 +94,6 @@ STUDIES = {
     "intermediate_predictions": StudyFigures(
         lambda body: [intermediate.class_curves(body)], lambda body: [intermediate.settled(body)], _belief_maps
     ),
-    "judged_map": StudyFigures(
-        lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
-    ),
     "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
-    "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
 }
 """By the id of a study: adding a study adds a line here."""

@@ -10,7 +10,6 @@ import numpy as np
 from explainlab.analyses.base import Record
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Cost
@@ -23,12 +22,6 @@ class Interval(Record):
     mean: float | None
     low: float | None
     high: float | None
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Interval:
-        """The mean and interval of ``values`` by :func:`explainlab.metrics.summary.bootstrap`."""
-        mean, low, high = bootstrap(values)
-        return cls(mean=mean, low=low, high=high)
 
     def __str__(self) -> str:
         """The mean, and the interval in brackets where there is one."""
@@ -70,6 +63,11 @@ class MetricFacts(Record):
     def sign(self) -> int:
         """What turns values so that higher is better, and back."""
         return 1 if self.higher_is_better else -1
+
+
+def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
+    """The metric with this ``key``; raises :class:`StopIteration` if there is none."""
+    return next(metric for metric in metrics if metric.key == key)
 
 
 class PerturbedText(Record):

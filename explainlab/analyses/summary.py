@@ -30,12 +30,11 @@ def quartiles(values: list[float]) -> dict[str, float | None]:
     return dict(zip(("q1", "median", "q3"), np.percentile(values, [25, 50, 75]).tolist(), strict=True))
 
 
-def spelled(found: Mapping[str, float | None]) -> str:
-    """An :func:`interval` in words: the mean, and the interval in brackets where there is one."""
-    if found["mean"] is None:
-        return "none"
-    around = "" if found["low"] is None else f" [{found['low']:.4f}, {found['high']:.4f}]"
-    return f"{found['mean']:.4f}{around}"
+def spelled(value: float | Interval | Mapping[str, float | None]) -> str:
+    """A number, or a mean with its interval in brackets, with four decimal places."""
+    if isinstance(value, Mapping):
+        value = Interval(**{end: value[end] for end in ("mean", "low", "high")})
+    return str(value) if isinstance(value, Interval) else f"{value:.4f}"
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

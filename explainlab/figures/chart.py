@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -142,11 +142,26 @@ def shown(text: str) -> str:
     return html.escape(text)
 
 
-def as_interval(value: float | dict[str, Any] | None) -> dict[str, Any]:
+class HasInterval(Protocol):
+    """A mean with the ends of its interval."""
+
+    @property
+    def mean(self) -> float | None: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+def as_interval(value: float | HasInterval | dict[str, Any] | None) -> dict[str, Any]:
     """``value`` as ``{"mean", "low", "high"}``; a plain number has no interval (None)."""
     if isinstance(value, dict):
         return {end: value[end] for end in ("mean", "low", "high")}
-    return {"mean": value, "low": None, "high": None}
+    if value is None or isinstance(value, int | float):
+        return {"mean": value, "low": None, "high": None}
+    return {"mean": value.mean, "low": value.low, "high": value.high}
 
 
 def error_bars(values: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

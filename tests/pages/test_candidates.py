@@ -91,10 +91,10 @@ def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None
     assert "Map 1:" in words(app.markdown)
     request = CHEAP.model_copy(update={"picked": 1})
     body = service().find(request.text_request()).body
-    asked = request.metric_result(body, 1)
-    assert service().find(asked) is None
-    judged = {metric["key"]: metric["value"] for metric in service().run(asked).body["metrics"]}
-    assert judged == pytest.approx(body["candidates"][1]["metrics"], abs=1e-6)
+    behind = request.metric_result(body, 1)
+    assert service().find(behind) is None
+    values = {metric.key: metric.value for metric in service().run(behind).body.metrics}
+    assert values == pytest.approx(body.candidates[1].metrics, abs=1e-6)
 
 
 def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
 
 def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
     following(app, CHEAP, samples=2)
-    asked = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
+    request = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
     assert not any("one budget" in alt for alt in charts(app))
     app.session_state["candidates_one_ablation"] = True
     answered(app.run())
     assert any("one budget" in alt for alt in charts(app))
-    found = {one["method"]: one["maps"] for one in service().find(complete(asked)).body["methods"]}
-    assert (found["rpi_ig"], found["integrated_gradients"], found["random"]) == (2, 1, 2)
+    maps = {method.method: method.maps for method in service().find(complete(request)).body.methods}
+    assert (maps["rpi_ig"], maps["integrated_gradients"], maps["random"]) == (2, 1, 2)
 
 
 def test_what_a_model_cannot_be_asked_is_left_out() -> None:

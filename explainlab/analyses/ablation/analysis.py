@@ -1,24 +1,37 @@
-"""Methods at one budget of maps: what being allowed to choose among many is worth to each of them."""
+"""Methods with the same number of attributions: what choosing among many is worth to each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
+from explainlab.analyses.ablation.result import (
+    AblationData,
+    AblationRow,
+    AblationText,
+    MeanMethodChoices,
+    MeanPasses,
+    MethodChoices,
+    Passes,
+    Summary,
+)
 from explainlab.analyses.attributions import attributions_of, own_output, text_seed
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.choice import mean_selection, selection
+from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.parameters import Methods, Metrics, Settings
-from explainlab.analyses.records import described
+from explainlab.analyses.records import Interval, MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
 from explainlab.attribution.methods.randomized import BestOfMany
+from explainlab.attribution.random_maps import EmbeddingParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject
@@ -31,17 +44,16 @@ from explainlab.request import Output, digest
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
 
 
-Body = dict[str, Any]
+class Ablation(TextAnalysis[AblationText, AblationData]):
+    """Every random method with the same number of attributions of a text; a deterministic method with its only one.
 
-
-class Ablation(TextAnalysis[Body, Body]):
-    """Every method with as many maps of a text as every other, where it has anything random in it; else its one.
-
-    By every metric the ``first`` map, the ``mean`` of all, the ``best`` by that very metric (an oracle), and the maps
-    that are the best by the other metrics (``held_out``). Several layers give a family of RPI as many maps as the
-    others all the same: the first draws of each. The seeds are the text's own, as in
+    Each metric is reported as in :class:`explainlab.analyses.candidates.result.Selection`. A family of RPI has no more
+    attributions for several layers: the first draws of each layer. The seeds are the text's own, as in
     :class:`explainlab.analyses.evaluation.analysis.Evaluation`.
     """
+
+    TextBody = AblationText
+    DataBody = AblationData
 
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
@@ -59,112 +71,141 @@ class Ablation(TextAnalysis[Body, Body]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
-        judges = [get_metric(request.metric) for request in _asked(parameters)]
-        parts = [*map(get_method, parameters.methods), *judges]
+        metrics = [get_metric(request.metric) for request in _metrics(parameters)]
+        versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
+        versions += [f"{metric.id} {metric.version}" for metric in metrics]
         read = [data_digest(values, reader) for values in parameters.settings.values()]
-        return digest([[f"{one.id} {one.version}" for one in parts], read])
+        return digest([versions, read])
 
     def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`."""
         return EVALUATIONS * len(parameters.methods)
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AblationText]:
+        """See :meth:`TextAnalysis.of_texts`."""
         for name in parameters.methods:
             get_method(name).require(subjects[0].classifier)
         batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
         for i, name in enumerate(parameters.methods):
             with batcher.span(i, i + 1, parts):
-                columns.append(_measured(subjects, name, parameters))
-        bodies, rows = [], list(zip(*columns, strict=True))
-        for i, (subject, found) in enumerate(zip(subjects, rows, strict=True)):
-            with batcher.span((parts - 1) * len(rows) + i, (parts - 1) * len(rows) + i + 1, parts * len(rows)):
-                bodies.append(_body(subject, found, parameters))
+                columns.append(_drawn(subjects, name, parameters))
+        bodies, before, whole = [], (parts - 1) * len(subjects), parts * len(subjects)
+        for i, (subject, drawn) in enumerate(zip(subjects, zip(*columns, strict=True), strict=True)):
+            with batcher.span(before + i, before + i + 1, whole):
+                bodies.append(_body(subject, drawn, parameters))
         return bodies
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        every = zip(*(body["methods"] for body in bodies), strict=True)
-        return {
-            "metrics": bodies[0]["metrics"],
-            "methods": [_over_texts(found) for found in every],
-            "summary": {"n": len(bodies)},
-            "texts": [
-                {"row": row.number, "text": row.text, "methods": body["methods"]}
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[AblationText], parameters: Parameters) -> AblationData:
+        """See :meth:`TextAnalysis.of_rows`."""
+        return AblationData(
+            metrics=bodies[0].metrics,
+            methods=[_mean(texts) for texts in zip(*(body.methods for body in bodies), strict=True)],
+            summary=Summary(n=len(bodies)),
+            texts=[
+                AblationRow(row=row.number, text=row.text, methods=body.methods)
                 for row, body in zip(rows, bodies, strict=True)
             ],
-        }
+        )
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
+        """The best method by the first metric with a single attribution, and with the best of all."""
         body = result.body
-        """A line a method and metric: the first map, all on average, the best by the metric itself, and the passes."""
-        told = [
+        metric = body.metrics[0]
+
+        first = {method.label: _mean_of(method.selection[metric.key].first) for method in body.methods}
+        best = {method.label: _mean_of(method.selection[metric.key].best) for method in body.methods}
+        leads = [max(values, key=lambda label: metric.sign * values[label]) for values in (first, best)]
+        of = f"Over {body.summary.n} texts, by" if isinstance(body, AblationData) else "By"
+        return (
+            f"{of} {metric.label}, {leads[0]} is ahead with its first map ({first[leads[0]]:.4f}), "
+            f"{leads[1]} with the best of all its maps ({best[leads[1]]:.4f})."
+        )
+
+    def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
+        """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
+        body = result.body
+        rows = [
             {
-                "method": one["method"],
-                "maps": one["maps"],
-                "metric": metric["label"],
-                **{part: _spelled(one["selection"][metric["key"]][part]) for part in ("first", "mean", "best")},
-                "passes": f"{sum(one['cost'].values()):,.0f}",
+                "method": method.method,
+                "maps": method.maps,
+                "metric": metric.label,
+                "first": spelled(method.selection[metric.key].first),
+                "mean": spelled(method.selection[metric.key].mean),
+                "best": spelled(method.selection[metric.key].best),
+                "passes": f"{method.cost.total:,.0f}",
             }
-            for one in body["methods"]
-            for metric in body["metrics"]
+            for method in body.methods
+            for metric in body.metrics
         ]
-        return [table(told)]
+        return [table(rows)]
 
 
-def _spelled(found: float | dict[str, float | None]) -> str:
-    return spelled(found) if isinstance(found, dict) else f"{found:.4f}"
+def _mean_of(value: float | Interval) -> float:
+    """The value itself, or the mean over texts; NaN where there is none."""
+    mean = value.mean if isinstance(value, Interval) else value
+    return np.nan if mean is None else mean
 
 
-def _asked(parameters: Ablation.Parameters) -> list[MetricRequest]:
+def _metrics(parameters: Ablation.Parameters) -> list[MetricRequest]:
     return [parse_metric(name) for name in parameters.metrics]
 
 
-Measured = tuple[dict[str, Any], np.ndarray]
-"""What is told of a method on one text, and its maps float64 [C, n_features]."""
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The attributions of one text by one method, float64 [C, n_features], and the passes that they needed."""
+
+    method: str
+    scores: np.ndarray
+    cost: Passes
 
 
-def _measured(subjects: Sequence[Subject], name: str, parameters: Ablation.Parameters) -> list[Measured]:
-    """The method's maps of every text, and the passes that they took."""
+def _drawn(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[_Drawn]:
+    """The method's attributions of every text."""
     before = [(subject.forward, subject.backward) for subject in subjects]
-    maps = _maps(subjects, name, parameters)
-    label = get_method(name).label
+    scores = _scores(subjects, method_id, parameters)
     return [
-        (
-            {
-                "method": name,
-                "label": label,
-                "maps": len(found),
-                "cost": {"forward": subject.forward - forward, "backward": subject.backward - backward},
-            },
-            found,
-        )
-        for subject, found, (forward, backward) in zip(subjects, maps, before, strict=True)
+        _Drawn(method_id, rows, Passes(forward=subject.forward - forward, backward=subject.backward - backward))
+        for subject, rows, (forward, backward) in zip(subjects, scores, before, strict=True)
     ]
 
 
-def _body(subject: Subject, measured: Sequence[Measured], parameters: Ablation.Parameters) -> dict[str, Any]:
-    requests, maps = _asked(parameters), [found for _, found in measured]
-    ends = np.cumsum([len(found) for found in maps])[:-1]
-    (judged,) = evaluate_attributions([subject], [np.concatenate(maps)], requests, subject.batcher)
-    values = np.split(np.array([[one.value for one in row] for row in judged]), ends)
-    methods = [
-        {**method, "selection": _selection(own, requests)} for (method, _), own in zip(measured, values, strict=True)
-    ]
-    return {**described(subject), "metrics": [request.told for request in requests], "methods": methods}
+def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parameters) -> AblationText:
+    metrics = _metrics(parameters)
+    scores = [own.scores for own in drawn]
+    ends = np.cumsum([len(rows) for rows in scores])[:-1]
+    (evaluated,) = evaluate_attributions([subject], [np.concatenate(scores)], metrics, subject.batcher)
+    values = np.split(np.array([[result.value for result in row] for row in evaluated]), ends)
+    return AblationText(
+        **text_fields(subject),
+        metrics=[MetricFacts(**request.told) for request in metrics],
+        methods=[
+            MethodChoices(
+                method=own.method,
+                label=get_method(own.method).label,
+                maps=len(own.scores),
+                cost=own.cost,
+                selection=_selection(columns, metrics),
+            )
+            for own, columns in zip(drawn, values, strict=True)
+        ],
+    )
 
 
-def _maps(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[np.ndarray]:
-    """float64 [C, n_features] of every text: the method's first ``samples`` maps, or the only one it has."""
+def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[np.ndarray]:
+    """float64 [C, n_features] of every text: the method's first ``samples`` attributions, or its only one."""
     method, settings = get_method(method_id), parameters.settings.get(method_id, {})
     if isinstance(method, BestOfMany):
-        chosen = parse(method, {**settings, "samples": parameters.samples})
-        found = []
+        own = parse(method, {**settings, "samples": parameters.samples})
+        assert isinstance(own, EmbeddingParameters)
+        scores = []
         for i, subject in enumerate(subjects):
             with subject.batcher.span(i, i + 1, len(subjects)):
-                found.append(_drawn(subject, method, chosen, own_output(subject, method_id, settings)))
-        return found
+                scores.append(_first_draws(subject, method, own, own_output(subject, method_id, settings)))
+        return scores
     count = parameters.samples if method.random else 1
-    every = [subject for subject in subjects for _ in range(count)]
+    repeated = [subject for subject in subjects for _ in range(count)]
     seeds = [seed for subject in subjects for seed in _seeds(text_seed(subject), count)]
-    rows = [found.scores for (found,) in attributions_of(every, [(method_id, settings)], seeds=seeds)]
+    rows = [result.scores for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
     return [np.stack(rows[start : start + count]) for start in range(0, len(rows), count)]
 
 
@@ -172,26 +213,33 @@ def _seeds(first: int, count: int) -> list[int]:
     return [first, *map(int, np.random.SeedSequence(first).generate_state(count - 1))]
 
 
-def _drawn(subject: Subject, method: BestOfMany, parameters: Any, output: Output) -> np.ndarray:
+def _first_draws(subject: Subject, method: BestOfMany, parameters: EmbeddingParameters, output: Output) -> np.ndarray:
     own = subject.again(output=output, seed=text_seed(subject), baseline_data="")
-    found = sorted(at_random(method.maps(own, parameters), parameters.samples), key=lambda one: (one.draw, -one.layer))
+    candidates = at_random(method.maps(own, parameters), parameters.samples)
+    first = sorted(candidates, key=lambda candidate: (candidate.draw, -candidate.layer))[: parameters.samples]
     subject.forward += own.forward
     subject.backward += own.backward
-    return np.stack([one.scores for one in found[: parameters.samples]])
+    return np.stack([candidate.scores for candidate in first])
 
 
-def _selection(values: np.ndarray, asked: Sequence[MetricRequest]) -> dict[str, Any]:
-    """By every metric, from ``values`` float64 [C, metrics]: see :mod:`explainlab.analyses.candidates.choice`."""
-    columns = {request.key: values[:, i] for i, request in enumerate(asked)}
-    winners = {one.key: int((columns[one.key] * (1 if one.higher_is_better else -1)).argmax()) for one in asked}
+def _selection(values: np.ndarray, metrics: Sequence[MetricRequest]) -> dict[str, Selection]:
+    """The selection by every metric, from ``values`` float64 [C, metrics]."""
+    columns = {request.key: values[:, i] for i, request in enumerate(metrics)}
+    signs = {request.key: 1 if request.higher_is_better else -1 for request in metrics}
+    winners = {key: int((sign * columns[key]).argmax()) for key, sign in signs.items()}
     return {key: selection(columns, winners, key, [other for other in columns if other != key]) for key in columns}
 
 
-def _over_texts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One method over all texts: means with intervals, and passes a text."""
-    first = found[0]
-    return {
-        **{name: first[name] for name in ("method", "label", "maps")},
-        "cost": {part: float(np.mean([one["cost"][part] for one in found])) for part in first["cost"]},
-        "selection": mean_selection([one["selection"] for one in found]),
-    }
+def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
+    """One method over all texts."""
+    first = texts[0]
+    return MeanMethodChoices(
+        method=first.method,
+        label=first.label,
+        maps=first.maps,
+        cost=MeanPasses(
+            forward=float(np.mean([text.cost.forward for text in texts])),
+            backward=float(np.mean([text.cost.backward for text in texts])),
+        ),
+        selection=mean_selection([text.selection for text in texts]),
+    )

@@ -1,25 +1,31 @@
-"""Methods at one budget of maps: what choosing among many is worth to each, of a text or of a data set."""
+"""A chart of methods with the same number of attributions, of a text or of a data set."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import plotly.graph_objects as go
 
-from explainlab.analyses.candidates.figures import BEST, FIRST, MEAN, named, told
+from explainlab.analyses.ablation.result import AblationData, AblationText, MeanMethodChoices, MethodChoices
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.candidates.figures import BEST, FIRST, MEAN
+from explainlab.analyses.records import metric_of
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, as_interval, error_bars, layout, shown
+from explainlab.figures.declared import StudyFigures, keyed
 from explainlab.figures.heatmap import number
 
-Body = dict[str, Any]
+Body = AblationText | AblationData
 
 
 def ablation(body: Body, key: str) -> Chart:
-    """By the metric ``key`` each method's first map, the mean, the best, and the map that another metric chooses."""
-    other = next((other for other in body["methods"][0]["selection"][key]["held_out"]), None)
-    figure = go.Figure(layout=layout(shown(named(body, key)), "", height=130 + 44 * len(body["methods"])))
-    names = [_name(method) for method in body["methods"]]
-    for place, style in _styles(body, other).items():
-        values = [_choices(method, key)[place] for method in body["methods"]]
+    """By the metric ``key`` each method's first attribution, the mean, the best, and the one another metric chooses."""
+    metric = metric_of(body.metrics, key)
+    other = next(iter(body.methods[0].selection[key].held_out), None)
+    figure = go.Figure(layout=layout(shown(metric.directed_label), "", height=130 + 44 * len(body.methods)))
+    names = [_name(method) for method in body.methods]
+    for choice, style in _styles(body, other).items():
+        values = [_choices(method, key)[choice] for method in body.methods]
         figure.add_scatter(
             x=[value["mean"] for value in values],
             y=names,
@@ -32,40 +38,49 @@ def ablation(body: Body, key: str) -> Chart:
     figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed", title={"text": "Method"})
     rows = [
         {
-            "method": method["method"],
-            "maps": method["maps"],
-            **method["cost"],
-            "reported": metric,
+            "method": method.method,
+            "maps": method.maps,
+            "forward": method.cost.forward,
+            "backward": method.cost.backward,
+            "reported": reported,
             "choice": choice,
-            **v,
+            **value,
         }
-        for method in body["methods"]
-        for metric in method["selection"]
-        for choice, v in _choices(method, metric).items()
+        for method in body.methods
+        for reported in method.selection
+        for choice, value in _choices(method, reported).items()
     ]
-    title = f"Methods at one budget: {told(body)[key]['label']}"
-    best = ", ".join(f"{m['label']} {number(_choices(m, key)['best']['mean'])}" for m in body["methods"])
+    title = f"Methods at one budget: {metric.label}"
+    best = ", ".join(f"{method.label} {number(_choices(method, key)['best']['mean'])}" for method in body.methods)
     notes = ("A method without anything random in it has one map. Passes are those that making the maps takes a text.",)
     return Chart("methods-at-one-budget", title, f"{title}. Best of all maps: {best}.", figure, rows, notes)
 
 
 def _styles(body: Body, other: str | None) -> dict[str, Style]:
-    chosen = {other: Style(f"Chosen by {told(body)[other]['label']}", BLUE, "solid", "diamond")} if other else {}
-    return {
+    styles = {
         "first": Style(FIRST, GREY, "solid", "circle"),
         "mean": Style(MEAN, GREY, "solid", "line-ns-open"),
-        **chosen,
-        "best": Style(BEST, RED, "solid", "x"),
     }
+    if other is not None:
+        styles[other] = Style(f"Chosen by {metric_of(body.metrics, other).label}", BLUE, "solid", "diamond")
+    return {**styles, "best": Style(BEST, RED, "solid", "x")}
 
 
-def _choices(method: Body, key: str) -> dict[str, Body]:
-    of = method["selection"][key]
-    every = {"first": of["first"], "mean": of["mean"], **of["held_out"], "best": of["best"]}
+def _choices(method: MethodChoices | MeanMethodChoices, key: str) -> dict[str, dict[str, Any]]:
+    """What the metric ``key`` says of every choice, by its name."""
+    selection = method.selection[key]
+    every = {"first": selection.first, "mean": selection.mean, **selection.held_out, "best": selection.best}
     return {name: as_interval(value) for name, value in every.items()}
 
 
-def _name(method: Body) -> str:
-    maps = "1 map" if method["maps"] == 1 else f"{method['maps']} maps"
-    passes = method["cost"]["forward"] + method["cost"]["backward"]
-    return f"{shown(method['label'])}<br>{maps}, {passes:,.0f} passes"
+def _name(method: MethodChoices | MeanMethodChoices) -> str:
+    maps = "1 map" if method.maps == 1 else f"{method.maps} maps"
+    return f"{shown(method.label)}<br>{maps}, {method.cost.total:,.0f} passes"
+
+
+def _charts(result: AnalysisResult[Body]) -> Iterator[Chart]:
+    for metric in result.body.metrics:
+        yield keyed(metric.key, ablation(result.body, metric.key))
+
+
+FIGURES = StudyFigures(_charts, _charts)

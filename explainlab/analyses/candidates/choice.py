@@ -1,44 +1,48 @@
-"""What choosing one of many maps is worth: by the metric that is then reported, by another one, or not at all."""
+"""What choosing one of many attributions is worth: by the metric that is reported, by another one, or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.summary import interval
+from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
+from explainlab.analyses.summary import interval_of
 
 
 def selection(
     values: Mapping[str, np.ndarray], winners: Mapping[str, int], key: str, choosers: Sequence[str]
-) -> dict[str, Any]:
-    """What the metric ``key`` says of the first map, of all on average, of its own winner, and of those of others.
+) -> Selection:
+    """The metric ``key`` of the first attribution, of all on average, of its own winner, and of those of others.
 
-    ``values`` float64 [C] are those of C maps and ``winners`` the index of the best, by metric; ``choosers`` are the
-    metrics whose winners are held out.
+    ``values`` float64 [C] are those of C attributions and ``winners`` the index of the best, by metric; ``choosers``
+    are the metrics whose winners are held out.
     """
     own = values[key]
-    return {
-        "first": float(own[0]),
-        "mean": float(own.mean()),
-        "best": float(own[winners[key]]),
-        "held_out": {other: float(own[winners[other]]) for other in choosers},
-    }
+    return Selection(
+        first=float(own[0]),
+        mean=float(own.mean()),
+        best=float(own[winners[key]]),
+        held_out={other: float(own[winners[other]]) for other in choosers},
+    )
 
 
-def mean_selection(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The selections of many texts, each by metric: means with intervals.
+def mean_selection(selections: Sequence[Mapping[str, Selection]]) -> dict[str, MeanSelection]:
+    """The selections of many texts, each by metric, as means with intervals."""
+    return {key: _mean([by_metric[key] for by_metric in selections]) for key in selections[0]}
 
-    ``also_best``: the share of texts whose map chosen by another metric is as good as the metric's own choice.
-    """
-    mean: dict[str, Any] = {}
-    for key, one in found[0].items():
-        columns = {other: [each[key]["held_out"][other] for each in found] for other in one["held_out"]}
-        best = [each[key]["best"] for each in found]
-        mean[key] = {part: interval([each[key][part] for each in found]) for part in ("first", "mean", "best")}
-        mean[key]["held_out"] = {
-            other: {**interval(values), "also_best": float(np.mean(np.equal(values, best)))}
-            for other, values in columns.items()
-        }
-    return mean
+
+def _mean(texts: Sequence[Selection]) -> MeanSelection:
+    best = [text.best for text in texts]
+    columns = {other: [text.held_out[other] for text in texts] for other in texts[0].held_out}
+    return MeanSelection(
+        first=interval_of([text.first for text in texts]),
+        mean=interval_of([text.mean for text in texts]),
+        best=interval_of(best),
+        held_out={other: _held_out(values, best) for other, values in columns.items()},
+    )
+
+
+def _held_out(values: Sequence[float], best: Sequence[float]) -> HeldOut:
+    mean = interval_of(values)
+    return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(np.mean(np.equal(values, best))))

@@ -1,4 +1,4 @@
-"""The maps that randomized path-integration draws of one text, in portions that are kept as they are finished."""
+"""The candidates that randomized path-integration draws of one text, in portions that are kept as they finish."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PORTION = 8
 def drawn(subject: Subject, maps: Maps, samples: int, decided: Mapping[str, Any]) -> list[Candidate]:
     """``samples`` draws in every layer of ``maps``, as :func:`explainlab.attribution.selection.at_random` makes them.
 
-    ``decided`` is all of the parameters that decides a single map. A run that was cancelled goes on where it was, and
-    one that asks for more draws, other layers or other metrics takes from the context's memory what is there.
+    ``decided`` holds the parameters on which a single candidate depends. What is already in the context's memory is not
+    run again: of a run that was cancelled, or of one with fewer draws, other layers or other metrics.
     """
     starts = range(0, samples, PORTION)
     portions = [
@@ -27,20 +27,20 @@ def drawn(subject: Subject, maps: Maps, samples: int, decided: Mapping[str, Any]
         for layer in maps.layers
         for start in starts
     ]
-    found = []
+    candidates = []
     for i, draws in enumerate(portions):
         with subject.batcher.span(i, i + 1, len(portions)):
-            found += _portion(subject, maps, draws, decided)
-    return found
+            candidates += _portion(subject, maps, draws, decided)
+    return candidates
 
 
 def _portion(subject: Subject, maps: Maps, draws: Sequence[Draw], decided: Mapping[str, Any]) -> list[Candidate]:
     key = _key(subject, draws, decided)
     known = subject.context.recall(key)
     if known is None:
-        found = maps.candidates(draws)
-        subject.context.keep(key, {"scores": [candidate.scores.tolist() for candidate in found]})
-        return found
+        candidates = maps.candidates(draws)
+        subject.context.keep(key, {"scores": [candidate.scores.tolist() for candidate in candidates]})
+        return candidates
     rows = zip(draws, known["scores"], strict=True)
     return [Candidate(draw.layer, draw.number, draw.timestep, np.array(scores)) for draw, scores in rows]
 
@@ -48,5 +48,5 @@ def _portion(subject: Subject, maps: Maps, draws: Sequence[Draw], decided: Mappi
 def _key(subject: Subject, draws: Sequence[Draw], decided: Mapping[str, Any]) -> str:
     classifier, encoding = subject.classifier, subject.encoding
     model = [classifier.digest, str(classifier.dtype), encoding.ids.tolist(), encoding.special.tolist()]
-    asked = [encoding.text, encoding.text_pair, subject.unit, subject.target.index, subject.output, subject.seed]
-    return digest(["drawn", model, asked, decided, [[draw.layer, draw.number, draw.timestep] for draw in draws]])
+    request = [encoding.text, encoding.text_pair, subject.unit, subject.target.index, subject.output, subject.seed]
+    return digest(["drawn", model, request, decided, [[draw.layer, draw.number, draw.timestep] for draw in draws]])

@@ -1,26 +1,36 @@
 """Charts of many candidates: metric against metric, against draws, against layers, and what a choice is worth.
 
-All are pure functions of the body of the study ``rpi_candidates``, of one text or of a data set. Where a data set has a
-mean with its interval, one text has a number; both are drawn alike.
+All are pure functions of the body of the analysis ``rpi_candidates``, of one text or of a data set. Where a data set
+has a mean with its interval, one text has a number; both are drawn alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.candidates.heatmaps import winner_maps
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, LayerSets, MeanSelection, Selection
+from explainlab.analyses.records import metric_of
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, as_interval, error_bars, layout, percent, shown
+from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import number
+from explainlab.figures.palette import DEFAULT
+from explainlab.request import Request
 
-Body = dict[str, Any]
+Body = CandidatesText | CandidatesData
+Ends = dict[str, Any]
+"""The ``mean``, ``low`` and ``high`` of a value."""
 
 FIRST, MEAN, BEST = "First map (R = 1)", "Mean of all maps", "Best of all maps (an oracle)"
 DRAWS = {
     "expected": Style("Best of r taken at random, expected", BLUE, "solid", "circle"),
     "nested": Style("Best of the first r", RED, "dot", "square"),
 }
-LAYERS = {
+LAYERS: dict[LayerSets, Style] = {
     "alone": Style("One layer", BLUE, "solid", "circle"),
     "top_down": Style("Layers from the top", RED, "solid", "square"),
     "bottom_up": Style("Layers from the bottom", "#2a9568", "solid", "diamond"),
@@ -29,128 +39,122 @@ _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "triangl
 _COLORS = (BLUE, "#b3742a", "#2a9568", "#8b6bd6", "#c2479d", GREY)
 
 
-def told(body: Body) -> dict[str, Body]:
-    """What the body tells of each metric, by its key: those that only choose at another k are there too."""
-    return {metric["key"]: metric for metric in body["metrics"]}
+def label_of(body: Body, key: str) -> str:
+    """A metric's name with its preset."""
+    return metric_of(body.metrics, key).label
 
 
-def named(body: Body, key: str) -> str:
-    """A metric's name with its preset, and which way is better."""
-    metric = told(body)[key]
-    return f"{metric['label']} {'↑' if metric['higher_is_better'] else '↓'}"
+def directed(body: Body, key: str) -> str:
+    """The same with an arrow that says which way is better."""
+    return metric_of(body.metrics, key).directed_label
 
 
-def candidate_name(body: Body, candidate: int) -> str:
-    """Where a candidate comes from, in words."""
-    one = body["candidates"][candidate]
-    layer = f"layer {one['layer']}, " if one["layer"] else ""
-    return f"{layer}draw {one['draw']}, t = {one['timestep']}"
+def ordered(body: CandidatesText, key: str) -> list[int]:
+    """All candidates, the best by the metric ``key`` first; equal ones in their own order."""
+    sign = metric_of(body.metrics, key).sign
+    return sorted(range(len(body.candidates)), key=lambda i: -sign * body.candidates[i].metrics[key])
 
 
-def ordered(body: Body, key: str) -> list[int]:
-    """All candidates, the best by the metric ``key`` first; equal ones in the order of the study."""
-    sign = -1 if told(body)[key]["higher_is_better"] else 1
-    return sorted(range(len(body["candidates"])), key=lambda i: sign * body["candidates"][i]["metrics"][key])
-
-
-def candidate_rows(body: Body) -> list[Body]:
-    """One record a candidate: where it comes from and every metric."""
+def candidate_rows(body: CandidatesText) -> list[dict[str, Any]]:
+    """A row a candidate: its number, where it comes from and every metric."""
     return [
-        {"candidate": i, **{name: one[name] for name in ("layer", "timestep", "draw")}, **one["metrics"]}
-        for i, one in enumerate(body["candidates"])
+        {
+            "candidate": i,
+            "layer": candidate.layer,
+            "timestep": candidate.timestep,
+            "draw": candidate.draw,
+            **candidate.metrics,
+        }
+        for i, candidate in enumerate(body.candidates)
     ]
 
 
-def scatter(body: Body, across: str, up: str, picked: int | None = None) -> Chart:
+def scatter(body: CandidatesText, across: str, up: str, picked: int | None = None) -> Chart:
     """Every candidate by two metrics, a point that can be picked; the best by either is named, ``picked`` is ringed."""
-    figure = go.Figure(layout=layout(shown(named(body, across)), shown(named(body, up))))
-    layers = sorted({one["layer"] for one in body["candidates"]}, reverse=True)
+    figure = go.Figure(layout=layout(shown(directed(body, across)), shown(directed(body, up))))
+    layers = sorted({candidate.layer for candidate in body.candidates}, reverse=True)
     for place, layer in enumerate(layers):
         _add_points(figure, body, (across, up), layer, place)
     for key in dict.fromkeys((across, up)):
-        best = body["candidates"][body["winners"][key]]["metrics"]
-        place = {"x": best[across], "y": best[up], "arrowcolor": GREY, "ax": 24, "ay": -28 if key == up else 28}
-        figure.add_annotation(text=shown(f"best by {told(body)[key]['label']}"), **place)
+        best = body.candidates[body.winners[key]].metrics
+        place_of = {"x": best[across], "y": best[up], "arrowcolor": GREY, "ax": 24, "ay": -28 if key == up else 28}
+        figure.add_annotation(text=shown(f"best by {label_of(body, key)}"), **place_of)
     if picked is not None:
-        open_one = body["candidates"][picked]["metrics"]
+        values = body.candidates[picked].metrics
         figure.add_scatter(
-            x=[open_one[across]],
-            y=[open_one[up]],
+            x=[values[across]],
+            y=[values[up]],
             mode="markers",
             marker={"symbol": "circle-open", "size": 19, "color": RED, "line": {"width": 2.5}},
             name="The map that is open",
             hoverinfo="skip",
         )
-    title = f"Candidates: {told(body)[up]['label']} against {told(body)[across]['label']}"
-    alt = f"{title}: {len(body['candidates'])} points."
+    title = f"Candidates: {label_of(body, up)} against {label_of(body, across)}"
+    alt = f"{title}: {len(body.candidates)} points."
     return Chart("candidates", title, alt, figure, candidate_rows(body))
 
 
 def by_draws(body: Body, key: str) -> Chart:
-    """A metric against the number of maps among which the best is chosen."""
-    figure = go.Figure(layout=layout("Maps r among which the best is chosen", shown(named(body, key))))
-    lines = body["by_draws"][key]
-    draws = body.get("draws") or list(range(1, len(lines["nested"]) + 1))
+    """A metric against the number of candidates among which the best is chosen."""
+    figure = go.Figure(layout=layout("Maps r among which the best is chosen", shown(directed(body, key))))
+    lines = {kind: [as_interval(value) for value in values] for kind, values in body.by_draws[key].by_kind.items()}
     for kind, style in DRAWS.items():
         if kind in lines:
-            _add_line(figure, style, draws, [as_interval(value) for value in lines[kind]], "lines+markers")
+            _add_line(figure, style, body.draws, lines[kind], "lines+markers")
     rows = [
-        {"metric": metric, "kind": kind, "r": r, **as_interval(value)}
-        for metric, kinds in body["by_draws"].items()
-        for kind, values in kinds.items()
-        for r, value in zip(draws, values, strict=True)
+        {"metric": metric, "kind": kind, "r": r, **value}
+        for metric, best in body.by_draws.items()
+        for kind, values in best.by_kind.items()
+        for r, value in zip(body.draws, [as_interval(value) for value in values], strict=True)
     ]
-    title = f"{told(body)[key]['label']} against the number of draws"
-    first, last = (number(as_interval(lines["nested"][i])["mean"]) for i in (0, -1))
-    alt = f"{title}: the first map has {first}, the best of {draws[-1]} has {last}."
+    title = f"{label_of(body, key)} against the number of draws"
+    first, last = (number(lines["nested"][i]["mean"]) for i in (0, -1))
+    alt = f"{title}: the first map has {first}, the best of {body.draws[-1]} has {last}."
     notes = () if "expected" in lines else ("An adaptive search has no expectation: later draws depend on the first.",)
     return Chart("metric-against-draws", title, alt, figure, rows, notes)
 
 
 def by_layer(body: Body, key: str) -> Chart:
     """The best value of a metric in every layer alone, and in sets that grow from the top and from the bottom."""
-    figure = go.Figure(layout=layout("Layers that are drawn from", shown(named(body, key))))
+    figure = go.Figure(layout=layout("Layers that are drawn from", shown(directed(body, key))))
     drawn: list[str] = []
     for kind, style in LAYERS.items():
-        sets = [one for one in body["by_layer"][kind] if _layers(one) not in drawn]
-        held = [one for one in sets if as_interval(one["best"][key])["mean"] is not None]
-        drawn += [_layers(one) for one in held]
-        values = [as_interval(one["best"][key]) for one in held]
-        _add_line(figure, style, [_layers(one) for one in held], values, "markers")
+        new = {_layers(held.layers): as_interval(held.best[key]) for held in body.by_layer[kind]}
+        new = {name: value for name, value in new.items() if name not in drawn and value["mean"] is not None}
+        drawn += new
+        _add_line(figure, style, list(new), list(new.values()), "markers")
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=drawn)
     rows = [
-        {"metric": metric, "kind": kind, "layers": _layers(one), "maps": one["maps"], **as_interval(value)}
-        for kind, sets in body["by_layer"].items()
-        for one in sets
-        for metric, value in one["best"].items()
+        {"metric": metric, "kind": kind, "layers": _layers(held.layers), "maps": held.maps, **as_interval(value)}
+        for kind, sets in body.by_layer.items()
+        for held in sets
+        for metric, value in held.best.items()
     ]
-    title = f"Best {told(body)[key]['label']} by layers"
+    title = f"Best {label_of(body, key)} by layers"
     return Chart("metric-against-layers", title, f"{title}: each alone, and in sets.", figure, rows)
 
 
-def choices(selection: Body, key: str, body: Body) -> list[tuple[str, Body]]:
-    """What ``key`` reports of each way to choose a map, by its name: one, all on average, other metrics, itself."""
-    of = selection[key]
-    held_out = [(f"Chosen by {told(body)[other]['label']}", value) for other, value in of["held_out"].items()]
-    every = [(FIRST, of["first"]), (MEAN, of["mean"]), *held_out, (BEST, of["best"])]
+def choices(selection: Selection | MeanSelection, body: Body) -> list[tuple[str, Ends]]:
+    """A metric of every way to choose, by its name: the first, all on average, other metrics' winners, its own."""
+    held_out = [(f"Chosen by {label_of(body, other)}", value) for other, value in selection.held_out.items()]
+    every = [(FIRST, selection.first), (MEAN, selection.mean), *held_out, (BEST, selection.best)]
     return [(name, as_interval(value)) for name, value in every]
 
 
 def selection(body: Body, key: str) -> Chart:
-    """What a metric says of maps chosen by something else, between the first map and the oracle's."""
-    found = body["selection"] if "selection" in body else body["summary"]["selection"]
-    points = choices(found, key, body)
-    figure = go.Figure(layout=layout(shown(named(body, key)), "", height=120 + 34 * len(points)))
+    """What a metric says of candidates chosen by something else, between the first one and the oracle's."""
+    points = choices(body.selection[key], body)
+    figure = go.Figure(layout=layout(shown(directed(body, key)), "", height=120 + 34 * len(points)))
     for names, style in (
         ([FIRST, MEAN], Style("No choice", GREY, "solid", "circle")),
         ([name for name, _ in points[2:-1]], Style("Chosen by another metric or another k", BLUE, "solid", "diamond")),
         ([BEST], Style("Chosen by the very metric that is reported", RED, "solid", "x")),
     ):
-        one = [(name, value) for name, value in points if name in names]
+        drawn = [(name, value) for name, value in points if name in names]
         figure.add_scatter(
-            x=[value["mean"] for _, value in one],
-            y=[shown(name) for name, _ in one],
-            error_x=error_bars([value for _, value in one]),
+            x=[value["mean"] for _, value in drawn],
+            y=[shown(name) for name, _ in drawn],
+            error_x=error_bars([value for _, value in drawn]),
             mode="markers",
             name=style.label,
             marker={"color": style.color, "symbol": style.symbol, "size": 11},
@@ -160,20 +164,19 @@ def selection(body: Body, key: str) -> Chart:
     figure.update_yaxes(categoryorder="array", categoryarray=order, autorange="reversed", title={"text": "Choice"})
     rows = [
         {"reported": metric, "choice": name, **value}
-        for metric in found
-        for name, value in choices(found, metric, body)
+        for metric, values in body.selection.items()
+        for name, value in choices(values, body)
     ]
-    title = f"What the choice is worth: {told(body)[key]['label']}"
+    title = f"What the choice is worth: {label_of(body, key)}"
     first, best = (number(value["mean"]) for value in (points[0][1], points[-1][1]))
     return Chart("what-the-choice-is-worth", title, f"{title}: {first} of one map, {best} of the best.", figure, rows)
 
 
-def same_winners(body: Body) -> Chart:
+def same_winners(body: CandidatesData) -> Chart:
     """The share of texts in which one metric's choice is as good as another's own, a row for what is reported."""
-    found = body["summary"]["selection"]
-    keys = list(found)
-    shares = [[1.0 if a == b else found[a]["held_out"][b]["also_best"] for b in keys] for a in keys]
-    labels = [shown(told(body)[key]["label"]) for key in keys]
+    keys = list(body.selection)
+    shares = [[1.0 if a == b else body.selection[a].held_out[b].also_best for b in keys] for a in keys]
+    labels = [shown(label_of(body, key)) for key in keys]
     figure = go.Figure(layout=layout("Map chosen by", "As good as the best by", height=150 + 44 * len(keys)))
     figure.add_heatmap(
         z=shares,
@@ -200,24 +203,24 @@ def same_winners(body: Body) -> Chart:
         for a, row in zip(keys, shares, strict=True)
         for b, share in zip(keys, row, strict=True)
     ]
-    title = f"How often two metrics choose equally well, of {body['summary']['n']} texts"
+    title = f"How often two metrics choose equally well, of {body.summary.n} texts"
     return Chart("same-winners", title, f"{title}.", figure, rows)
 
 
-def _add_points(figure: go.Figure, body: Body, keys: tuple[str, str], layer: int, place: int) -> None:
-    every = [(i, one["metrics"]) for i, one in enumerate(body["candidates"]) if one["layer"] == layer]
+def _add_points(figure: go.Figure, body: CandidatesText, keys: tuple[str, str], layer: int, place: int) -> None:
+    points = [(i, candidate) for i, candidate in enumerate(body.candidates) if candidate.layer == layer]
     figure.add_scatter(
-        x=[metrics[keys[0]] for _, metrics in every],
-        y=[metrics[keys[1]] for _, metrics in every],
+        x=[candidate.metrics[keys[0]] for _, candidate in points],
+        y=[candidate.metrics[keys[1]] for _, candidate in points],
         mode="markers",
         name=f"Layer {layer}" if layer else "Candidates",
         marker={"color": _COLORS[place % len(_COLORS)], "symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 9},
-        customdata=[[i, candidate_name(body, i)] for i, _ in every],
+        customdata=[[i, candidate.name] for i, candidate in points],
         hovertemplate="%{customdata[1]}<br>%{x:.4g}, %{y:.4g}<extra></extra>",
     )
 
 
-def _add_line(figure: go.Figure, style: Style, x: list, values: list[Body], mode: str) -> None:
+def _add_line(figure: go.Figure, style: Style, x: Sequence[str | int], values: Sequence[Ends], mode: str) -> None:
     figure.add_scatter(
         x=x,
         y=[value["mean"] for value in values],
@@ -230,10 +233,42 @@ def _add_line(figure: go.Figure, style: Style, x: list, values: list[Body], mode
     )
 
 
-def _layers(one: Body) -> str:
+def _layers(layers: Sequence[int]) -> str:
     """``3``, or ``1–3`` for a set without gaps, or ``1, 3``."""
-    layers = one["layers"]
     if len(layers) == 1:
         return str(layers[0])
     gapless = layers == list(range(layers[0], layers[-1] + 1))
     return f"{layers[0]}–{layers[-1]}" if gapless else ", ".join(map(str, layers))
+
+
+def _family_request(request: Request) -> Request:
+    """``request`` as one for the method of its candidates, for the heatmaps."""
+    shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
+    return Request(**shared, question=request.parameters["family"])
+
+
+def _text_charts(result: AnalysisResult[CandidatesText]) -> Iterator[Chart]:
+    keys = list(result.body.winners)
+    yield scatter(result.body, keys[0], keys[-1])
+    yield from _choice(result.body)
+
+
+def _data_charts(result: AnalysisResult[CandidatesData]) -> Iterator[Chart]:
+    yield same_winners(result.body)
+    yield from _choice(result.body)
+
+
+def _choice(body: Body) -> Iterator[Chart]:
+    for key in body.selection:
+        for draw in (selection, by_draws, *([by_layer] if body.by_layer else [])):
+            yield keyed(key, draw(body, key))
+
+
+def _winner_maps(result: AnalysisResult[CandidatesText]) -> Iterator[Map]:
+    body = result.body
+    for winner in winner_maps(_family_request(result.request), body, DEFAULT):
+        labels = ", ".join(label_of(body, key) for key in winner.keys)
+        yield Map(f"Best by {labels}: {body.candidates[winner.candidate].name}", winner.drawn)
+
+
+FIGURES = StudyFigures(_text_charts, _data_charts, _winner_maps)

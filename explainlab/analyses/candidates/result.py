@@ -5,7 +5,6 @@ Metrics go by their keys. Values are in the units of their metric.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Generic, Literal, TypeVar
 
 from explainlab.analyses.base import Record
@@ -27,6 +26,12 @@ class CandidateAttribution(Record):
     timestep: int
     scores: list[float]
     metrics: dict[str, float]
+
+    @property
+    def name(self) -> str:
+        """Where it comes from, in words."""
+        layer = f"layer {self.layer}, " if self.layer else ""
+        return f"{layer}draw {self.draw}, t = {self.timestep}"
 
 
 class Agreement(Record):
@@ -176,8 +181,3 @@ class CandidatesData(Record):
     def selection(self) -> dict[str, MeanSelection]:
         """That of the summary."""
         return self.summary.selection
-
-
-def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
-    """The one with this ``key``; raises :class:`StopIteration` if there is none."""
-    return next(metric for metric in metrics if metric.key == key)

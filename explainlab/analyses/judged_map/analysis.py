@@ -1,17 +1,18 @@
-"""What is behind the numbers of one map: the texts that were read in its place, and what the model said of them."""
+"""What is behind the metrics of one attribution: the perturbed texts, and what the model says of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from explainlab import declared
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.judged_map.result import EvaluatedData, EvaluatedMetric, EvaluatedRow, EvaluatedText
 from explainlab.analyses.parameters import Metrics, listed
-from explainlab.analyses.records import described
+from explainlab.analyses.records import PerturbedText, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
@@ -21,14 +22,15 @@ from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, p
 from explainlab.reader import Reader
 from explainlab.request import digest
 
-Body = dict[str, Any]
 
-
-class JudgedMap(TextAnalysis[Body, Body]):
-    """Given scores of one text, judged by metrics, with every perturbed text behind a value.
+class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
+    """Given scores of one text, evaluated by metrics, with every perturbed text behind a value.
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """
+
+    TextBody = EvaluatedText
+    DataBody = EvaluatedData
 
     class Parameters(declared.Parameters):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
@@ -46,49 +48,62 @@ class JudgedMap(TextAnalysis[Body, Body]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the metrics."""
-        return digest([[request.metric, get_metric(request.metric).version] for request in _asked(parameters)])
+        return digest([[request.metric, get_metric(request.metric).version] for request in _metrics(parameters)])
 
     def evaluations(self, parameters: Parameters) -> int:
-        asked = _asked(parameters)
-        return sum(get_metric(one.metric).inputs(one.parameters, len(parameters.scores)) for one in asked)
+        """See :meth:`Analysis.evaluations`."""
+        features = len(parameters.scores)
+        return sum(get_metric(request.metric).inputs(request.parameters, features) for request in _metrics(parameters))
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
-        asked, scores = _asked(parameters), np.array([parameters.scores], dtype=np.float64)
-        judged = evaluate_attributions(subjects, [scores] * len(subjects), asked, subjects[0].batcher)
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluatedText]:
+        """See :meth:`TextAnalysis.of_texts`."""
+        metrics, scores = _metrics(parameters), np.array([parameters.scores], dtype=np.float64)
+        evaluated = evaluate_attributions(subjects, [scores] * len(subjects), metrics, subjects[0].batcher)
         return [
-            {**described(subject), "metrics": [_told(*pair, subject) for pair in zip(asked, row, strict=True)]}
-            for subject, (row,) in zip(subjects, judged, strict=True)
+            EvaluatedText(
+                **text_fields(subject),
+                metrics=[_metric(*pair, subject) for pair in zip(metrics, results, strict=True)],
+            )
+            for subject, (results,) in zip(subjects, evaluated, strict=True)
         ]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        return {
-            "texts": [
-                {"row": row.number, "text": row.text, "metrics": body["metrics"]}
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluatedText], parameters: Parameters) -> EvaluatedData:
+        """See :meth:`TextAnalysis.of_rows`."""
+        return EvaluatedData(
+            texts=[
+                EvaluatedRow(row=row.number, text=row.text, metrics=body.metrics)
                 for row, body in zip(rows, bodies, strict=True)
             ]
-        }
+        )
 
-    def lines(self, result: Any) -> list[str]:
-        body = result.body
+    def headline(self, result: AnalysisResult[EvaluatedText | EvaluatedData]) -> str:
+        """Every metric with its value."""
+        values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
+        return f"The scores have {values}."
+
+    def lines(self, result: AnalysisResult[EvaluatedText | EvaluatedData]) -> list[str]:
         """Every metric with its value, and below it the texts that were read and what the model said of them."""
-        texts = [body] if "metrics" in body else body["texts"]
-        return [line for text in texts for metric in text["metrics"] for line in _lines(metric)]
+        return [line for metric in result.body.evaluated for line in _lines(metric)]
 
 
-def _lines(metric: dict[str, Any]) -> list[str]:
-    steps = [f"  {step['level']:>3}%  {step['probability']:.4f}  {step['text']}" for step in metric["steps"]]
-    return [f"{metric['label']}: {metric['value']:.4f}", *steps]
+def _lines(metric: EvaluatedMetric) -> list[str]:
+    steps = [f"  {step.level:>3}%  {step.probability:.4f}  {step.text}" for step in metric.steps]
+    return [f"{metric.label}: {metric.value:.4f}", *steps]
 
 
-def _asked(parameters: JudgedMap.Parameters) -> list[MetricRequest]:
+def _metrics(parameters: EvaluatedAttribution.Parameters) -> list[MetricRequest]:
     return [parse_metric(name) for name in parameters.metrics]
 
 
-def _told(request: MetricRequest, metric_result: MetricResult, subject: Subject) -> dict[str, Any]:
-    names = [feature.text for feature in subject.units.features]
-    return {
-        **request.told,
-        "value": metric_result.value,
-        "counted": metric_result.counted,
-        "steps": [{**asdict(step), "removed": [names[i] for i in step.removed]} for step in metric_result.steps],
-    }
+def _metric(request: MetricRequest, result: MetricResult, subject: Subject) -> EvaluatedMetric:
+    features = subject.units.features
+    steps = [
+        PerturbedText(
+            level=step.level,
+            removed=[features[i].text for i in step.removed],
+            text=step.text,
+            probability=step.probability,
+        )
+        for step in result.steps
+    ]
+    return EvaluatedMetric(**request.told, value=result.value, counted=result.counted, steps=steps)

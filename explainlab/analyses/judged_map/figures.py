@@ -1,62 +1,63 @@
-"""Charts of the texts behind a metric's value.
-
-All are pure functions of the body of ``judged_map``.
-"""
+"""A chart of the texts behind metrics' values, and the heatmap of the scores that they evaluate."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import plotly.graph_objects as go
 
-from explainlab.attribution.registry import methods
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.judged_map.result import EvaluatedData, EvaluatedText
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, shown
-from explainlab.figures.heatmap import number
-
-Body = dict[str, Any]
+from explainlab.figures.declared import Map, StudyFigures
+from explainlab.figures.heatmap import heatmap, number
+from explainlab.request import Request
 
 _COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
-def perturbed(body: Body) -> Chart:
-    """What the model says of every text behind a value: the target's probability by level, a line a metric.
-
-    From ``judged_map``, of one text; that of a data set judges the first of its texts.
-    """
-    metrics = body["metrics"] if "metrics" in body else body["texts"][0]["metrics"]
+def perturbed(body: EvaluatedText | EvaluatedData) -> Chart:
+    """What the model says of every text behind a value: the target's probability by level, a line a metric."""
+    metrics = body.evaluated
     figure = go.Figure(layout=layout("Share of the features selected", "Probability of the target"))
-    for i, one in enumerate(metrics):
+    for i, metric in enumerate(metrics):
         figure.add_scatter(
-            x=[step["level"] for step in one["steps"]],
-            y=[step["probability"] for step in one["steps"]],
+            x=[step.level for step in metric.steps],
+            y=[step.probability for step in metric.steps],
             mode="lines+markers",
-            name=shown(f"{one['label']}: {number(one['value'])}"),
+            name=shown(f"{metric.label}: {number(metric.value)}"),
             line={"color": _COLORS[i % len(_COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 2},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
-            hovertemplate="%{x}%: %{y:.4f}<extra>" + shown(one["label"]) + "</extra>",
+            hovertemplate="%{x}%: %{y:.4f}<extra>" + shown(metric.label) + "</extra>",
         )
-    if "prediction" in body:
-        whole = body["prediction"]["probabilities"][body["target"]["label"]]
+    if isinstance(body, EvaluatedText):
+        whole = body.prediction.probabilities[body.target.label]
         figure.add_hline(y=whole, line={"color": GREY, "width": 1.5, "dash": "dash"})
         figure.add_annotation(text="whole text", xref="paper", x=1, xanchor="right", y=whole, yanchor="bottom",
                               showarrow=False, font={"color": GREY})  # fmt: skip
     figure.update_xaxes(ticksuffix="%", rangemode="tozero")
     figure.update_yaxes(range=[-0.02, 1.05])
     title = "The target's probability for every text behind a value"
-    told = ", ".join(f"{one['label']} {number(one['value'])}" for one in metrics)
+    values = ", ".join(f"{metric.label} {number(metric.value)}" for metric in metrics)
     rows = [
-        {"metric": one["label"], **{name: step[name] for name in ("level", "probability", "text")}}
-        for one in metrics
-        for step in one["steps"]
+        {"metric": metric.label, "level": step.level, "probability": step.probability, "text": step.text}
+        for metric in metrics
+        for step in metric.steps
     ]
-    short = [one["label"] for one in metrics if not one["steps"]]
+    short = [metric.label for metric in metrics if not metric.steps]
     notes = (f"The text is too short for {' and '.join(short)}: nothing was selected.",) if short else ()
-    return Chart("behind-the-values", title, f"{title}. {told}.", figure, rows, notes)
+    return Chart("behind-the-values", title, f"{title}. {values}.", figure, rows, notes)
 
 
-def _label(name: str) -> str:
-    """A method's name; a file of maps made elsewhere goes by its own."""
-    known = methods().get(name)
-    return known.label if known else name
+def _charts(result: AnalysisResult[EvaluatedText | EvaluatedData]) -> list[Chart]:
+    return [perturbed(result.body)]
+
+
+def _maps(result: AnalysisResult[EvaluatedText]) -> list[Map]:
+    request, scores = result.request, result.request.parameters["scores"]
+    shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
+    attribution = result.body.attribution(Request(**shared, question="scores"), scores, signed=min(scores) < 0)
+    return [Map("The map that was judged", heatmap(attribution))]
+
+
+FIGURES = StudyFigures(_charts, _charts, _maps)

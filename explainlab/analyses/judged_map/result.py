@@ -22,6 +22,11 @@ class EvaluatedText(TextBody):
 
     metrics: list[EvaluatedMetric]
 
+    @property
+    def evaluated(self) -> list[EvaluatedMetric]:
+        """The metrics of the text."""
+        return self.metrics
+
 
 class EvaluatedRow(Record):
     """A text of a data set, by its number."""
@@ -35,3 +40,8 @@ class EvaluatedData(Record):
     """The same of a data set, of which only the first text is read."""
 
     texts: list[EvaluatedRow]
+
+    @property
+    def evaluated(self) -> list[EvaluatedMetric]:
+        """The metrics of its text."""
+        return self.texts[0].metrics

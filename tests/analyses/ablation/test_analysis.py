@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from typing import Any
 
 import numpy as np
 import pytest
 
 from explainlab import explain, study
+from explainlab.analyses.ablation.result import AblationData, AblationText, MeanMethodChoices, MethodChoices, Passes
 from explainlab.analyses.attributions import text_seed
 from explainlab.attribution.registry import methods
 from explainlab.attribution.subject import Subject
@@ -28,11 +28,11 @@ RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "rpi", "rpi_g", "rpi
 SETTINGS = {"rpi": {"steps": 3, "layers": "all"}, "integrated_gradients": {"rule": "midpoint", "steps": 4}}
 R = 5
 
-Body = dict[str, Any]
+Body = AblationText | AblationData
 
 
 @pytest.fixture(scope="module")
-def body(encoder: Classifier) -> Body:
+def body(encoder: Classifier) -> AblationText:
     return study(encoder, "ablation", TEXT, methods=METHODS, metrics=METRICS, samples=R, settings=SETTINGS).body
 
 
@@ -43,8 +43,8 @@ def values(classifier: Classifier, maps: list[np.ndarray], metric: str) -> list[
     return [row[0].value for row in rows]
 
 
-def of(body: Body, method: str) -> Body:
-    return next(one for one in body["methods"] if one["method"] == method)
+def of(body: Body, method: str) -> MethodChoices | MeanMethodChoices:
+    return next(one for one in body.methods if one.method == method)
 
 
 def test_every_method_with_something_random_says_so(encoder: Classifier) -> None:
@@ -59,10 +59,10 @@ def test_every_method_with_something_random_says_so(encoder: Classifier) -> None
 
 
 def test_random_is_always_there_and_one_map_where_nothing_is_random(body: Body) -> None:
-    assert [one["method"] for one in body["methods"]] == [*METHODS.split(","), "random"]
-    assert [one["maps"] for one in body["methods"]] == [R, R, 1, R]
-    own = of(body, "integrated_gradients")["selection"]["comprehensiveness"]
-    assert own["first"] == own["mean"] == own["best"] == own["held_out"]["sufficiency"]
+    assert [one.method for one in body.methods] == [*METHODS.split(","), "random"]
+    assert [one.maps for one in body.methods] == [R, R, 1, R]
+    own = of(body, "integrated_gradients").selection["comprehensiveness"]
+    assert own.first == own.mean == own.best == own.held_out["sufficiency"]
 
 
 @pytest.mark.parametrize("method", ["kernel_shap", "random"])
@@ -70,30 +70,30 @@ def test_a_method_is_run_once_for_every_seed(encoder: Classifier, body: Body, me
     seed = text_seed(Subject(encoder, encoder.encode(TEXT)))
     seeds = [seed, *map(int, np.random.SeedSequence(seed).generate_state(R - 1))]
     maps = [explain(encoder, TEXT, method, seed=each).scores for each in seeds]
-    found = of(body, method)["selection"]
+    found = of(body, method).selection
     comprehensive, sufficient = (values(encoder, maps, metric) for metric in METRICS.split(","))
     told = found["comprehensiveness"]
-    assert told["first"] == pytest.approx(comprehensive[0], abs=1e-6)
-    assert told["mean"] == pytest.approx(np.mean(comprehensive), abs=1e-6)
-    assert told["best"] == pytest.approx(max(comprehensive), abs=1e-6)
-    assert told["held_out"] == {"sufficiency": pytest.approx(comprehensive[int(np.argmin(sufficient))], abs=1e-6)}
-    assert found["sufficiency"]["best"] == pytest.approx(min(sufficient), abs=1e-6)
+    assert told.first == pytest.approx(comprehensive[0], abs=1e-6)
+    assert told.mean == pytest.approx(np.mean(comprehensive), abs=1e-6)
+    assert told.best == pytest.approx(max(comprehensive), abs=1e-6)
+    assert told.held_out == {"sufficiency": pytest.approx(comprehensive[int(np.argmin(sufficient))], abs=1e-6)}
+    assert found["sufficiency"].best == pytest.approx(min(sufficient), abs=1e-6)
 
 
 def test_rpi_gives_the_first_draws_of_its_candidates(encoder: Classifier, body: Body) -> None:
     seed = text_seed(Subject(encoder, encoder.encode(TEXT)))
     drawn = study(encoder, "rpi_candidates", TEXT, samples=R, steps=3, layers="all", metrics=METRICS, seed=seed).body
-    maps = [one["metrics"] for one in drawn["candidates"][:R]]
+    maps = [one.metrics for one in drawn.candidates[:R]]
     for metric, choose in (("comprehensiveness", max), ("sufficiency", min)):
-        told = of(body, "rpi")["selection"][metric]
-        assert told["first"] == pytest.approx(maps[0][metric], abs=1e-6)
-        assert told["best"] == pytest.approx(choose(one[metric] for one in maps), abs=1e-6)
+        told = of(body, "rpi").selection[metric]
+        assert told.first == pytest.approx(maps[0][metric], abs=1e-6)
+        assert told.best == pytest.approx(choose(one[metric] for one in maps), abs=1e-6)
 
 
 def test_costs_are_those_of_single_runs(encoder: Classifier, body: Body) -> None:
     alone = explain(encoder, TEXT, "integrated_gradients", **SETTINGS["integrated_gradients"]).cost
-    assert of(body, "integrated_gradients")["cost"] == {"forward": alone.forward, "backward": alone.backward}
-    assert of(body, "kernel_shap")["cost"]["forward"] == R * explain(encoder, TEXT, "kernel_shap").cost.forward
+    assert of(body, "integrated_gradients").cost == Passes(forward=alone.forward, backward=alone.backward)
+    assert of(body, "kernel_shap").cost.forward == R * explain(encoder, TEXT, "kernel_shap").cost.forward
 
 
 def test_a_data_set_has_means_with_intervals(encoder: Classifier, tmp_path) -> None:
@@ -102,14 +102,14 @@ def test_a_data_set_has_means_with_intervals(encoder: Classifier, tmp_path) -> N
         csv.writer(file).writerows([("text",), (TEXT,), ("A warm film.",), ("Dull and slow!",)])
     asked = {"methods": "occlusion", "metrics": METRICS, "samples": 3}
     result = study(encoder, "ablation", data=str(path), **asked)
-    alone = [study(encoder, "ablation", text["text"], **asked).body for text in result.body["texts"]]
-    assert result.body["summary"]["n"] == len(alone) == 3
+    alone = [study(encoder, "ablation", text.text, **asked).body for text in result.body.texts]
+    assert result.body.summary.n == len(alone) == 3
     for method in ("occlusion", "random"):
-        told = of(result.body, method)["selection"]["comprehensiveness"]
+        told = of(result.body, method).selection["comprehensiveness"]
         for part in ("first", "mean", "best"):
-            each = [of(one, method)["selection"]["comprehensiveness"][part] for one in alone]
-            close(np.array([told[part]["mean"]]), np.array([np.mean(each)]), 1e-5)
-            assert told[part]["low"] == pytest.approx(bootstrap(each)[1], abs=1e-6)
+            each = [getattr(of(one, method).selection["comprehensiveness"], part) for one in alone]
+            close(np.array([getattr(told, part).mean]), np.array([np.mean(each)]), 1e-5)
+            assert getattr(told, part).low == pytest.approx(bootstrap(each)[1], abs=1e-6)
 
 
 def test_what_cannot_be_is_refused(encoder: Classifier) -> None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 import pytest
 
 from explainlab import study
 from explainlab.analyses.ablation.figures import ablation
+from explainlab.analyses.ablation.result import AblationText
 from explainlab.analyses.candidates.figures import BEST, FIRST
 from explainlab.models.classifier import Classifier
 
-Body = dict[str, Any]
 ASKED = {"methods": "occlusion", "metrics": "comprehensiveness,sufficiency", "samples": 3}
 
 
 @pytest.fixture(scope="module")
-def body(encoder: Classifier) -> Body:
+def body(encoder: Classifier) -> AblationText:
     return study(encoder, "ablation", "A <b>funny</b> film, and long.", **ASKED).body
 
 
@@ -26,22 +25,22 @@ def trace(chart, name: str):
     return next(one for one in chart.figure.data if one.name == name)
 
 
-def test_every_method_stands_in_a_row_with_its_cost(body: Body) -> None:
+def test_every_method_stands_in_a_row_with_its_cost(body: AblationText) -> None:
     chart = ablation(body, "sufficiency")
     assert [name.split("<br>")[1] for name in trace(chart, FIRST).y][1].startswith("3 maps, ")
     for choice, name in (("first", FIRST), ("best", BEST)):
-        assert list(trace(chart, name).x) == [one["selection"]["sufficiency"][choice] for one in body["methods"]]
+        assert list(trace(chart, name).x) == [getattr(one.selection["sufficiency"], choice) for one in body.methods]
     held = trace(chart, "Chosen by Comprehensiveness (RPI)")
-    assert list(held.x) == [one["selection"]["sufficiency"]["held_out"]["comprehensiveness"] for one in body["methods"]]
+    assert list(held.x) == [one.selection["sufficiency"].held_out["comprehensiveness"] for one in body.methods]
     assert trace(chart, FIRST).error_x.array is None
 
 
-def test_its_numbers_are_all_there(body: Body) -> None:
+def test_its_numbers_are_all_there(body: AblationText) -> None:
     rows = list(csv.DictReader(io.StringIO(ablation(body, "sufficiency").to_csv())))
-    assert len(rows) == len(body["methods"]) * 2 * 4
+    assert len(rows) == len(body.methods) * 2 * 4
     found = {(row["method"], row["reported"], row["choice"]): float(row["mean"]) for row in rows}
     assert found["random", "comprehensiveness", "best"] == pytest.approx(
-        body["methods"][1]["selection"]["comprehensiveness"]["best"]
+        body.methods[1].selection["comprehensiveness"].best
     )
 
 

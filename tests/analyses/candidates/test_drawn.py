@@ -32,7 +32,7 @@ class Stopping(RunContext):
 
 
 def scores(found) -> np.ndarray:
-    return np.array([candidate["scores"] for candidate in found.body["candidates"]])
+    return np.array([candidate.scores for candidate in found.body.candidates])
 
 
 @pytest.mark.parametrize("family", ["rpi", "rpi_g"])
@@ -78,5 +78,5 @@ def test_another_question_draws_its_own(encoder: Classifier, other: dict[str, ob
     found = study(encoder, "rpi_candidates", context=context, **first | other)
     fresh = study(encoder, "rpi_candidates", **first | other)
     assert scores(found).tolist() == scores(fresh).tolist()
-    same = other.get("target") == str(known.body["target"]["index"])
+    same = other.get("target") == str(known.body.target.index)
     assert found.cost.backward == (0 if same else fresh.cost.backward)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
 
 import pytest
 
 from explainlab import study
 from explainlab.analyses.candidates import figures as candidates
-from explainlab.analyses.candidates.heatmaps import TOP, candidate_map, open_map, scores_csv, small_maps, winner_maps
+from explainlab.analyses.candidates.heatmaps import (
+    TOP,
+    candidate_attribution,
+    open_map,
+    scores_csv,
+    small_maps,
+    winner_maps,
+)
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.figures.chart import Chart
 from explainlab.request import Request
 from tests.conftest import Zoo
-
-Body = dict[str, Any]
 
 TEXT = "A <b>funny</b> film. It isn't good, and the plot is thin!"
 METRICS = "sufficiency,comprehensiveness,log_odds:k=50"
@@ -25,22 +30,22 @@ REQUEST = Request(model="tiny", text=TEXT, question="rpi")
 
 
 @pytest.fixture(scope="module")
-def body(zoo: Zoo) -> Body:
+def body(zoo: Zoo) -> CandidatesText:
     return study(zoo("bert"), "rpi_candidates", TEXT, **ASKED).body
 
 
 @pytest.fixture(scope="module")
-def data(zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> Body:
+def data(zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> CandidatesData:
     file = tmp_path_factory.mktemp("rows") / "rows.csv"
     file.write_text('text\n"A dull film, and long."\n"A lovely evening."\n"Not a good plot at all, sadly."\n')
     return study(zoo("bert"), "rpi_candidates", data=str(file), **ASKED).body
 
 
-def values(body: Body, key: str) -> list[float]:
-    return [one["metrics"][key] for one in body["candidates"]]
+def values(body: CandidatesText, key: str) -> list[float]:
+    return [one.metrics[key] for one in body.candidates]
 
 
-def every_chart(body: Body, key: str) -> list[Chart]:
+def every_chart(body: candidates.Body, key: str) -> list[Chart]:
     return [candidates.by_draws(body, key), candidates.by_layer(body, key), candidates.selection(body, key)]
 
 
@@ -49,7 +54,7 @@ def line(chart: Chart, name: str):
 
 
 @pytest.mark.parametrize("key", METRICS.split(","))
-def test_every_chart_gives_its_numbers_away(body: Body, data: Body, key: str) -> None:
+def test_every_chart_gives_its_numbers_away(body: CandidatesText, data: CandidatesData, key: str) -> None:
     charts = [*every_chart(body, key), *every_chart(data, key)]
     charts += [candidates.scatter(body, "sufficiency", key, 0), candidates.same_winners(data)]
     for chart in charts:
@@ -60,7 +65,7 @@ def test_every_chart_gives_its_numbers_away(body: Body, data: Body, key: str) ->
 
 
 @pytest.mark.parametrize("key", METRICS.split(","))
-def test_candidates_are_ordered_best_first(body: Body, key: str) -> None:
+def test_candidates_are_ordered_best_first(body: CandidatesText, key: str) -> None:
     order = candidates.ordered(body, key)
     assert sorted(order) == list(range(6))
     higher = key == "comprehensiveness"
@@ -68,7 +73,7 @@ def test_candidates_are_ordered_best_first(body: Body, key: str) -> None:
     assert values(body, key)[order[0]] == (max if higher else min)(values(body, key))
 
 
-def test_every_candidate_is_a_point_that_names_itself(body: Body) -> None:
+def test_every_candidate_is_a_point_that_names_itself(body: CandidatesText) -> None:
     chart = candidates.scatter(body, "sufficiency", "comprehensiveness", 4)
     points = [trace for trace in chart.figure.data if trace.customdata is not None]
     found = {data[0]: (x, y) for one in points for x, y, data in zip(one.x, one.y, one.customdata, strict=True)}
@@ -79,46 +84,46 @@ def test_every_candidate_is_a_point_that_names_itself(body: Body) -> None:
     assert (ring.x[0], ring.y[0]) == found[4]
 
 
-def test_lines_against_draws_and_layers_are_the_studys(body: Body, data: Body) -> None:
+def test_lines_against_draws_and_layers_are_the_studys(body: CandidatesText, data: CandidatesData) -> None:
     drawn = line(candidates.by_draws(body, "sufficiency"), candidates.DRAWS["nested"].label)
     assert list(drawn.y) == [min(values(body, "sufficiency")[:r]) for r in range(1, 7)]
     mean = line(candidates.by_draws(data, "sufficiency"), candidates.DRAWS["expected"].label)
-    assert list(mean.x) == data["draws"]
+    assert list(mean.x) == data.draws
     assert max(mean.error_y.array) > 0
     layers = candidates.by_layer(body, "sufficiency")
     alone = line(layers, candidates.LAYERS["alone"].label)
-    wanted = [min(v["metrics"]["sufficiency"] for v in body["candidates"] if v["layer"] == layer) for layer in (1, 3)]
+    wanted = [min(v.metrics["sufficiency"] for v in body.candidates if v.layer == layer) for layer in (1, 3)]
     assert dict(zip(alone.x, alone.y, strict=True)) == dict(zip(("1", "3"), wanted, strict=True))
     assert list(line(layers, candidates.LAYERS["top_down"].label).x) == ["1, 3"]
     assert not line(layers, candidates.LAYERS["bottom_up"].label).x, "the same set is drawn once"
 
 
-def test_an_oracle_is_called_one(body: Body) -> None:
-    choices = dict(candidates.choices(body["selection"], "sufficiency", body))
+def test_an_oracle_is_called_one(body: CandidatesText) -> None:
+    choices = dict(candidates.choices(body.selection["sufficiency"], body))
     assert choices[candidates.FIRST]["mean"] == values(body, "sufficiency")[0]
     assert choices[candidates.MEAN]["mean"] == pytest.approx(sum(values(body, "sufficiency")) / 6)
     assert choices[candidates.BEST]["mean"] == min(values(body, "sufficiency"))
-    other = body["winners"]["comprehensiveness"]
+    other = body.winners["comprehensiveness"]
     assert choices["Chosen by Comprehensiveness (RPI)"]["mean"] == values(body, "sufficiency")[other]
     assert "oracle" in candidates.BEST
 
 
-def test_same_winners_are_shares_of_texts(data: Body) -> None:
+def test_same_winners_are_shares_of_texts(data: CandidatesData) -> None:
     rows = {(row["reported"], row["chosen_by"]): row["share"] for row in candidates.same_winners(data).rows}
     assert len(rows) == 9
     for (reported, other), share in rows.items():
         if reported != other:
-            held = [text["selection"][reported] for text in data["texts"]]
-            assert share == pytest.approx(sum(one["held_out"][other] == one["best"] for one in held) / 3)
+            held = [text.selection[reported] for text in data.texts]
+            assert share == pytest.approx(sum(one.held_out[other] == one.best for one in held) / 3)
 
 
-def test_winners_are_marked_where_only_one_of_them_ranks_a_token_high(body: Body) -> None:
+def test_winners_are_marked_where_only_one_of_them_ranks_a_token_high(body: CandidatesText) -> None:
     winners = winner_maps(REQUEST, body, "green_red")
-    assert {key for winner in winners for key in winner.keys} == body["winners"].keys()
+    assert {key for winner in winners for key in winner.keys} == body.winners.keys()
     tops = {}
     for winner in winners:
-        scores = body["candidates"][winner.candidate]["scores"]
-        content = [i for i, feature in enumerate(body["features"]) if not feature["special"]]
+        scores = body.candidates[winner.candidate].scores
+        content = [i for i, feature in enumerate(body.features) if not feature.special]
         tops[winner.candidate] = set(sorted(content, key=lambda i, s=scores: -s[i])[:TOP])
     for winner in winners:
         others = set().union(*(top for candidate, top in tops.items() if candidate != winner.candidate))
@@ -128,20 +133,20 @@ def test_winners_are_marked_where_only_one_of_them_ranks_a_token_high(body: Body
     assert len({winner.drawn.file_name for winner in winners}) == len(winners)
 
 
-def test_small_maps_share_one_scale_or_have_their_own(body: Body) -> None:
+def test_small_maps_share_one_scale_or_have_their_own(body: CandidatesText) -> None:
     for shared in (True, False):
         small = small_maps(REQUEST, body, [4, 0, 2], "sufficiency", "green_red", shared)
         assert [one.candidate for one in small.maps] == [4, 0, 2]
         assert (len({one.heatmap.limit for one in small.maps}) == 1) == shared
         assert small.maps[0].value.startswith("Sufficiency (RPI)")
         json.dumps(small.model_dump(mode="json"), allow_nan=False)
-    assert open_map(REQUEST, body, 4, "green_red").tokens[3].score == body["candidates"][4]["scores"][3]
+    assert open_map(REQUEST, body, 4, "green_red").tokens[3].score == body.candidates[4].scores[3]
 
 
-def test_all_scores_are_given_away(body: Body) -> None:
+def test_all_scores_are_given_away(body: CandidatesText) -> None:
     rows = list(csv.DictReader(io.StringIO(scores_csv(REQUEST, body))))
-    assert len(rows) == 6 * len(body["features"])
-    for row in rows[:: len(body["features"])]:
-        assert float(row["score"]) == body["candidates"][int(row["candidate"])]["scores"][0]
-    best = body["winners"]["sufficiency"]
-    assert any("best by Sufficiency" in note for note in candidate_map(REQUEST, body, best).notes)
+    assert len(rows) == 6 * len(body.features)
+    for row in rows[:: len(body.features)]:
+        assert float(row["score"]) == body.candidates[int(row["candidate"])].scores[0]
+    best = body.winners["sufficiency"]
+    assert any("best by Sufficiency" in note for note in candidate_attribution(REQUEST, body, best).notes)

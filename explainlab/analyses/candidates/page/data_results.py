@@ -11,43 +11,42 @@ from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
+from explainlab.analyses.candidates.result import CandidatesData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 from explainlab.models.architectures import Architecture
 from explainlab.service.service import Service
 
-Body = dict[str, Any]
-
 
 def draw_data(
     service: Service,
     view: CandidatesView,
-    result: AnalysisResult,
+    result: AnalysisResult[CandidatesData],
     architecture: Architecture | None,
     open_text: OpenText,
 ) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
-    body, summary = result.body, result.body["summary"]
-    sort = sorted_by(body, list(summary["selection"]), view.sort)
+    body = result.body
+    sort = sorted_by(list(body.selection), view.sort)
     words, definitions = st.columns([8, 2], vertical_alignment="center")
-    words.caption(f"Means of {summary['n']} texts with 95% bootstrap intervals; the metric reported is chosen above.")
+    words.caption(f"Means of {body.summary.n} texts with 95% bootstrap intervals; the metric reported is chosen above.")
     with definitions:
-        draw_definitions(body)
+        draw_definitions(body.metrics)
     draw_choice(result, sort, "candidates_data")
     draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
-    if len(summary["selection"]) > 1:
+    if len(body.selection) > 1:
         draw_chart(once(result, candidates.same_winners, body), "candidates_same")
-    draw_opener(question, body, row_opener(body, open_text))
+    draw_opener(question, body.texts, row_opener(body.texts, open_text))
     draw_texts("candidates_texts_all", lambda: _text_rows(body), result.skipped)
 
 
-def _text_rows(body: Body) -> list[Body]:
+def _text_rows(body: CandidatesData) -> list[dict[str, Any]]:
     rows = []
-    for text in body["texts"]:
-        row = {"Row": text["row"], "Text": text["text"], "Label": text["label"]}
-        for key, winner in text["winners"].items():
-            label = candidates.named(body, key)
-            row |= {label: winner["value"], f"{label} at": f"layer {winner['layer']}, draw {winner['draw']}"}
+    for text in body.texts:
+        row = {"Row": text.row, "Text": text.text, "Label": text.label}
+        for key, winner in text.winners.items():
+            label = candidates.directed(body, key)
+            row |= {label: winner.value, f"{label} at": f"layer {winner.layer}, draw {winner.draw}"}
         rows.append(row)
     return rows

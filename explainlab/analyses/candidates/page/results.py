@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
-from explainlab.analyses.candidates.heatmaps import TOP, candidate_map, open_map, scores_csv, small_maps, winner_maps
+from explainlab.analyses.candidates.heatmaps import (
+    TOP,
+    candidate_attribution,
+    open_map,
+    scores_csv,
+    small_maps,
+    winner_maps,
+)
 from explainlab.analyses.candidates.page.component import candidate_maps
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.main import PAGE, pick
 from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions
+from explainlab.analyses.candidates.result import CandidatesText
+from explainlab.analyses.judged_map.result import EvaluatedText
+from explainlab.analyses.records import metric_of
 from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
@@ -27,19 +37,19 @@ from explainlab.models.architectures import Architecture
 from explainlab.request import Request
 from explainlab.service.service import Service
 
-Body = dict[str, Any]
+T = TypeVar("T")
 
 DOZEN = 12
 
 
 def draw_text(
-    service: Service, view: CandidatesView, result: AnalysisResult, architecture: Architecture | None
+    service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], architecture: Architecture | None
 ) -> None:
     """Everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
     _draw_facts(result)
     sort = _draw_order(body)
-    picked = body["winners"][sort] if view.picked is None or view.picked >= len(body["candidates"]) else view.picked
+    picked = body.winners[sort] if view.picked is None or view.picked >= len(body.candidates) else view.picked
     _draw_table(body, sort)
     _draw_open(service, view, result, picked)
     _draw_small(view, result, sort, picked)
@@ -52,7 +62,7 @@ def draw_text(
     _draw_exports(view, result, picked)
 
 
-def _parts(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
@@ -61,45 +71,45 @@ def _map_request(view: CandidatesView) -> Request:
     return Request(**shared, question=view.family)
 
 
-def _draw_facts(result: AnalysisResult) -> None:
+def _draw_facts(result: AnalysisResult[CandidatesText]) -> None:
     body, cost = result.body, result.cost
-    prediction = body["prediction"]
-    likely = 100 * prediction["probabilities"][prediction["label"]]
+    prediction = body.prediction
+    likely = 100 * prediction.probabilities[prediction.label]
     facts = [
-        f"Prediction **{plain(prediction['label'])}**, {likely:.1f}%",
-        f"explained: **{plain(body['target']['label'])}**",
-        f"{len(body['candidates'])} candidates",
+        f"Prediction **{plain(prediction.label)}**, {likely:.1f}%",
+        f"explained: **{plain(body.target.label)}**",
+        f"{len(body.candidates)} candidates",
         f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
     ]
     st.markdown(" · ".join(facts))
-    empty = [candidates.told(body)[key]["label"] for key, counted in body["counted"].items() if not counted]
+    empty = [candidates.label_of(body, key) for key, counted in body.counted.items() if not counted]
     if empty:
         names = plain(", ".join(empty))
         words = "no whole token at its k, so that every map has the same value and the first one wins"
         st.info(f"This text is too short for {names}: {words}.", icon=":material/short_text:")
 
 
-def _draw_order(body: Body) -> str:
+def _draw_order(body: CandidatesText) -> str:
     """The metric that is reported and sorted by."""
-    keys = list(body["winners"])
+    keys = list(body.winners)
     order, scale, definitions = st.columns([4, 4, 2], vertical_alignment="bottom")
     with order:
         sort = _draw_metric("Metric reported and sorted by", "sort", keys, body)
     with scale:
         question.choose("Scale of small maps", "scale", {"shared": "One for all", "each": "One per map"})
     with definitions:
-        draw_definitions(body)
+        draw_definitions(body.metrics)
     return sort
 
 
-def _draw_metric(label: str, name: str, keys: list[str], body: Body) -> str:
+def _draw_metric(label: str, name: str, keys: list[str], body: CandidatesText) -> str:
     if question.now(name) not in keys:
         question.set(name, keys[0])
-    question.select(label, name, {key: candidates.named(body, key) for key in keys})
-    return question.now(name)
+    question.select(label, name, {key: candidates.directed(body, key) for key in keys})
+    return str(question.now(name))
 
 
-def _draw_table(body: Body, sort: str) -> None:
+def _draw_table(body: CandidatesText, sort: str) -> None:
     st.markdown("**All candidates**", help="Press a heading to sort, the box at the left of a row to open its map.")
     order = candidates.ordered(body, sort)
     rows = candidates.candidate_rows(body)
@@ -109,59 +119,58 @@ def _draw_table(body: Body, sort: str) -> None:
         chosen = st.session_state[key].selection.rows
         pick(order[chosen[0]] if chosen and chosen[0] < len(order) else None)
 
-    metrics = candidates.told(body)
-    named = {
+    columns = {
         name: st.column_config.NumberColumn(
-            candidates.named(body, name), help=metrics[name]["definition"], format="%.4f"
+            candidates.directed(body, name), help=metric_of(body.metrics, name).definition, format="%.4f"
         )
-        for name in body["winners"]
+        for name in body.winners
     }
     st.dataframe(
         pd.DataFrame([rows[i] for i in order]),
         hide_index=True,
         key=key,
         height=320,
-        column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **named},
+        column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **columns},
         on_select=picked,
         selection_mode="single-row",
     )
 
 
-def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult, candidate: int) -> None:
+def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], candidate: int) -> None:
     """The map that is open, its values, and the texts behind them."""
     body = result.body
     drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
-    st.markdown(f"**Map {candidate}: {plain(candidates.candidate_name(body, candidate))}**")
+    st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
     with st.container(border=True):
         token_heatmap(drawn, "candidates_open")
-    values = body["candidates"][candidate]["metrics"]
-    st.caption(" · ".join(f"{plain(candidates.named(body, key))} {number(value)}" for key, value in values.items()))
+    values = body.candidates[candidate].metrics
+    st.caption(" · ".join(f"{plain(candidates.directed(body, key))} {number(value)}" for key, value in values.items()))
     behind = st.expander(
         "Texts behind these numbers", icon=":material/manage_search:", key="candidates_texts", on_change="rerun"
     )
     if behind.open:
         with behind:
-            judged = PAGE.answer(service, view.metric_result(body, candidate))
-            PAGE.draw_state(service, [judged])
-            if judged.result is not None:
-                _draw_behind(judged.result.body)
+            evaluated = PAGE.answer(service, view.metric_result(body, candidate))
+            PAGE.draw_state(service, [evaluated])
+            if evaluated.result is not None:
+                _draw_behind(evaluated.result.body)
 
 
-def _draw_behind(body: Body) -> None:
-    features = sum(not feature["special"] for feature in body["features"])
-    target = body["target"]["label"]
-    before = body["prediction"]["probabilities"][target]
+def _draw_behind(body: EvaluatedText) -> None:
+    features = sum(not feature.special for feature in body.features)
+    target = body.target.label
+    before = body.prediction.probabilities[target]
     rows = [
         {
-            "Metric": metric["label"],
-            "Value": number(metric["value"]),
-            "k": f"{step['level']}%",
-            "Removed": " · ".join(spelled(text) for text in step["removed"]) or "nothing",
-            "What is left": step["text"],
-            f"Probability of {target}": step["probability"],
+            "Metric": metric.label,
+            "Value": number(metric.value),
+            "k": f"{step.level}%",
+            "Removed": " · ".join(spelled(text) for text in step.removed) or "nothing",
+            "What is left": step.text,
+            f"Probability of {target}": step.probability,
         }
-        for metric in body["metrics"]
-        for step in metric["steps"]
+        for metric in body.metrics
+        for step in metric.steps
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True)
     st.caption(
@@ -170,7 +179,7 @@ def _draw_behind(body: Body) -> None:
     )
 
 
-def _draw_small(view: CandidatesView, result: AnalysisResult, sort: str, picked: int) -> None:
+def _draw_small(view: CandidatesView, result: AnalysisResult[CandidatesText], sort: str, picked: int) -> None:
     body = result.body
     order = _parts(candidates.ordered(body, sort), DOZEN)
     st.header("Side by side", anchor=False, help="The best by the chosen metric first. Press a map to open it above.")
@@ -188,7 +197,7 @@ def _draw_small(view: CandidatesView, result: AnalysisResult, sort: str, picked:
     candidate_maps(maps, picked, "candidates_small", pick)
 
 
-def _draw_winners(view: CandidatesView, result: AnalysisResult) -> None:
+def _draw_winners(view: CandidatesView, result: AnalysisResult[CandidatesText]) -> None:
     body = result.body
     winners = once(result, winner_maps, _map_request(view), body, view.palette)
     st.header("The winner by each metric", anchor=False)
@@ -199,16 +208,16 @@ def _draw_winners(view: CandidatesView, result: AnalysisResult) -> None:
     for row in _parts(winners, 2):
         for column, winner in zip(st.columns(2, gap="medium"), row, strict=False):
             with column, st.container(border=True):
-                labels = ", ".join(candidates.told(body)[key]["label"] for key in winner.keys)
-                name = candidates.candidate_name(body, winner.candidate)
+                labels = ", ".join(candidates.label_of(body, key) for key in winner.keys)
+                name = body.candidates[winner.candidate].name
                 st.markdown(f"**{plain(labels)}**: {plain(name)}")
                 token_heatmap(winner.drawn, f"candidates_winner_{winner.keys[0]}")
                 st.button("Open", key=f"candidates_open_{winner.keys[0]}", on_click=pick, args=(winner.candidate,))
 
 
-def _draw_scatter(result: AnalysisResult, picked: int) -> None:
+def _draw_scatter(result: AnalysisResult[CandidatesText], picked: int) -> None:
     body = result.body
-    keys = list(body["winners"])
+    keys = list(body.winners)
     st.header("One metric against another", anchor=False)
     across, up = st.columns(2)
     with across:
@@ -219,32 +228,32 @@ def _draw_scatter(result: AnalysisResult, picked: int) -> None:
     draw_chart(chart, "candidates_scatter", lambda data: pick(int(data[0])), "Press a point to open its map.")
 
 
-def _draw_agreement(body: Body) -> None:
-    if not body["agreement"]:
+def _draw_agreement(body: CandidatesText) -> None:
+    if not body.agreement:
         return
     st.header("How far the winners agree", anchor=False)
-    names, metrics = [spelled(feature["text"]) for feature in body["features"]], candidates.told(body)
+    names = [spelled(feature.text) for feature in body.features]
     rows = [
         {
-            "Best by": metrics[pair["first"]]["label"],
-            "and by": metrics[pair["second"]]["label"],
-            "Rank correlation": pair["rank_correlation"],
-            f"Top {TOP} of the first only": " · ".join(names[i] for i in pair["only_first"]),
-            f"Top {TOP} of the second only": " · ".join(names[i] for i in pair["only_second"]),
+            "Best by": candidates.label_of(body, pair.first),
+            "and by": candidates.label_of(body, pair.second),
+            "Rank correlation": pair.rank_correlation,
+            f"Top {TOP} of the first only": " · ".join(names[i] for i in pair.only_first),
+            f"Top {TOP} of the second only": " · ".join(names[i] for i in pair.only_second),
         }
-        for pair in body["agreement"]
+        for pair in body.agreement
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True)
     st.caption("Rank correlation: Spearman's ρ of the scores, without special tokens; empty where a map is constant.")
 
 
-def _draw_exports(view: CandidatesView, result: AnalysisResult, picked: int) -> None:
+def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
     request, body = _map_request(view), result.body
-    shown = list(dict.fromkeys([*body["winners"].values(), picked]))
+    shown = list(dict.fromkeys([*body.winners.values(), picked]))
     files = (
         (
             "HTML report",
-            lambda: to_html([candidate_map(request, body, i) for i in shown], view.palette, True),
+            lambda: to_html([candidate_attribution(request, body, i) for i in shown], view.palette, True),
             "candidates.html",
             "text/html",
         ),

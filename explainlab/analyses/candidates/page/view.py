@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
-from explainlab.analyses.judged_map.analysis import JudgedMap
+from explainlab.analyses.candidates.result import CandidatesText
+from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
 from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
@@ -75,14 +76,14 @@ class CandidatesView(AnalysisView):
         """The same for each text of the data set."""
         return None if self.data is None else self._request(data=self.data.source, rows=self.data.rows)
 
-    def metric_result(self, body: dict[str, Any], candidate: int) -> Request:
+    def metric_result(self, body: CandidatesText, candidate: int) -> Request:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
-        parameters = {"scores": body["candidates"][candidate]["scores"], "metrics": list(self.metrics)}
-        asked = {**self._shared(), "target": body["target"]["label"]}
+        parameters = {"scores": body.candidates[candidate].scores, "metrics": list(self.metrics)}
+        shared = {**self._shared(), "target": body.target.label}
         return checked(
             Request,
-            question=JudgedMap.id,
-            **asked,
+            question=EvaluatedAttribution.id,
+            **shared,
             text=self.text,
             text_pair=self.text_pair,
             parameters=parameters,
@@ -98,9 +99,10 @@ class CandidatesView(AnalysisView):
             "metrics": list(self.metrics),
             "settings": {name: {**values, "samples": self.samples} for name, values in settings.items()},
         }
-        if of_data:
+        source: dict[str, Any] = {"text": self.text, "text_pair": self.text_pair}
+        if of_data and self.data:
             parameters["rows"] = self.data.rows
-        source = {"data": self.data.source} if of_data else {"text": self.text, "text_pair": self.text_pair}
+            source = {"data": self.data.source}
         return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
     def same_setting(self, other: CandidatesView) -> bool:
@@ -111,9 +113,9 @@ class CandidatesView(AnalysisView):
         return self.model_dump(include={"model", "target", "output", "seed", "dtype"})
 
     def _setting(self) -> dict[str, Any]:
-        """What is asked beside the text."""
-        asked = {"family": self.family, "samples": self.samples, "search": self.search, "metrics": list(self.metrics)}
-        return {**self._shared(), "parameters": {**self._of_family(self.family), **asked}}
+        """The request's fields but for its text or data set."""
+        own = {"family": self.family, "samples": self.samples, "search": self.search, "metrics": list(self.metrics)}
+        return {**self._shared(), "parameters": {**self._of_family(self.family), **own}}
 
     def _of_family(self, family: str) -> dict[str, Any]:
         """What shapes a map of ``family``; one without layers and preset has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -11,13 +11,13 @@ from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.request import Request
 from explainlab.service.service import Service
-
-Body = dict[str, Any]
 
 ORACLE = (
     "**The best by the reported metric is an oracle.** It was chosen by looking at the very number that is reported: "
@@ -26,11 +26,13 @@ ORACLE = (
 )
 
 
-def draw_choice(result: AnalysisResult, sort: str, prefix: str) -> None:
+def draw_choice(
+    result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData], sort: str, prefix: str
+) -> None:
     """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
     body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
-    definition = plain(candidates.told(body)[sort]["definition"])
+    definition = plain(metric_of(body.metrics, sort).definition)
     draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
     every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
     if every.open:
@@ -39,7 +41,7 @@ def draw_choice(result: AnalysisResult, sort: str, prefix: str) -> None:
     with left:
         draw_chart(once(result, candidates.by_draws, body, sort), f"{prefix}_draws", help=definition)
     with right:
-        if body["by_layer"]:
+        if body.by_layer:
             draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
         else:
             st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
@@ -52,33 +54,32 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
     )
     if others.open:
         with others:
-            found = PAGE.answer(service, request)
-            PAGE.draw_state(service, [found])
-            if found.result is not None:
-                chart = once(found.result, ablation, found.result.body, sort)
+            answer = PAGE.answer(service, request)
+            PAGE.draw_state(service, [answer])
+            if answer.result is not None:
+                chart = once(answer.result, ablation, answer.result.body, sort)
                 draw_chart(chart, f"{prefix}_ablation_chart")
 
 
-def draw_definitions(body: Body) -> None:
-    """What every metric of the body computes, one press away."""
+def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
+    """What every metric computes, one press away."""
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
-        for metric in body["metrics"]:
-            better = "Higher" if metric["higher_is_better"] else "Lower"
-            st.markdown(f"**{plain(metric['label'])}** ({better} is better): {plain(metric['definition'])}")
+        for metric in metrics:
+            better = "Higher" if metric.higher_is_better else "Lower"
+            st.markdown(f"**{plain(metric.label)}** ({better} is better): {plain(metric.definition)}")
 
 
-def _selection_table(body: Body) -> pd.DataFrame:
+def _selection_table(body: candidates.Body) -> pd.DataFrame:
     """A row a choice, a column a reported metric."""
-    found = body["selection"] if "selection" in body else body["summary"]["selection"]
-    columns: dict[str, dict[str, float]] = {}
-    for key in found:
-        values = candidates.choices(found, key, body)
-        columns[candidates.named(body, key)] = {name: value["mean"] for name, value in values}
+    columns = {
+        candidates.directed(body, key): {name: value["mean"] for name, value in candidates.choices(selection, body)}
+        for key, selection in body.selection.items()
+    }
     frame = pd.DataFrame(columns)
     frame = frame.reindex([*[name for name in frame.index if name != candidates.BEST], candidates.BEST])
     return frame.rename_axis("Choice").reset_index()
 
 
-def sorted_by(body: Body, keys: list[str], wanted: str) -> str:
-    """The metric ``wanted`` where the body has it, else its first."""
+def sorted_by(keys: list[str], wanted: str) -> str:
+    """The metric ``wanted`` where it is among the ``keys``, else the first."""
     return wanted if wanted in keys else keys[0]

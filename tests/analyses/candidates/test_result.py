@@ -1,0 +1,62 @@
+"""The typed results of candidates: they survive their JSON, and refuse another form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from explainlab import study
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.registry import get_study, read_result
+from tests.conftest import Zoo
+
+CHEAP = {"samples": 2, "steps": 2, "metrics": "comprehensiveness,log_odds:k=10"}
+
+
+@pytest.fixture(scope="module", params=["text", "adaptive", "data"])
+def result(request: pytest.FixtureRequest, zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> AnalysisResult[Any]:
+    if request.param == "data":
+        file: Path = tmp_path_factory.mktemp("rows") / "rows.csv"
+        file.write_text('text\n"A dull film, and long."\n"A lovely evening."\n')
+        return study(zoo("bert"), "rpi_candidates", data=str(file), layers="all", **CHEAP)
+    search = "adaptive" if request.param == "adaptive" else "random"
+    return study(zoo("bert"), "rpi_candidates", "A funny film, and long.", layers="all", search=search, **CHEAP)
+
+
+def test_a_result_survives_its_json(result: AnalysisResult[Any]) -> None:
+    again = read_result(json.loads(json.dumps(result.to_json(), allow_nan=False)))
+    assert isinstance(again, AnalysisResult)
+    assert isinstance(again.body, CandidatesText if result.request.data is None else CandidatesData)
+    assert (again.body, again.request, again.cost) == (result.body, result.request, result.cost)
+
+
+@pytest.mark.parametrize("field", ["metrics", "by_draws", "by_layer"])
+def test_a_field_of_another_form_is_an_error(result: AnalysisResult[Any], field: str) -> None:
+    record = result.to_json()
+    with pytest.raises(ValidationError, match=field):
+        read_result({**record, field: 3})
+    del record[field]
+    with pytest.raises(ValidationError, match=field):
+        read_result(record)
+
+
+def test_an_adaptive_search_that_was_stored_without_an_expectation_is_read(result: AnalysisResult[Any]) -> None:
+    record = result.to_json()
+    for best in record["by_draws"].values():
+        del best["expected"]
+    again = read_result(record).body
+    assert all(best.expected is None for best in again.by_draws.values())
+    assert all(list(best.by_kind) == ["nested"] for best in again.by_draws.values())
+
+
+def test_the_headline_has_the_best_and_the_mean(result: AnalysisResult[Any]) -> None:
+    own, of_text = result.body.selection["comprehensiveness"], result.request.text is not None
+    best, mean = (f"{value:.4f}" if of_text else str(value) for value in (own.best, own.mean))
+    start = f"The best of {len(result.body.candidates)} maps" if of_text else "Over 2 texts, the best map"
+    middle = f"by Comprehensiveness (RPI) reaches {best}, the mean of {'them' if of_text else 'all maps'}"
+    assert get_study("rpi_candidates").headline(result) == f"{start} {middle} {mean}."
