@@ -13,11 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.errors.figures import confusion
-from explainlab.analyses.integration import data_figures as integration_data
-from explainlab.analyses.integration import figures as integration
-from explainlab.analyses.integration.step_morph import attribution, path_maps
-from explainlab.analyses.intermediate_predictions import figures as intermediate
-from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.integration.step_morph import attribution
 from explainlab.analyses.judged_map import figures as judged
 from explainlab.analyses.mistake_drivers import figures as mistakes
 from explainlab.analyses.registry import get_study
@@ -62,24 +58,8 @@ def _evaluation(body: Body) -> list[Chart]:
     return [keyed(metric, judged.methods_by_metric(body, metric)) for metric in judged.metricskeyed(body)]
 
 
-def _integration(body: Body) -> list[Chart]:
-    return [] if body["cancels"] else [integration.error_curve(body, body["parameters"]["tolerance"])]
-
-
-def _integration_data(body: Body) -> list[Chart]:
-    rules, tolerance = body["parameters"]["rules"], body["parameters"]["tolerance"]
-    every = [integration_data.mean_by_rule(body, tolerance), integration_data.within_limit(body)]
-    draws = (integration_data.error_boxes, integration_data.ideal_histogram)
-    return [*every, *(keyed(rule, draw(body, rule, tolerance)) for rule in rules for draw in draws)]
-
-
 def _mistake_drivers(body: Body) -> list[Chart]:
     return [mistakes.drivers(body, kind) for kind in ("words", "pairs") if body[kind]]
-
-
-def _paths(body: Body) -> list[Chart]:
-    finest = max(path["steps"] for path in body["paths"])
-    return [integration.gradient_curves(body, body["output"]), integration.token_strip(body, finest)]
 
 
 def _candidates(body: Body) -> list[Chart]:
@@ -139,23 +119,6 @@ def _trust_maps(body: Body) -> list[Map]:
     return [_map(body, method, body["scores"], _signed(method, settings, body["scores"]))]
 
 
-def _integration_maps(body: Body) -> list[Map]:
-    found = body["adaptive"]
-    request = _request(body, "integrated_gradients")
-    drawn = heatmap(attribution(request, body, found["scores"], found["errors"]))
-    return [Map(f"{drawn.method}, adaptive", drawn)]
-
-
-def _path_maps(body: Body) -> list[Map]:
-    _, drawn = path_maps(_request(body, "integrated_gradients"), body)
-    return [Map(f"{one.method}, {path['steps']:,} steps", one) for one, path in zip(drawn, body["paths"], strict=True)]
-
-
-def _belief_maps(body: Body) -> list[Map]:
-    drawn = beliefs(_request(body, ""), body)
-    return [Map(f"Probability of {body['target']['label']} after every {body['unit']}", drawn)]
-
-
 def _winner_maps(body: Body) -> list[Map]:
     metrics = candidates.told(body)
     return [
@@ -173,20 +136,10 @@ STUDIES = {
     "ablation": StudyFigures(_ablation, _ablation),
     "activation": StudyFigures(lambda body: [activation.activation_curves(body)], _activation_data, _activation_maps),
     "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
-    "integration_error": StudyFigures(
-        _integration,
-        _integration_data,
-        _integration_maps,
-        none="The output hardly changes from the baseline to the text: no error relative to that change is defined.",
-    ),
-    "intermediate_predictions": StudyFigures(
-        lambda body: [intermediate.class_curves(body)], lambda body: [intermediate.settled(body)], _belief_maps
-    ),
     "judged_map": StudyFigures(
         lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps
     ),
     "mistake_drivers": StudyFigures(None, _mistake_drivers, none="No word speaks for a wrong class."),
-    "path_gradients": StudyFigures(_paths, lambda body: [integration.gradient_shares(body)], _path_maps),
     "predictions": StudyFigures(None, lambda body: [confusion(body), mistakes.reliability_diagram(body)]),
     "rpi_candidates": StudyFigures(_candidates, _candidates_data, _winner_maps),
     "trust": StudyFigures(lambda body: [judged.against_random(body)], lambda body: [judged.beaten(body)], _trust_maps),

@@ -87,7 +87,7 @@ def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
 
 
 def _draw_answer(found: AnalysisResult, request: Request, palette: str) -> None:
-    prompted = any(feature["prompt"] for feature in found.body["features"])
+    prompted = any(feature.prompt for feature in found.body.features)
     meaning = "how probable each label word would be next, among the label words" if prompted else "the prediction"
     st.caption(
         f"A decoder reads from left to right, so it can be asked after every {request.unit}: {meaning}, had the text "
