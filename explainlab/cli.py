@@ -1,4 +1,4 @@
-"""The command line. ``--json`` prints one JSON object on stdout; bad input prints one line on stderr and exits 2."""
+"""The command line. ``--json`` prints a JSON object on stdout; bad input prints a line on stderr and exits with 2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_UsageError = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+_UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 Model = Annotated[
     str, typer.Option("--model", help="embedded:NAME, a directory, a hub id, or completion:TEMPLATE:MODEL.")
@@ -51,11 +51,11 @@ def models(as_json: Json = False) -> None:
     """List the embedded models."""
     from explainlab.models.loading import describe, embedded_models
 
-    cards = [describe(model_id) for model_id in embedded_models()]
-    found = [
+    cards = [card for model_id in embedded_models() if (card := describe(model_id))]
+    body = [
         {"id": c.id, "architecture": c.architecture.family, "labels": list(c.labels), "source": c.source} for c in cards
     ]
-    _print({"models": found}, as_json, [f"{m['id']}  {m['architecture']}: {', '.join(m['labels'])}" for m in found])
+    _print({"models": body}, as_json, [f"{c.id}  {c.architecture.family}: {', '.join(c.labels)}" for c in cards])
 
 
 @app.command()
@@ -66,15 +66,14 @@ def methods(
     """List the attribution methods with their parameters."""
     from explainlab.attribution.registry import describe_methods, methods_table
 
-    found = describe_methods()
+    body = describe_methods()
     if markdown:
         _print({}, False, methods_table())
         return
     lines = [
-        f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})"
-        for m in found
+        f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})" for m in body
     ]
-    _print({"methods": found}, as_json, lines)
+    _print({"methods": body}, as_json, lines)
 
 
 @app.command()
@@ -88,8 +87,9 @@ def predict(
 ) -> None:
     """Classify a text."""
     from explainlab.models.loading import load_model
+    from explainlab.settings import settings
 
-    classifier = load_model(model, device, dtype)
+    classifier = load_model(model, device, dtype, settings().limits)
     encoding = classifier.encode(text, text_pair)
     prediction = classifier.predict(encoding)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
@@ -206,9 +206,12 @@ def evaluate(
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
 
     if not skip_bad:
-        read_dataset(data, describe(model).labels, limit)
+        card = describe(model)
+        read_dataset(data, card.labels if card else None, limit, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
@@ -227,10 +230,10 @@ def evaluate(
         seed=seed,
         dtype=dtype,
     )
-    found = result.to_json()
-    found |= {"skipped": len(found["skipped"]), "skipped_rows": found["skipped"]}
+    body = result.to_json()
+    body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     lines = get_study("evaluation").lines(result)
-    _print(found, as_json, [*lines, *result.warnings])
+    _print(body, as_json, [*lines, *result.warnings])
 
 
 @app.command()
@@ -274,10 +277,10 @@ def settings(
     """List the settings: environment variables with default and help."""
     from explainlab.settings import describe_settings
 
-    found = describe_settings()
-    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in found]
+    body = describe_settings()
+    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
     table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
-    _print({"settings": found}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in found])
+    _print({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
@@ -307,15 +310,19 @@ def main() -> None:
 
 
 def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Texts and labels of a data file; raises DataError for a row without either."""
+    """Texts and labels of a data file; raises DataError for a row without a label."""
     from explainlab.data import read_dataset
     from explainlab.errors import DataError
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
 
-    rows = read_dataset(path, label_names or None).rows
-    bare = next((row.number for row in rows if row.label is None), None)
-    if bare is not None:
-        raise DataError(f"Row {bare} of {path} has no label.", "Give every row a label to learn.")
-    return [row.text for row in rows], [row.label for row in rows]
+    rows = read_dataset(path, label_names or None, reader=reader_for(LOCAL.id)).rows
+    labels = []
+    for row in rows:
+        if row.label is None:
+            raise DataError(f"Row {row.number} of {path} has no label.", "Give every row a label to learn.")
+        labels.append(row.label)
+    return [row.text for row in rows], labels
 
 
 def _ask(device: str | None, **fields: Any) -> Result:

@@ -1,4 +1,4 @@
-"""What declares itself in one place: an id and typed parameters, from which forms, options and keys are made."""
+"""Declarations: an id with typed parameters, from which forms, options and keys are made."""
 
 from __future__ import annotations
 
@@ -9,31 +9,44 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 
 T = TypeVar("T")
 
 
 class Parameters(BaseModel):
-    """Parameters of what is declared: typed fields with default, range and a one-line description."""
+    """Base of all declared parameters: typed fields with default, range and a one-line description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
+@dataclass(frozen=True)
+class AtMost:
+    """Marks a parameter, a number or a multiple such as ``16n``, that is bounded by the limit of this name."""
+
+    limit: str
+
+
 class Declared(Protocol):
-    """What declares its parameters under an id: a method, a metric, a study."""
+    """A method, a metric or an analysis: an id and a class of parameters."""
 
     id: ClassVar[str]
     Parameters: ClassVar[type[Parameters]]
 
 
+Kind = Literal["choice", "integer", "number", "flag", "text"]
+_KINDS: dict[object, Kind] = {bool: "flag", int: "integer", float: "number"}
+
+
 @dataclass(frozen=True)
 class ParameterSpec:
-    """One parameter as a form, a command line and a table need it."""
+    """One parameter, for forms, the command line and tables."""
 
     name: str
-    kind: Literal["choice", "integer", "number", "flag", "text"]
+    kind: Kind
     default: object
     choices: tuple[str, ...]
     minimum: float | None
@@ -42,12 +55,12 @@ class ParameterSpec:
 
 
 def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
-    """The fields of ``parameters`` in the order of their declaration."""
+    """The fields of ``parameters``, in the order of declaration."""
     return [_spec(name, info) for name, info in parameters.model_fields.items()]
 
 
 def named(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """The one of ``known`` with this name; raises :class:`RequestError` with the nearest names."""
+    """``known[name]``; raises :class:`RequestError` with the closest names if there is none."""
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.4) or sorted(known)
@@ -71,7 +84,10 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
 
 
 def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
-    """``values`` for ``owner`` checked, with defaults; raises :class:`RequestError` naming parameter and range."""
+    """The parameters of ``owner`` from ``values`` and defaults.
+
+    Raises :class:`RequestError` naming the first parameter that is unknown or out of range.
+    """
     try:
         return owner.Parameters(**values)
     except ValidationError as error:
@@ -83,7 +99,16 @@ def parse(owner: Declared, values: dict[str, Any]) -> Parameters:
         raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
 
 
-def _spec(name: str, info) -> ParameterSpec:
+def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> None:
+    """Raise :class:`RequestError` for a parameter of ``owner`` that is beyond one of the ``limits``."""
+    for name, info in type(parameters).model_fields.items():
+        value = getattr(parameters, name)
+        for bound in info.metadata:
+            if isinstance(bound, AtMost) and int(str(value).removesuffix("n")) > getattr(limits, bound.limit):
+                raise RequestError(f"{owner.id}: {name} = {value!r} is not accepted.", limits.words(bound.limit))
+
+
+def _spec(name: str, info: FieldInfo) -> ParameterSpec:
     limits = {type(m): m for m in info.metadata}
     bounds = [
         getattr(limits.get(kind), attribute, None)
@@ -94,11 +119,10 @@ def _spec(name: str, info) -> ParameterSpec:
             (annotated_types.Lt, "lt"),
         )
     ]
-    kinds = {bool: "flag", int: "integer", float: "number"}
     choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
     return ParameterSpec(
         name=name,
-        kind="choice" if choices else kinds.get(info.annotation, "text"),
+        kind="choice" if choices else _KINDS.get(info.annotation, "text"),
         default=info.default,
         choices=tuple(str(c) for c in choices),
         minimum=next((b for b in bounds[:2] if b is not None), None),

@@ -1,14 +1,14 @@
-"""The one family of errors that a user can cause or mend.
+"""Errors that a user can fix.
 
-Every error carries what is wrong (``str(error)``) and what to do about it (``error.remedy``); the command line prints
-both on one line and exits 2, a page shows both in its error box.
+Every error has a problem (``error.problem``) and a remedy (``error.remedy``). The command line prints both on one line
+and exits with 2; a page shows both in its error box.
 """
 
 from __future__ import annotations
 
 
 class ExplainLabError(Exception):
-    """Something a user can mend. ``remedy`` says how, in one sentence; ``str(error)`` joins both on one line."""
+    """An error that a user can fix: ``remedy`` says how, in a sentence; ``str(error)`` is problem and remedy."""
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
@@ -20,7 +20,7 @@ class ExplainLabError(Exception):
 
 
 class ModelError(ExplainLabError):
-    """A model that cannot be found, loaded, trusted or run."""
+    """A model that does not exist, cannot be loaded or run, or is not trusted."""
 
 
 class TextError(ExplainLabError):
@@ -32,7 +32,7 @@ class RequestError(ExplainLabError):
 
 
 class UnsupportedError(ExplainLabError):
-    """A method that this model cannot support; the message names the missing property."""
+    """A method or metric that the model does not support; the message names the missing capability."""
 
 
 class DataError(ExplainLabError):
@@ -44,7 +44,7 @@ class ResourceError(ExplainLabError):
 
 
 class Cancelled(ExplainLabError):
-    """The job was cancelled by its owner."""
+    """A job that its owner cancelled."""
 
     def __init__(self) -> None:
         super().__init__("The job was cancelled.")

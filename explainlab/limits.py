@@ -1,4 +1,4 @@
-"""How much may be asked: limits that whoever loads a model or reads a file passes to the engine."""
+"""Limits on what a request may cost; callers pass them to the engine when they load a model or read a file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Limits:
     """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
 
-    ``max_characters`` of a text; ``max_evaluations``, model passes that one method may be asked for;
-    ``max_candidates``, attributions of one text among which RPI chooses; ``max_rows`` of a data file;
-    ``batch_tokens`` in one batch of model passes (0: chosen from the device and its free memory). ``changed_by`` says
-    who can change them.
+    ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
+    attributions of a text from which RPI chooses; ``max_rows`` of a data file; ``batch_tokens`` in a batch of model
+    passes (0: depends on the device and its free memory); ``changed_by``, who can change the
+    settings that they come from (empty: the caller gives them).
     """
 
     max_characters: int = 20_000
@@ -20,8 +20,14 @@ class Limits:
     max_candidates: int = 10_000
     max_rows: int = 1_000_000
     batch_tokens: int = 0
-    changed_by: str = "you"
+    changed_by: str = ""
 
     def words(self, name: str) -> str:
-        """The limit ``name`` and who can change it, as a sentence."""
-        return f"The limit is {getattr(self, name):,}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
+        """The limit ``name`` and how it is changed, as a sentence."""
+        limit = f"The limit is {getattr(self, name):,}"
+        if not self.changed_by:
+            return f"{limit}; give other limits with {name}."
+        return f"{limit}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
+
+
+DEFAULT_LIMITS = Limits()

@@ -32,7 +32,8 @@ class Request(BaseModel):
 
     ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
     text), for a data set also ``gold``. ``columns`` and ``classes`` say how the data set is read (see
-    :func:`explainlab.data.read_dataset`).
+    :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is no part of
+    what is stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +51,7 @@ class Request(BaseModel):
     unit: Unit = "token"
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
+    reader: str = Field("", exclude=True)
 
     @model_validator(mode="after")
     def _one_source(self) -> Request:
@@ -70,7 +72,7 @@ class Request(BaseModel):
 
     def completed(self, parameters: BaseModel) -> CompleteRequest:
         """The same request with all ``parameters`` of its question."""
-        return CompleteRequest(**{**self.model_dump(), "parameters": parameters.model_dump(mode="json")})
+        return CompleteRequest(**{**dict(self), "parameters": parameters.model_dump(mode="json")})
 
     def to_json(self, kind: Kind) -> dict[str, Any]:
         """The plain record of this request; what a question of this ``kind`` cannot have is left out."""
@@ -93,7 +95,7 @@ class Request(BaseModel):
     @classmethod
     def of_result(cls, record: Mapping[str, Any]) -> Request:
         """The request that the JSON of a result answers; raises as :meth:`from_json`."""
-        names = {*cls.model_fields, "study" if "study" in record else "method"} - {"target", "question"}
+        names = {*cls.model_fields, "study" if "study" in record else "method"} - {"target", "question", "reader"}
         fields = {name: value for name, value in record.items() if name in names}
         return cls.from_json({**fields, "target": record["target_asked"]})
 

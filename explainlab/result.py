@@ -46,4 +46,5 @@ class Result(ABC):
 
     def answering(self: T, request: Request) -> T:
         """The same result as the answer to ``request``, which may call the model by another name."""
-        return self if self.request == request else replace(self, request=request)
+        request = request.model_copy(update={"reader": ""})
+        return self if dict(self.request) == dict(request) else replace(self, request=request)

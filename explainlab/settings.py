@@ -1,4 +1,4 @@
-"""Every setting, declared once: environment variables ``EXPLAINLAB_...`` with default and help."""
+"""All settings: environment variables ``EXPLAINLAB_...`` with default and help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASSETS = ROOT / "assets"
 
 
 class Settings(BaseSettings):
-    """Settings of one process; read from the environment when :func:`settings` is first called."""
+    """Settings of the process, read from the environment at the first call of :func:`settings`."""
 
     model_config = SettingsConfigDict(env_prefix="EXPLAINLAB_")
 
@@ -64,12 +64,12 @@ class Settings(BaseSettings):
 
     @property
     def hosted(self) -> bool:
-        """Whether others than the owner of this machine use the instance."""
+        """Whether people other than the owner of this machine use the instance."""
         return self.auth != "none" or self.allow_anyone
 
     @property
     def limits(self) -> Limits:
-        """What the engine is told of these settings."""
+        """The limits that the engine gets as arguments."""
         return Limits(
             max_characters=self.max_characters,
             max_evaluations=self.max_evaluations,
@@ -81,7 +81,7 @@ class Settings(BaseSettings):
 
     @property
     def model_patterns(self) -> list[str]:
-        """Shell-style patterns, one of which a model's id must match."""
+        """Shell-style patterns; a model's id must match at least one."""
         patterns = [pattern.strip() for pattern in self.allowed_models.split(",") if pattern.strip()]
         return patterns or (["embedded:*"] if self.hosted else ["*"])
 
@@ -92,7 +92,7 @@ class Settings(BaseSettings):
 
 
 def limit_words(name: str) -> str:
-    """The limit that the setting ``name`` holds, and who can change it, as a sentence."""
+    """The value of the setting ``name`` and who can change it, as a sentence."""
     who = "whoever runs this instance" if settings().hosted else "you"
     return f"The limit is {getattr(settings(), name):,}; {who} can change it (EXPLAINLAB_{name.upper()})."
 

@@ -12,17 +12,15 @@ from explainlab.analyses.errors.page import results as errors_results
 from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.frame import guard
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
-from explainlab.data import read_as
 from explainlab.service.service import service as get_service
 
 guard()
 
 service = get_service()
-read_as(session.user().id)
 PAGE.open_view(service)
 
 st.title("Errors", anchor=False)

@@ -16,6 +16,7 @@ from explainlab.data import source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import Cost, Result
 
@@ -80,9 +81,9 @@ class Analysis(ABC):
         """What a request with these ``parameters`` explains unless it says."""
         return "probability"
 
-    def fingerprint(self, parameters: Any) -> str:
+    def fingerprint(self, parameters: Any, reader: Reader) -> str:
         """What the numbers depend on beside the version and the data set: other data, others' versions."""
-        return data_digest(parameters.model_dump(mode="json"))
+        return data_digest(parameters.model_dump(mode="json"), reader)
 
     @abstractmethod
     def evaluations(self, parameters: Any) -> int:
@@ -116,18 +117,19 @@ class Analysis(ABC):
         """The same request with every parameter filled in; raises as :meth:`parameters`."""
         return request.completed(self.parameters(request))
 
-    def key(self, request: CompleteRequest, model_digest: str) -> str:
+    def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
-        How many rows a data set has is nothing to a single text: one that was ever analysed is not run again.
+        Data are read as ``reader``. How many rows a data set has is nothing to a single text: one that was ever
+        analysed is not run again.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
         if request.text is not None:
             body["parameters"].pop("rows", None)
-        data = source_digest(request.data) if request.data is not None else ""
-        read = data + self.fingerprint(self.parameters(request))
+        data = source_digest(request.data, reader) if request.data is not None else ""
+        read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:

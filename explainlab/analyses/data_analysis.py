@@ -13,6 +13,7 @@ from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
 from explainlab.result import Cost, Result
 
@@ -50,7 +51,7 @@ class DataAnalysis(Analysis, Generic[D]):
         """See :meth:`Analysis.answer`; raises :class:`RequestError` for a single text."""
         if request.data is None:
             raise RequestError(f"{self.label} are of a data set, not of a single text.", "Name a data set instead.")
-        data = dataset_of(self, classifier, request)
+        data = dataset_of(self, classifier, request, context.reader)
         subject = DataSubject(classifier, data.rows, request, context)
         start = time.perf_counter()
         body = self.of_data(subject, self.parameters(request))
@@ -69,8 +70,11 @@ class DataAnalysis(Analysis, Generic[D]):
         return self._read(record, self.DataBody)
 
 
-def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequest) -> Dataset:
-    """The data set of ``request`` as ``analysis`` reads it; raises as :func:`explainlab.data.read_dataset`."""
+def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequest, reader: Reader) -> Dataset:
+    """The data set of ``request`` as ``analysis`` needs it, read as ``reader``.
+
+    Raises as :func:`explainlab.data.read_dataset`.
+    """
     return read_dataset(
         request.data,
         classifier.labels if analysis.labelled or request.target == GOLD else None,
@@ -78,6 +82,7 @@ def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequ
         skip_bad=True,
         columns=request.columns,
         classes=request.classes,
+        reader=reader,
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from explainlab.analyses.ablation.figures import ablation
-from explainlab.analyses.activation import figures as activation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import winner_maps
@@ -47,11 +46,6 @@ def _drawn(result: AnalysisResult[Any]) -> Figures:
 
 def _ablation(body: Body) -> list[Chart]:
     return [keyed(metric["key"], ablation(body, metric["key"])) for metric in body["metrics"]]
-
-
-def _activation_data(body: Body) -> list[Chart]:
-    drawn = [draw(body, way) for draw in (activation.mean_curves, activation.quality_against_cost) for way in _WAYS]
-    return [*drawn, *([activation.similarity_boxes(body)] if body["reference"] else [])]
 
 
 def _evaluation(body: Body) -> list[Chart]:
@@ -97,10 +91,6 @@ def _signed(method: str, settings: Mapping[str, Any], scores: Sequence[float]) -
     return known.is_signed(parse(known, settings)) if known else min(scores) < 0
 
 
-def _activation_maps(body: Body) -> list[Map]:
-    return [_map(body, one["id"], one["scores"], one["signed"], one["label"]) for one in body["methods"]]
-
-
 def _evaluation_maps(body: Body) -> list[Map]:
     settings = body["parameters"]["settings"]
     return [
@@ -131,10 +121,8 @@ def _winner_maps(body: Body) -> list[Map]:
     ]
 
 
-_WAYS: tuple[activation.Direction, ...] = ("activation", "inverse_activation")
 STUDIES = {
     "ablation": StudyFigures(_ablation, _ablation),
-    "activation": StudyFigures(lambda body: [activation.activation_curves(body)], _activation_data, _activation_maps),
     "evaluation": StudyFigures(_evaluation, _evaluation, _evaluation_maps),
     "judged_map": StudyFigures(
         lambda body: [judged.perturbed(body)], lambda body: [judged.perturbed(body)], _judged_maps

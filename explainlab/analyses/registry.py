@@ -11,13 +11,14 @@ from typing import Any
 import explainlab.analyses as package
 from explainlab.analyses.base import Analysis
 from explainlab.attribution.registry import get_method
-from explainlab.declared import named
+from explainlab.declared import named, require_within
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import ANYBODY, Reader
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
-from explainlab.settings import settings
 
 
 @cache
@@ -50,15 +51,15 @@ def complete(request: Request) -> CompleteRequest:
     return get_analysis(request.question).complete(request)
 
 
-def request_key(request: CompleteRequest, model_digest: str) -> str:
-    """The store's key of a complete request."""
-    return get_analysis(request.question).key(request, model_digest)
+def request_key(request: CompleteRequest, model_digest: str, reader: Reader = ANYBODY) -> str:
+    """The store's key of a complete request, whose data are read as ``reader``."""
+    return get_analysis(request.question).key(request, model_digest, reader)
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
     """What ``request`` asks of its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
     complete_request = complete(request)
-    require_affordable(complete_request, settings().max_evaluations)
+    require_bounded(complete_request, classifier.limits)
     return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
 
 
@@ -78,13 +79,15 @@ def evaluations(request: Request) -> int:
     return analysis.evaluations(analysis.parameters(request))
 
 
-def require_affordable(request: Request, most: int) -> None:
-    """Raise :class:`RequestError` if one text of ``request`` costs more than ``most`` gradients."""
+def require_bounded(request: Request, limits: Limits) -> None:
+    """Raise :class:`RequestError` if a parameter of ``request``, or what one text costs, is beyond the ``limits``."""
+    analysis = get_analysis(request.question)
+    require_within(analysis, analysis.parameters(request), limits)
     cost = evaluations(request)
-    if cost > most:
+    if cost > limits.max_evaluations:
         raise RequestError(
-            f"This study needs {cost:,} gradients a text; the limit is {most:,}.",
-            "Ask for fewer steps or rules, or raise EXPLAINLAB_MAX_EVALUATIONS.",
+            f"This study needs {cost:,} gradients a text.",
+            f"Ask for fewer steps or rules. {limits.words('max_evaluations')}",
         )
 
 

@@ -67,18 +67,21 @@ def evaluate(
     skip_bad: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     attributions: Sequence[str] = (),
+    context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
     """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
     ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
-    of maps made elsewhere; ``common`` are target, output, unit, seed and context as in :func:`study`.
+    of maps made elsewhere; ``context`` and
+    ``common`` (target, output, unit, seed) are as in :func:`study`.
     ``result.body["rows"]`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
+    context = context or RunContext()
     if not skip_bad:
-        read_dataset(data, classifier.labels, limit)
+        read_dataset(data, classifier.labels, limit, reader=context.reader)
     asked = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
-    return study(classifier, Evaluation.id, data=data, **common, **asked)
+    return study(classifier, Evaluation.id, data=data, context=context, **common, **asked)
 
 
 def evaluation_parameters(

@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from explainlab.analyses.records import Interval
 from explainlab.metrics.summary import bootstrap
 
 
 def interval(values: list[float]) -> dict[str, float | None]:
     """``mean``, and ``low`` to ``high`` of :func:`explainlab.metrics.summary.bootstrap`."""
     return dict(zip(("mean", "low", "high"), bootstrap(values), strict=True))
+
+
+def interval_of(values: Sequence[float]) -> Interval:
+    """The mean with its interval by :func:`explainlab.metrics.summary.bootstrap`."""
+    mean, low, high = bootstrap(list(values))
+    return Interval(mean=mean, low=low, high=high)
 
 
 def quartiles(values: list[float]) -> dict[str, float | None]:

@@ -81,7 +81,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         ]
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        data = dataset_of(self, classifier, request)
+        data = dataset_of(self, classifier, request, context.reader)
         rows, unreadable = _readable(classifier, data.rows)
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
@@ -100,7 +100,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
         """The result of every text, from the context's memory or run in groups of texts of like length."""
-        keys = [self.key(request, classifier.digest) for request in requests]
+        keys = [self.key(request, classifier.digest, context.reader) for request in requests]
         known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
         missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
         ordered = iter(

@@ -1,9 +1,9 @@
-"""The texts of a data set that was studied: one of them opened in the section above, and all of them in a table."""
+"""The texts of a data set: one of them opened in the section above, and all of them in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import streamlit as st
@@ -15,22 +15,38 @@ OpenText = Callable[[str, str | None], None]
 
 
 OpenRow = Callable[[int], None]
+"""Called with a row's number."""
 
 
-def row_opener(body: dict[str, Any], open_text: OpenText) -> OpenRow:
-    """What opens a text of ``body`` by its row's number."""
-    texts = {text["row"]: text for text in body["texts"]}
+class RowText(Protocol):
+    """A text of a data set by its row's number, as results list it."""
+
+    @property
+    def row(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def text_pair(self) -> str | None: ...
+
+
+def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:
+    """Opens one of ``texts`` by its row's number."""
+    by_row = {text.row: text for text in texts}
 
     def open_row(row: int) -> None:
-        if row in texts:
-            open_text(texts[row]["text"], texts[row].get("text_pair"))
+        if row in by_row:
+            open_text(by_row[row].text, by_row[row].text_pair)
 
     return open_row
 
 
-def draw_opener(question: Question, body: dict[str, Any], open_row: OpenRow, placeholder: str = "Choose a row") -> None:
+def draw_opener(
+    question: Question, texts: Sequence[RowText], open_row: OpenRow, placeholder: str = "Choose a row"
+) -> None:
     """A box that opens a text: what a press on a chart's point does, for those who do not point."""
-    texts, key = {text["row"]: text["text"] for text in body["texts"]}, question.key("opened_row")
+    by_row, key = {text.row: text.text for text in texts}, question.key("opened_row")
 
     def take() -> None:
         open_row(st.session_state[key])
@@ -38,11 +54,11 @@ def draw_opener(question: Question, body: dict[str, Any], open_row: OpenRow, pla
 
     st.selectbox(
         "Open a text in the section above",
-        list(texts),
+        list(by_row),
         index=None,
         key=key,
         on_change=take,
-        format_func=lambda row: f"Row {row}: {texts[row]}",
+        format_func=lambda row: f"Row {row}: {by_row[row]}",
         placeholder=placeholder,
     )
 

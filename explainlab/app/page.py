@@ -140,9 +140,9 @@ class StudyPage:
             if result is not None:
                 return Answer(result=result)
             session.submit_once(service, self.name, request)
-            job = service.job(request)
+            job = service.job(request, session.user())
             if job is not None and job.progress.status == "done":  # between the two questions
-                return Answer(result=service.find(request))
+                return Answer(result=service.find(request, session.user()))
             return Answer(job=job)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -199,12 +199,12 @@ def _duration(seconds: float) -> str:
 
 
 def _all_known(service: Service, requests: Iterable[Request]) -> bool:
-    return all(service.find(request) is not None for request in requests)
+    return all(service.find(request, session.user()) is not None for request in requests)
 
 
 def _known(service: Service, request: Request) -> bool:
     """Whether the data set's result is there; a request that can have none is told of below its controls."""
     try:
-        return service.find(request) is not None
+        return service.find(request, session.user()) is not None
     except ExplainLabError:
         return False

@@ -77,7 +77,7 @@ def state(service: Service, job: Job) -> str:
     if job.stop.is_set():
         return "stopping after this batch"
     if progress.status == "queued":
-        ahead = service.worker.position(job.key)
+        ahead = service.engine.position(job.key)
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
     if not progress.total:
         return progress.phase or "starting"

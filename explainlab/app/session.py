@@ -12,7 +12,6 @@ import streamlit as st
 
 from explainlab.app.sign_in import signed_in
 from explainlab.app.text import plain
-from explainlab.data.uploads import read_as
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -45,14 +44,13 @@ def owner() -> str:
 
 
 def user() -> User:
-    """To whom what this session computes belongs, and whose uploads this thread reads from here on.
+    """To whom what this session computes belongs, and whose uploads it reads.
 
     Raises :class:`RequestError` for a session of nobody known.
     """
     found = signed_in()
     if found is None:
         raise RequestError("Nobody is signed in here.", "Sign in and ask again.")
-    read_as(found.id)
     return found
 
 
@@ -68,7 +66,7 @@ def ask(service: Service, page: str, view: Asking) -> None:
         still = view.requests()
         for request in before.requests():
             with suppress(ExplainLabError):  # what may not be asked has no job
-                job = service.job(request) if request not in still else None
+                job = service.job(request, user()) if request not in still else None
                 if job is not None:
                     service.cancel(job.key, owner(), user())
     st.session_state[f"{page}.asked"] = view
@@ -83,9 +81,9 @@ def redraw(page: str, view: Asking) -> None:
 
 def find(service: Service, page: str, request: Any) -> Any:
     """The stored answer to what ``page`` asks, or None; found for the first time, it is a run of this user's too."""
-    result = service.find(request)
+    result = service.find(request, user())
     seen: set[str] = st.session_state.setdefault(f"{page}.found", set())
-    key = service.key(request)
+    key = service.key(request, user())
     if result is not None and key not in seen:
         service.record(request, result, user())
         seen.add(key)
@@ -95,7 +93,7 @@ def find(service: Service, page: str, request: Any) -> Any:
 def submit_once(service: Service, page: str, request: Any, ahead: bool = False) -> None:
     """Queue ``request`` unless this session has done so since it asked; ``ahead``: before anybody waits for it."""
     done: set[str] = st.session_state.setdefault(f"{page}.submitted", set())
-    key = service.key(request)
+    key = service.key(request, user())
     if key not in done:
         service.submit(request, owner(), user(), ahead)
         done.add(key)

@@ -16,8 +16,8 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.reading import logits_of
+from explainlab.reader import Reader
 from explainlab.request import digest
-from explainlab.settings import settings
 from explainlab.text.encoding import Encoding
 
 PHASE = "choosing the baseline"
@@ -61,12 +61,12 @@ def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntro
     Chosen once for a model (its digest and number format) and a data set (its content). Raises what
     :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise; rows that cannot be read are left out.
     """
-    named = {"model": classifier.digest, "dtype": str(classifier.dtype), "data": source_digest(source)}
+    named = {"model": classifier.digest, "dtype": str(classifier.dtype), "data": source_digest(source, context.reader)}
     key = digest({"choice": _CHOICE, **named})
     known = context.recall(key)
     if known is not None:
         return MaxEntropy(**{**known, "ids": tuple(known["ids"])})
-    found = max_entropy(classifier, read_dataset(source, skip_bad=True), context)
+    found = max_entropy(classifier, read_dataset(source, skip_bad=True, reader=context.reader), context)
     context.keep(key, {**asdict(found), "passes": 0})
     return found
 
@@ -82,8 +82,8 @@ def data_source(data: str, classifier: Classifier) -> str:
     )
 
 
-def data_digest(parameters: dict[str, Any]) -> str:
-    """What identifies the data that a method of these ``parameters`` reads; empty if it reads none.
+def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
+    """What identifies the data that a method of these ``parameters`` reads as ``reader``; empty if it reads none.
 
     Empty also where the data cannot be read: the run then says why, and there is no result to keep.
     """
@@ -91,7 +91,7 @@ def data_digest(parameters: dict[str, Any]) -> str:
         return ""
     data = parameters.get("baseline_data")
     try:
-        return digest([source_digest(source) for source in ([data] if data else EXAMPLES)])
+        return digest([source_digest(source, reader) for source in ([data] if data else EXAMPLES)])
     except DataError:
         return ""
 
@@ -100,14 +100,14 @@ def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -
     """argmax H(p(x)) over the texts x of ``dataset``; of equal ones the first. One forward pass a text.
 
     Source: Makino et al. (after Tan 2023), read literally. Texts that the model cannot read (without a token) are left
-    out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the settings'
-    ``max_evaluations``, :class:`ResourceError` for a text that does not fit into the memory.
+    out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the classifier's
+    ``limits.max_evaluations``, :class:`ResourceError` for a text that does not fit into the memory.
     """
-    rows, limit = dataset.rows, settings().max_evaluations
+    rows, limit = dataset.rows, classifier.limits.max_evaluations
     if len(rows) > limit:
         raise RequestError(
             f"{dataset.name} has {len(rows):,} rows; max_entropy chooses among {limit:,} at most.",
-            "Name a smaller data file, or raise EXPLAINLAB_MAX_EVALUATIONS.",
+            f"Name a smaller data file. {classifier.limits.words('max_evaluations')}",
         )
     best, passes = None, 0
     for start in range(0, len(rows), _WINDOW):

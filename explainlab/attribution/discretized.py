@@ -56,7 +56,7 @@ class DiscretizedIntegratedGradients(Method):
     needs: ClassVar = ("gradients",)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
-        require_affordable("one gradient more than steps", parameters.steps + 1)
+        require_affordable("one gradient more than steps", parameters.steps + 1, subject.classifier.limits)
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)
         start = subject.values(baseline[None])[0]
         moved = (text != baseline).any(dim=-1).nonzero()[:, 0]

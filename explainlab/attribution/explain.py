@@ -14,7 +14,7 @@ from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution, Completeness
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
-from explainlab.declared import parse
+from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -82,6 +82,7 @@ def attribute(
 ) -> Attribution:
     """Run ``method`` on an ``encoding`` that may be padded; ``request`` must answer to both."""
     parameters = parse(method, request.parameters)
+    require_within(method, parameters, classifier.limits)
     start = time.perf_counter()
     subject = Subject(
         classifier,

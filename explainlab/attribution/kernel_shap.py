@@ -54,7 +54,8 @@ class KernelShap(Method):
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         n = len(subject.units.content)
-        inner = coalitions(n, counted(parameters.samples, n, "kernel_shap: samples"), subject.seed, parameters.paired)
+        samples = counted(parameters.samples, n, "kernel_shap: samples", subject.classifier.limits)
+        inner = coalitions(n, samples, subject.seed, parameters.paired)
         keep = np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
         values = subject.masked(keep, parameters.baseline)
         scores = shapley_values(keep, values)

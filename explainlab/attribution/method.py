@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.subject import Subject
-from explainlab.declared import Parameters, ParameterSpec, specs
+from explainlab.declared import AtMost, Parameters, ParameterSpec, specs
 from explainlab.errors import RequestError, UnsupportedError
+from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
-from explainlab.settings import limit_words, settings
 
 Family = Literal["Gradients", "Paths", "Perturbation", "Attention", "Control"]
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
@@ -29,22 +29,13 @@ BaselineData = Annotated[
 """A data set by path or embedded id; it is looked at only where the baseline is ``max_entropy``."""
 
 
-def _within(setting: str) -> AfterValidator:
-    def check(number: int) -> int:
-        if number > getattr(settings(), setting):
-            raise PydanticCustomError("limit", "{limit}", {"limit": limit_words(setting).rstrip(".")})
-        return number
+Evaluations = Annotated[int, Field(ge=1), AtMost("max_evaluations")]
+"""A number of model evaluations."""
 
-    return AfterValidator(check)
+Candidates = Annotated[int, Field(ge=1, le=10_000), AtMost("max_candidates")]
+"""A number of attributions of one text to choose among."""
 
-
-Evaluations = Annotated[int, Field(ge=1), _within("max_evaluations")]
-"""A number of model evaluations that the settings allow."""
-
-Candidates = Annotated[int, Field(ge=1, le=10_000), _within("max_candidates")]
-"""A number of maps of one text to choose among that the settings allow."""
-
-_NUMBER = TypeAdapter(Evaluations)
+_NUMBER = TypeAdapter(Annotated[int, Field(ge=1)])
 _MULTIPLE = re.compile(r"([0-9]+)n")
 
 
@@ -58,21 +49,21 @@ def _budget(value: Any) -> int | str:
     return f"{number}n" if multiple else number
 
 
-Budget = Annotated[int | str, BeforeValidator(_budget)]
-"""A number of model evaluations that the settings allow, or a multiple of the features: ``2n``."""
+Budget = Annotated[int | str, BeforeValidator(_budget), AtMost("max_evaluations")]
+"""A number of model evaluations, or a multiple of the features: ``2n``."""
 
 
-def counted(budget: int | str, n: int, name: str) -> int:
+def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
     """The evaluations of a ``budget`` for ``n`` features; raises :class:`RequestError`, with ``name``, if too many."""
     if not isinstance(budget, str):
         return budget
-    found, limit = int(budget.removesuffix("n")) * n, settings().max_evaluations
-    if found > limit:
+    evaluations = int(budget.removesuffix("n")) * n
+    if evaluations > limits.max_evaluations:
         raise RequestError(
-            f"{name} = {budget} of {n} features are {found:,} model evaluations.",
-            f"The limit is {limit:,} (EXPLAINLAB_MAX_EVALUATIONS).",
+            f"{name} = {budget} of {n} features are {evaluations:,} model evaluations.",
+            limits.words("max_evaluations"),
         )
-    return found
+    return evaluations
 
 
 @dataclass(frozen=True)

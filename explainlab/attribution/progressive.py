@@ -109,7 +109,7 @@ class MultiPass(Method):
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         units = subject.units
         n = len(units.content)
-        passes = counted(parameters.passes, n, "mp_pi: passes")
+        passes = counted(parameters.passes, n, "mp_pi: passes", subject.classifier.limits)
         masses = (optimized_masses if parameters.distribution == "optimized" else shapley_masses)(n)
         drawn = draws(masses, passes, subject.seed)
         ends = np.array([[True], [False]]).repeat(n, axis=1)

@@ -92,7 +92,11 @@ class AttentionMaps(Maps):
             subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)
-        require_affordable(f"{len(self._alphas):,} points for each of {count:,} baselines", count * len(self._alphas))
+        require_affordable(
+            f"{len(self._alphas):,} points for each of {count:,} baselines",
+            count * len(self._alphas),
+            subject.classifier.limits,
+        )
 
     def tokens(self, draws: Sequence[Draw]) -> np.ndarray:
         layer, steps = draws[0].layer, len(self._alphas)
@@ -185,7 +189,9 @@ class EmbeddingMaps(Maps):
         self._steps = parameters.steps
         self._content = np.flatnonzero(subject.encoding.content)
         paths = parameters.samples * self.paths
-        require_affordable(f"{self._steps:,} points on each of {paths:,} paths", paths * self._steps)
+        require_affordable(
+            f"{self._steps:,} points on each of {paths:,} paths", paths * self._steps, subject.classifier.limits
+        )
 
     @property
     def paths(self) -> int:

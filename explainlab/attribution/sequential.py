@@ -13,7 +13,7 @@ from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData,
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
-from explainlab.settings import settings
+from explainlab.limits import Limits
 
 
 class SequentialIntegratedGradients(Method):
@@ -48,7 +48,9 @@ class SequentialIntegratedGradients(Method):
         alphas, weights = nodes(parameters.rule, parameters.steps)
         position = torch.as_tensor(alphas, device=text.device, dtype=torch.float32)
         count = len(moved) * len(alphas)
-        require_affordable(f"{len(alphas):,} gradients for each of {len(moved):,} tokens", count)
+        require_affordable(
+            f"{len(alphas):,} gradients for each of {len(moved):,} tokens", count, subject.classifier.limits
+        )
 
         def pairs(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
             pair = torch.arange(part.start, part.stop, device=text.device)
@@ -70,11 +72,10 @@ class SequentialIntegratedGradients(Method):
         return Outcome(subject.units.sum_tokens(tokens))
 
 
-def require_affordable(work: str, evaluations: int) -> None:
-    """Raise :class:`RequestError` if ``evaluations``, made of ``work``, are more than the settings allow."""
-    limit = settings().max_evaluations
-    if evaluations > limit:
+def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
+    """Raise :class:`RequestError` if ``evaluations``, made of ``work``, are more than the ``limits`` allow."""
+    if evaluations > limits.max_evaluations:
         raise RequestError(
-            f"This takes {evaluations:,} model evaluations ({work}); the limit is {limit:,}.",
-            "Choose fewer steps or a shorter text, or raise EXPLAINLAB_MAX_EVALUATIONS.",
+            f"This takes {evaluations:,} model evaluations ({work}).",
+            f"Choose fewer steps or a shorter text. {limits.words('max_evaluations')}",
         )

@@ -1,4 +1,4 @@
-"""What things cost, as ratios in one run: against the bare model passes they need, and against named rivals."""
+"""Benchmarks: costs as ratios to the bare model passes and to other libraries, all measured in the same run."""
 
 from explainlab.bench.runner import run_bench
 

@@ -1,4 +1,4 @@
-"""Faithfulness: RPI by replay beside whole passes, and judging beside the bare passes and one text at a time."""
+"""Faithfulness: RPI by replay compared with whole passes, and metrics compared with bare passes."""
 
 from __future__ import annotations
 
@@ -31,27 +31,28 @@ T = TypeVar("T")
 
 
 def rows() -> Iterator[Row]:
-    """Replay on the model of sentiments and on one of BERT-base's shape; judging 24 maps; on every device."""
+    """Replay on the sentiment model and one of BERT-base's shape; 24 attributions by all metrics; on every device."""
     for classifier in classifiers():
         if classifier.labels == ("negative", "positive"):
             yield _replayed(classifier, model_name(classifier))
             yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")
-            yield _judged(classifier)
+            yield _evaluated(classifier)
 
 
 def _of_base_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    model = BertForSequenceClassification(BertConfig(num_labels=len(classifier.labels))).eval().requires_grad_(False)
+    config = BertConfig(id2label=dict(enumerate(classifier.labels)))
+    model = BertForSequenceClassification(config).eval().requires_grad_(False)
     return replace(classifier, model=model.to(classifier.device))
 
 
 def _replayed(classifier: Classifier, name: str) -> Row:
-    """All maps of RPI's defaults, by replay and with the whole model for every point."""
+    """All attributions of RPI with its defaults, by replay and with whole passes."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     _maps(classifier, encoding)
     ours, seconds = _timed(lambda: _maps(classifier, encoding))
     theirs, rival = _timed(lambda: _maps(classifier, encoding, whole=True))
-    found, exact = (np.stack([candidate.scores for candidate in maps]) for maps in (ours, theirs))
+    replayed, exact = (np.stack([candidate.scores for candidate in maps]) for maps in (ours, theirs))
     return Row(
         name="rpi",
         work=f"{name}, {len(ours)} maps",
@@ -60,7 +61,7 @@ def _replayed(classifier: Classifier, name: str) -> Row:
         rival="whole passes",
         rival_seconds=rival,
         ratio_to_rival=seconds / rival,
-        difference=float(np.abs(found - exact).max() / np.abs(exact).max()),
+        difference=float(np.abs(replayed - exact).max() / np.abs(exact).max()),
         facts={"times faster": rival / seconds},
     )
 
@@ -74,7 +75,7 @@ def _maps(classifier: Classifier, encoding: Encoding, whole: bool = False) -> li
 
 
 class _Whole(Replay):
-    """Runs the whole model where a replay runs what is above the replaced attention."""
+    """Runs the whole model instead of only the layers from the replaced attention on."""
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         read = self.rows(layer)
@@ -92,7 +93,7 @@ class _Whole(Replay):
 
 @dataclass(frozen=True, eq=False)
 class _Recording(Classifier):
-    """Remembers the batches that it is asked to run."""
+    """Records the batches that it runs."""
 
     batches: list[Inputs] = field(default_factory=list)
 
@@ -101,19 +102,19 @@ class _Recording(Classifier):
         return super().logits(inputs, *given, **named)
 
 
-def _judged(classifier: Classifier) -> Row:
-    """24 maps by the five metrics, beside the bare passes of their distinct texts and each of these alone."""
+def _evaluated(classifier: Classifier) -> Row:
+    """24 attributions by all metrics, compared with bare passes of the distinct texts, batched and one by one."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     subject = Subject(classifier, encoding)
     scores = np.stack([candidate.scores for candidate in _maps(classifier, encoding)])
     case = case_of(subject, scores)
-    asked = [parse_metric(name) for name in metrics()]
-    recording = _Recording(**{one.name: getattr(classifier, one.name) for one in fields(Classifier)})
-    evaluate([case], asked, Batcher(recording, RunContext()))
+    requests = [parse_metric(name) for name in metrics()]
+    recording = _Recording(**{each.name: getattr(classifier, each.name) for each in fields(Classifier)})
+    evaluate([case], requests, Batcher(recording, RunContext()))
     alone = [_alone(batch, i) for batch in recording.batches for i in range(len(batch.ids))]
     seconds = fastest(
         {
-            "ours": lambda: evaluate([case], asked, Batcher(classifier, RunContext())),
+            "ours": lambda: evaluate([case], requests, Batcher(classifier, RunContext())),
             "floor": lambda: _run(classifier, recording.batches),
             "alone": lambda: _run(classifier, alone),
         },
@@ -121,7 +122,7 @@ def _judged(classifier: Classifier) -> Row:
     )
     return Row(
         name="judge",
-        work=f"{model_name(classifier)}, {len(scores)} maps, {len(asked)} metrics",
+        work=f"{model_name(classifier)}, {len(scores)} maps, {len(requests)} metrics",
         device=classifier.device.type,
         seconds=seconds["ours"],
         floor_seconds=seconds["floor"],

@@ -1,13 +1,15 @@
-"""Integration: adaptive steps beside doubled ones, in cost and in error; a study beside its bare passes.
+"""Integration: the adaptive rule compared with doubling, in cost and error; an analysis compared with its bare passes.
 
-Doubling is the paper's proposal: the right Riemann sum with 1, 2, 4 ... steps, each run anew, until the approximation
-error is at most 1%. Texts whose score changes by less than 0.05 are told apart: relative errors make them dear.
+Doubling is the paper's proposal: the right Riemann sum with 1, 2, 4 ... steps, computed anew each time, until the
+approximation error is at most 1%. It is not run on texts whose score changes by less than 0.05: there, a relative error
+of 1% takes many steps.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,12 +22,11 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.bench.methods import best_floor
 from explainlab.bench.rivals import probability_of, setting
-from explainlab.bench.runner import Row, classifiers, fastest, model_name
-from explainlab.data import examples_for, read_dataset
+from explainlab.bench.runner import Row, classifiers, fastest, held_out, model_name
+from explainlab.data import read_dataset
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.settings import ROOT
 
 TEXTS = 16
 TOLERANCE = 0.01
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 
 def rows() -> Iterator[Row]:
-    """A row for the adaptive rule and one for a study, on the model of sentiments; on every device."""
+    """A row for the adaptive rule and one for an analysis, on the sentiment model on each device."""
     for classifier in classifiers():
         if classifier.labels == ("negative", "positive"):
             texts = _texts(classifier)
@@ -47,21 +48,21 @@ def rows() -> Iterator[Row]:
 
 
 def _texts(classifier: Classifier) -> list[str]:
-    shared = ROOT.parent / "shared" / "data" / "sst2" / "test.csv.gz"
-    data = read_dataset(shared if shared.is_file() else examples_for(classifier.labels).id, classifier.labels)
+    data = read_dataset(held_out(classifier), classifier.labels)
     chosen = np.random.default_rng(0).permutation(len(data.rows))[:TEXTS]
     return [data.rows[i].text for i in sorted(chosen)]
 
 
 def _adaptive(classifier: Classifier, texts: Sequence[str]) -> Row:
     explain(classifier, texts[0])
-    found, each = zip(*(_timed(lambda text=text: explain(classifier, text)) for text in texts), strict=True)
-    runs = [best_floor(classifier, text, result) for text, result in zip(texts, found, strict=True)]
+    results, each = zip(*(_timed(partial(explain, classifier, text)) for text in texts), strict=True)
+    runs = [best_floor(classifier, text, result) for text, result in zip(texts, results, strict=True)]
     _, floor = _timed(lambda: [run() for run in runs])
-    error = [_distance(result, _truth(classifier, text)) for text, result in zip(texts, found, strict=True)]
-    told = [i for i, result in enumerate(found) if abs(result.completeness.expected) >= SMALL]
-    doubled, rival = _timed(lambda: [_captum_doubled(classifier, texts[i]) for i in told])
-    spent = np.array([found[i].cost.backward + (found[i].cost.forward - found[i].cost.backward) / 3 for i in told])
+    error = [_distance(result, _truth(classifier, text)) for text, result in zip(texts, results, strict=True)]
+    compared = [i for i, result in enumerate(results) if abs(result.completeness.expected) >= SMALL]
+    doubled, rival = _timed(lambda: [_captum_doubled(classifier, texts[i]) for i in compared])
+    costs = [results[i].cost for i in compared]
+    spent = np.array([cost.backward + (cost.forward - cost.backward) / 3 for cost in costs])
     return Row(
         name="adaptive",
         work=f"{model_name(classifier)}, {len(texts)} texts",
@@ -69,14 +70,14 @@ def _adaptive(classifier: Classifier, texts: Sequence[str]) -> Row:
         seconds=sum(each),
         floor_seconds=floor,
         ratio_to_floor=sum(each) / floor,
-        rival=f"captum doubled ({len(told)} texts)",
+        rival=f"captum doubled ({len(compared)} texts)",
         rival_seconds=rival,
-        ratio_to_rival=sum(each[i] for i in told) / rival,
+        ratio_to_rival=sum(each[i] for i in compared) / rival,
         facts={
             "gradients of doubling, total": float(spent.sum() / np.sum(doubled)),
             "median": float(np.median(spent / np.array(doubled))),
-            "gradients a text": float(np.mean([result.cost.backward for result in found])),
-            "worst AE": max(found[i].completeness.approximation_error for i in told),
+            "gradients a text": float(np.mean([result.cost.backward for result in results])),
+            "worst AE": max(results[i].completeness.approximation_error for i in compared),
             "worst token error": max(error),
             "median token error": float(np.median(error)),
         },
@@ -87,13 +88,13 @@ def _truth(classifier: Classifier, text: str) -> Attribution:
     return explain(classifier, text, rule="gauss_legendre", steps=TRUTH_STEPS)
 
 
-def _distance(found: Attribution, truth: Attribution) -> float:
-    """L1, relative."""
-    return float(np.abs(found.scores - truth.scores).sum() / np.abs(truth.scores).sum())
+def _distance(result: Attribution, truth: Attribution) -> float:
+    """The L1 distance of the scores, relative to the L1 norm of ``truth``."""
+    return float(np.abs(result.scores - truth.scores).sum() / np.abs(truth.scores).sum())
 
 
 def _captum_doubled(classifier: Classifier, text: str) -> int:
-    """Gradients that the doubling schedule spends."""
+    """The number of gradients that doubling takes."""
     ids, masked, _, target = setting(classifier, text)
     forward = probability_of(classifier)
     explainer = CaptumIntegratedGradients(forward)
@@ -102,15 +103,15 @@ def _captum_doubled(classifier: Classifier, text: str) -> int:
     steps, spent = 2, 1  # Captum refuses a single step
     while True:
         options = {"n_steps": steps, "method": "riemann_right", "internal_batch_size": _BATCH}
-        found = explainer.attribute(points, baseline, target=target, **options)
+        scores = explainer.attribute(points, baseline, target=target, **options)
         spent += steps
-        if abs(float(found.sum()) - change) <= TOLERANCE * abs(change) or steps >= MOST_STEPS:
+        if abs(float(scores.sum()) - change) <= TOLERANCE * abs(change) or steps >= MOST_STEPS:
             return spent
         steps *= 2
 
 
 def _study(classifier: Classifier, texts: Sequence[str]) -> Row:
-    """All points of several rules and step counts, batched across texts, beside the bare passes text by text."""
+    """Several rules and step counts, batched across texts, compared with the bare passes of each text."""
     settings = [(rule, steps) for rule in ("right", "midpoint", "gauss_legendre") for steps in STUDY_STEPS]
     grid = np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings]))
 

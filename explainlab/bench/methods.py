@@ -1,15 +1,16 @@
-"""Every method on a short and a long text, against the bare batched passes it needs and against Captum."""
+"""Every method on a short and a long text, compared with the bare batched passes and with Captum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
+from explainlab.bench.bare import bare_logits
 from explainlab.bench.rivals import RIVALS, Rival
 from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest, text_of
 from explainlab.models.classifier import Classifier
@@ -17,18 +18,18 @@ from explainlab.models.classifier import Classifier
 LENGTHS = (25, 120)
 _REPEATS = 3
 _BATCHES = (16, 64, 256)
-_PARAMETERS = {
+_PARAMETERS: dict[str, dict[str, Any]] = {
     "integrated_gradients": {"rule": "gauss_legendre", "steps": 50},
     "sequential_integrated_gradients": {"steps": 1},
 }
-"""The rival's settings where ours are others by default, and little work where it grows with the text's square."""
+"""The rival's settings where our defaults differ; few steps where the cost grows with the square of the length."""
 _EXEMPT = ("random", "deep_lift")
 _ELSEWHERE = ("rpi", "rpi_g", "rpi_ig", "rpi_sig")
-"""Many maps each, too dear to be run whole pass by whole pass here."""
+"""They compute many attributions each, too many to repeat here as whole passes."""
 
 
 def rows() -> Iterator[Row]:
-    """One row a model, length and method; a rival's row where Captum has the method."""
+    """A row for each model, length and method, with Captum as the rival where it has the method."""
     for classifier in classifiers():
         for length in LENGTHS:
             text = text_of(classifier, length)
@@ -66,7 +67,7 @@ def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
 
 
 def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | None:
-    """Captum's implementation at the batch size at which it is fastest here."""
+    """Captum's implementation, at the batch size that is fastest here."""
     if method_id not in RIVALS:
         return None
     candidates = {size: RIVALS[method_id](classifier, text, size) for size in _BATCHES}
@@ -74,7 +75,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
 
 
 def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
-    """The passes that ``result`` cost and nothing else, at the batch size at which they are fastest here."""
+    """Runs the model passes of ``result`` and nothing else, at the batch size that is fastest here."""
     family = methods()[result.request.question].family
     if family == "Attention" and not result.cost.backward:
         return lambda: _attention_pass(classifier, text)
@@ -92,34 +93,27 @@ def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -
         with torch.no_grad():
             for start in range(0, result.cost.forward - gradients, size):
                 count = min(size, result.cost.forward - gradients - start)
-                _logits(classifier, {"input_ids": ids.expand(count, -1)}).cpu()
+                bare_logits(classifier, {"input_ids": ids.expand(count, -1)}).cpu()
         total = torch.zeros_like(embeddings[0])
         for start in range(0, gradients, size):
             count = min(size, gradients - start)
             points = embeddings.expand(count, -1, -1).clone().requires_grad_()
-            value = _logits(classifier, {"inputs_embeds": points}).softmax(-1)[:, 0]
+            value = bare_logits(classifier, {"inputs_embeds": points}).softmax(-1)[:, 0]
             total += torch.autograd.grad(value.sum(), points)[0].sum(0)
         total.cpu()
 
     return run
 
 
-def _logits(classifier: Classifier, arguments: dict[str, Tensor]) -> Tensor:
-    """transformers' own pass over unpadded texts; for a decoder its backbone, then its head at the last position."""
-    if not classifier.architecture.causal:
-        return classifier.model(**arguments).logits
-    states = classifier.model.base_model(**arguments, use_cache=False).last_hidden_state
-    return classifier.model.score(states[:, -1])
-
-
 def _attention_pass(classifier: Classifier, text: str) -> None:
-    """One pass with transformers' eager attention, all probabilities brought to the CPU."""
+    """A pass with transformers' eager attention; all attention probabilities are copied to the CPU."""
+    network: Any = classifier.model
     ids = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)["input_ids"]
-    before = classifier.model.config._attn_implementation
-    classifier.model.config._attn_implementation = "eager"
+    before = network.config._attn_implementation
+    network.config._attn_implementation = "eager"
     try:
         with torch.no_grad():
-            body = classifier.model.base_model(input_ids=ids, output_attentions=True)
+            body = network.base_model(input_ids=ids, output_attentions=True)
         torch.cat(body.attentions).cpu()
     finally:
-        classifier.model.config._attn_implementation = before
+        network.config._attn_implementation = before

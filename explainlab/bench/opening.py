@@ -1,4 +1,4 @@
-"""Opening a row: what is read and drawn to show one of 10,000 mistakes whose maps are stored, in a fresh database."""
+"""Opening a row: reading and drawing one of 10,000 mistakes whose attributions are stored, in a fresh database."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, insert
 
 from explainlab.analyses.errors.figures import difference
 from explainlab.analyses.registry import complete, request_key
 from explainlab.attribution.explain import answer
+from explainlab.attribution.records import Attribution
 from explainlab.bench.predictions import varied
-from explainlab.bench.runner import Row, classifiers, model_name
-from explainlab.data import examples_for, read_dataset
+from explainlab.bench.runner import Row, classifiers, examples, model_name
+from explainlab.data import read_dataset
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
@@ -28,54 +30,57 @@ from explainlab.service.store.store import Store
 
 COUNT = 10_000
 OPENED = 50
-"""Rows that are opened, spread over all; the maps of the others are copies of theirs."""
+"""Rows that are opened, evenly spread; the attributions of the others are copies of theirs."""
 
 
 def rows() -> Iterator[Row]:
-    """One row: the median over the rows opened, each for the first time; the slowest is told beside it."""
-    classifier = next(one for one in classifiers() if one.labels == ("negative", "positive"))
+    """A row with the median time of opening a row for the first time, and the longest."""
+    classifier = next(each for each in classifiers() if each.labels == ("negative", "positive"))
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'results.sqlite'}"
         service = Service(Store(url), "cpu")
-        asked = fill(url, classifier)
-        seconds = [_opened(service, both) for both in asked]
+        requests = fill(url, classifier)
+        seconds = [_opened(service, *pair) for pair in requests]
     facts = {"slowest of them, s": max(seconds)}
     work = f"{model_name(classifier)}, one of {COUNT:,} mistakes"
     yield Row(name="opening a row", work=work, device="cpu", seconds=statistics.median(seconds), facts=facts)
 
 
 def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
-    """Store both maps of every row; the questions of the rows that are to be opened."""
-    texts = varied(read_dataset(examples_for(classifier.labels).id, classifier.labels).rows, COUNT)
-    asked, made, bodies = [], [], []
+    """Store two attributions for every row, one for each class; returns the requests of the rows to open."""
+    texts = varied(read_dataset(examples(classifier), classifier.labels).rows, COUNT)
+    opened: list[tuple[Request, Request]] = []
+    stored: list[dict[str, Any]] = []
+    bodies: list[dict[str, Any]] = []
     for number, row in enumerate(texts):
-        both = tuple(_question(classifier, row.text, label) for label in classifier.labels)
+        first, second = (_request(classifier, row.text, label) for label in classifier.labels)
         if number % (COUNT // OPENED) == 0:
-            asked.append(both)
-            bodies = [answer(classifier, request).to_json() for request in both]
-        for request, body in zip(both, bodies, strict=True):
+            opened.append((first, second))
+            bodies = [answer(classifier, request).to_json() for request in (first, second)]
+        for request, body in zip((first, second), bodies, strict=True):
             key = request_key(request, classifier.digest)
-            kept = json.dumps({**body, "text": request.text})
-            row = {"key": key, "model": request.model, "question": request.question, "body": kept}
-            made.append({**row, "created": datetime.now(UTC)})
+            columns = {"key": key, "model": request.model, "question": request.question}
+            stored.append({**columns, "body": json.dumps({**body, "text": request.text}), "created": datetime.now(UTC)})
     engine = create_engine(url)
     with engine.begin() as connection:
-        connection.execute(insert(RESULTS), made)
+        connection.execute(insert(RESULTS), stored)
     engine.dispose()
-    return asked
+    return opened
 
 
-def _question(classifier: Classifier, text: str, label: str) -> Request:
-    request = Request(model=classifier.id, text=text, question="gradient", target=label)
-    return complete(request)
+def _request(classifier: Classifier, text: str, label: str) -> Request:
+    return complete(Request(model=classifier.id, text=text, question="gradient", target=label))
 
 
-def _opened(service: Service, both: tuple[Request, Request]) -> float:
+def _opened(service: Service, *requests: Request) -> float:
+    """Seconds to find and draw both attributions and their difference."""
     start = time.perf_counter()
-    first, second = (service.find(request) for request in both)
+    first, second = (service.find(request) for request in requests)
+    assert isinstance(first, Attribution), "the first attribution is not stored"
+    assert isinstance(second, Attribution), "the second attribution is not stored"
     top = limit([first, second])
-    maps = [heatmap(first, scale=top), heatmap(second, scale=top), heatmap(difference(first, second))]
-    for drawn in maps:
+    heatmaps = [heatmap(first, scale=top), heatmap(second, scale=top), heatmap(difference(first, second))]
+    for drawn in heatmaps:
         draw_svg(drawn)
         drawn.model_dump_json()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Predictions over 10,000 texts, beside the bare passes of the same texts in batches sorted by length."""
+"""Predictions of 10,000 texts, compared with bare passes of the same texts in batches sorted by length."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from torch import Tensor
 from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.registry import complete
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest
+from explainlab.bench.bare import bare_logits
+from explainlab.bench.runner import Row, classifiers, examples, fastest, model_name, peak_memory_mb, quickest
 from explainlab.data import Row as DataRow
-from explainlab.data import examples_for, read_dataset
+from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 
 TEXTS = 10_000
 BATCHES = (32, 64, 128)
-"""Texts in one bare batch; the fastest over so many of the texts is taken:"""
+"""Sizes of a bare batch to try."""
 TRIAL = 500
+"""About as many texts are used to find the fastest size."""
 
 
 def rows() -> Iterator[Row]:
-    """One row for the model of sentiments; on every device."""
+    """A row for the sentiment model on each device."""
     for classifier in classifiers():
         if classifier.labels == ("negative", "positive"):
             yield _measured(classifier)
 
 
 def _measured(classifier: Classifier) -> Row:
-    data = varied(read_dataset(examples_for(classifier.labels).id, classifier.labels).rows, TEXTS)
+    data = varied(read_dataset(examples(classifier), classifier.labels).rows, TEXTS)
     request = complete(Request(question="predictions", model=classifier.id, data="varied"))
     study, parameters = Predictions(), Predictions.Parameters()
     texts = [row.text for row in data]
@@ -60,38 +62,33 @@ def _measured(classifier: Classifier) -> Row:
 
 
 def varied(rows: Sequence[DataRow], count: int) -> list[DataRow]:
-    """``count`` rows, no two alike: texts of ``rows`` drawn at random, each followed by the beginning of another."""
+    """``count`` different rows: texts of ``rows`` drawn at random, each followed by the beginning of another."""
     rng = np.random.default_rng(0)
-    found = []
+    drawn = []
     for number in range(1, count + 1):
         row, other = (rows[i] for i in rng.integers(len(rows), size=2))
         words = other.text.split()
         more = " ".join(words[: rng.integers(len(words) + 1)])
-        found.append(DataRow(number, f"{row.text} {more} {number}", None, row.label))
-    return found
+        drawn.append(DataRow(number, f"{row.text} {more} {number}", None, row.label))
+    return drawn
 
 
 def _collated(classifier: Classifier, ids: Sequence[list[int]]) -> tuple[Tensor, Tensor | None]:
-    """int64 [B, N], and the attention mask where there is padding."""
-    sequences = [torch.tensor(one) for one in ids]
+    """Ids int64 [B, N], right-padded, and the attention mask (None without padding)."""
+    sequences = [torch.tensor(text) for text in ids]
     padded = torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True, padding_value=classifier.pad_id)
-    lengths = torch.tensor([len(one) for one in ids])
+    lengths = torch.tensor([len(text) for text in ids])
     mask = (torch.arange(padded.shape[1]) < lengths[:, None]).long()
     return padded.to(classifier.device), None if mask.all() else mask.to(classifier.device)
 
 
 def _bare(classifier: Classifier, ids: Sequence[list[int]], size: int) -> Callable[[], None]:
-    """transformers' own passes; for a decoder its backbone, then its head at the last real position."""
+    """Runs bare passes over texts given by their ``ids``, in batches of ``size``."""
     batches = [_collated(classifier, ids[start : start + size]) for start in range(0, len(ids), size)]
 
     def run() -> None:
         for tokens, mask in batches:
-            if not classifier.architecture.causal:
-                classifier.model(input_ids=tokens, attention_mask=mask).logits.cpu()
-                continue
-            read = {"input_ids": tokens, "attention_mask": mask}
-            states = classifier.model.base_model(**read, use_cache=False).last_hidden_state
-            last = states[:, -1] if mask is None else states[range(len(tokens)), (mask.sum(dim=1) - 1).tolist()]
-            classifier.model.score(last).cpu()
+            last = None if mask is None else (range(len(tokens)), (mask.sum(dim=1) - 1).tolist())
+            bare_logits(classifier, {"input_ids": tokens, "attention_mask": mask}, last).cpu()
 
     return torch.no_grad()(run)

@@ -1,4 +1,4 @@
-"""Decoders: intermediate predictions beside the one or two passes they take, and a prompt that many texts share."""
+"""Decoders: intermediate predictions compared with their bare passes, and a prompt that many texts share."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _PROMPT, _TEXTS = 200, 16
 
 
 def rows() -> Iterator[Row]:
-    """Every decoder as it is and with a model of GPT-2's shape in its place."""
+    """Every decoder, as it is and replaced by a model of GPT-2's shape."""
     for classifier in classifiers():
         if classifier.architecture.causal:
             large = _of_usual_shape(classifier)
-            for one, name in ((classifier, model_name(classifier)), (large, "GPT-2's shape, random weights")):
-                yield from (_single_pass(one, name, start) for start in ("zero", "masked"))
+            for decoder, name in ((classifier, model_name(classifier)), (large, "GPT-2's shape, random weights")):
+                yield from (_single_pass(decoder, name, start) for start in ("zero", "masked"))
             yield _behind_a_prompt(large)
 
 
 def _of_usual_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    config = GPT2Config(num_labels=len(classifier.labels), pad_token_id=classifier.pad_id)
+    config = GPT2Config(id2label=dict(enumerate(classifier.labels)), pad_token_id=classifier.pad_id)
     model = GPT2ForSequenceClassification(config).eval().requires_grad_(False)
     return replace(classifier, model=model.to(classifier.device))
 
@@ -38,8 +38,7 @@ def _of_usual_shape(classifier: Classifier) -> Classifier:
 def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
     text = text_of(classifier, TOKENS)
     floor = best_floor(classifier, text, explain(classifier, text, "sp_pi", start=start))
-    runs = {"ours": lambda: explain(classifier, text, "sp_pi", start=start), "floor": floor}
-    seconds = fastest(runs, _REPEATS)
+    seconds = fastest({"ours": lambda: explain(classifier, text, "sp_pi", start=start), "floor": floor}, _REPEATS)
     return Row(
         name="sp_pi",
         work=f"{name}, start={start}",
@@ -51,12 +50,12 @@ def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
 
 
 def _behind_a_prompt(classifier: Classifier) -> Row:
-    """Texts of 20 tokens after the same 200, with what the decoder remembers of these and without."""
+    """Texts of 20 tokens behind the same 200, with the decoder's key-value cache of these and without."""
     torch.manual_seed(0)
-    ids = torch.randint(classifier.model.config.vocab_size, (_TEXTS, _PROMPT + 20))
+    ids = torch.randint(GPT2Config().vocab_size, (_TEXTS, _PROMPT + 20))
     ids[:, :_PROMPT] = ids[0, :_PROMPT]
-    one = classifier.inputs([classifier.encode(text_of(classifier, TOKENS))]).repeat(_TEXTS)
-    inputs = replace(one, ids=ids.to(classifier.device), attention=torch.ones_like(ids, dtype=torch.bool))
+    inputs = classifier.inputs([classifier.encode(text_of(classifier, TOKENS))]).repeat(_TEXTS)
+    inputs = replace(inputs, ids=ids.to(classifier.device), attention=torch.ones_like(ids, dtype=torch.bool))
 
     def shared() -> torch.Tensor:
         with torch.no_grad():
@@ -66,7 +65,7 @@ def _behind_a_prompt(classifier: Classifier) -> Row:
         with torch.no_grad():
             return classifier.logits(inputs)
 
-    found, exact = shared(), whole()
+    ours, exact = shared(), whole()
     seconds = fastest({"ours": shared, "rival": whole}, _REPEATS)
     return Row(
         name="prompt",
@@ -76,5 +75,5 @@ def _behind_a_prompt(classifier: Classifier) -> Row:
         rival="whole passes",
         rival_seconds=seconds["rival"],
         ratio_to_rival=seconds["ours"] / seconds["rival"],
-        difference=float((found - exact).abs().max() / exact.abs().max()),
+        difference=float((ours - exact).abs().max() / exact.abs().max()),
     )

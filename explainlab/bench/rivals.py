@@ -1,8 +1,7 @@
-"""Captum's versions of our methods, set up as its documentation does, and timed on the same question.
+"""Captum's versions of our methods, set up as in its documentation and timed on the same task.
 
-The question is `explain`'s: a text comes in; out come the predicted class, its scores and, for Integrated Gradients,
-what they add up to against what they should. A rival therefore also tokenises, predicts the class that it needs as its
-target, and returns Captum's convergence delta.
+The task is that of `explain`: from a text to the predicted class, its scores and, for Integrated Gradients, the
+convergence delta. A rival therefore also tokenises, predicts the class that is its target, and returns Captum's delta.
 """
 
 from __future__ import annotations
@@ -16,19 +15,20 @@ from captum.attr import FeatureAblation, IntegratedGradients, KernelShap, Lime
 from torch import Tensor
 
 from explainlab.attribution.records import Attribution
+from explainlab.bench.bare import bare_logits
 from explainlab.models.classifier import Classifier
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Another library's way to a method: ``run`` returns its scores, [N] tokens; ``same`` if they should equal ours."""
+    """A method in another library: ``run`` returns its scores float64 [N]; ``same``: they should equal ours."""
 
     name: str
     run: Callable[[], np.ndarray]
     same: bool
 
     def difference(self, result: Attribution) -> float | None:
-        """The largest difference between the content scores of both, relative to our largest score."""
+        """The largest difference between content scores, relative to our largest; None unless ``same``."""
         if not self.same:
             return None
         content = result.content
@@ -37,7 +37,7 @@ class Rival:
 
 
 def setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, int]:
-    """ids [1, N], masked ids [1, N], features [1, N] (all special tokens are one), and the predicted class."""
+    """ids [1, N], masked ids [1, N], features [1, N] (special tokens share a feature), and the predicted class."""
     encoding = classifier.encode(text)
     ids = classifier.inputs([encoding]).ids
     content = torch.as_tensor(encoding.content, device=ids.device)[None]
@@ -47,31 +47,32 @@ def setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, 
 
 
 def probability_of(classifier: Classifier) -> Callable[..., Tensor]:
-    """ids or word embeddings of unpadded texts -> probabilities, by transformers alone."""
+    """A function from ids or word embeddings of unpadded texts to probabilities, by transformers alone."""
 
     def forward(points: Tensor) -> Tensor:
         name = "inputs_embeds" if points.is_floating_point() else "input_ids"
-        if not classifier.architecture.causal:
-            return classifier.model(**{name: points}).logits.softmax(-1)
-        states = classifier.model.base_model(**{name: points}, use_cache=False).last_hidden_state
-        return classifier.model.score(states[:, -1]).softmax(-1)
+        return bare_logits(classifier, {name: points}).softmax(-1)
 
     return forward
 
 
 def integrated_gradients(classifier: Classifier, text: str, size: int) -> Rival:
-    """50 Gauss-Legendre steps from the mask baseline, ``size`` points a batch."""
+    """50 Gauss-Legendre steps from the mask baseline, in batches of ``size`` points."""
     explainer = IntegratedGradients(probability_of(classifier))
 
     def run() -> np.ndarray:
         ids, masked, _, target = setting(classifier, text)
         points, baseline = classifier.embed(ids), classifier.embed(masked)
         options = {"n_steps": 50, "internal_batch_size": size, "return_convergence_delta": True}
-        found, delta = explainer.attribute(points, baseline, target=target, **options)
+        scores, delta = explainer.attribute(points, baseline, target=target, **options)
         delta.item()
-        return found[0].sum(-1).detach().cpu().double().numpy()
+        return _array(scores[0].sum(-1))
 
     return Rival("captum IntegratedGradients", run, same=True)
+
+
+def _array(scores: Tensor) -> np.ndarray:
+    return np.asarray(scores.detach().cpu(), dtype=np.float64)
 
 
 def _perturbation(kind: type, name: str, samples: Callable[[int], dict[str, int]], same: bool) -> Callable[..., Rival]:
@@ -83,7 +84,7 @@ def _perturbation(kind: type, name: str, samples: Callable[[int], dict[str, int]
             options = {"target": target, "baselines": masked, "feature_mask": features, "perturbations_per_eval": size}
             options |= samples(int(features.max()))
             with torch.no_grad():
-                return explainer.attribute(ids, **options)[0].detach().cpu().double().numpy()
+                return _array(explainer.attribute(ids, **options)[0])
 
         return Rival(name, run, same)
 

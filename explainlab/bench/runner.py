@@ -1,4 +1,4 @@
-"""The parts of the benchmark, the machine they ran on, and the clock they share."""
+"""The parts of the benchmark, the models and texts that they use, and how they measure time and memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from explainlab.attribution.explain import versions
+from explainlab.data import examples_for
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device
@@ -32,12 +33,12 @@ _TEXT = (
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement.
+    """A measurement.
 
-    ``seconds``, ``floor_seconds`` and ``rival_seconds`` are the fastest of several runs taken in turns;
-    ``difference`` is the largest difference between our scores and the rival's relative to the largest score, None
-    unless both compute the same quantity; ``error`` and ``rival_error`` are means against exact values, where the row
-    is about exactness; ``facts`` are further figures by name.
+    ``seconds``, ``floor_seconds`` and ``rival_seconds`` are each the fastest of several alternating runs;
+    ``difference`` is the largest difference between our scores and the rival's relative to the largest score (None
+    unless both compute the same quantity); ``error`` and ``rival_error`` are mean errors against exact values, in rows
+    about accuracy; ``facts`` are further figures by name.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Row:
 
 
 def run_bench(names: list[str], say: Say) -> dict[str, Any]:
-    """Run the parts called ``names`` (all if empty) and return ``{"machine", "rows"}``; ``say`` gets a line a row.
+    """Run the parts called ``names`` (all if empty); returns ``{"machine", "rows"}``. ``say`` gets a line for each row.
 
     Raises :class:`RequestError` for a part that does not exist.
     """
@@ -86,7 +87,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
 
 
 def classifiers() -> Iterator[Classifier]:
-    """The models measured on: the shared development models where they are, else the embedded ones; on every device."""
+    """The models to measure, on every device: the shared development models if present, else the embedded ones."""
     pairs = (("minilm-sst2", "bert-mini-sst2"), ("gpt2-mini-ag-news", "gpt2-mini-ag-news"))
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for device in devices:
@@ -100,21 +101,35 @@ def model_name(classifier: Classifier) -> str:
     return classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
 
 
+def examples(classifier: Classifier) -> str:
+    """The id of the embedded examples with the model's classes."""
+    fitting = examples_for(classifier.labels)
+    assert fitting is not None, "every model of the benchmark has embedded examples"
+    return fitting.id
+
+
+def held_out(classifier: Classifier) -> str:
+    """The shared test set for the model's classes if present, else the embedded examples: a path or an id."""
+    name = "sst2" if "positive" in classifier.labels else "ag_news"
+    path = ROOT.parent / "shared" / "data" / name / "test.csv.gz"
+    return str(path) if path.is_file() else examples(classifier)
+
+
 def text_of(classifier: Classifier, tokens: int) -> str:
-    """The longest beginning of our text, cut at a blank, of at most ``tokens`` tokens, special ones included."""
+    """The first words of our text that make at most ``tokens`` tokens, special ones included."""
     words = _TEXT.split()
     count = next(n for n in range(len(words), 0, -1) if len(classifier.encode(" ".join(words[:n]))) <= tokens)
     return " ".join(words[:count])
 
 
-def quickest(candidates: dict[int, Callable[[], object]]) -> int:
-    """The key of the function that is done first, each run once: good enough to choose a batch size."""
-    seconds = {key: fastest({"it": run}, 1, warm_up=False)["it"] for key, run in candidates.items()}
+def quickest(candidates: Mapping[int, Callable[[], object]]) -> int:
+    """The key of the fastest function, each run once, to choose a batch size."""
+    seconds = {key: fastest({"run": run}, 1, warm_up=False)["run"] for key, run in candidates.items()}
     return min(seconds, key=seconds.__getitem__)
 
 
-def fastest(runs: dict[str, Callable[[], object]], repeats: int, warm_up: bool = True) -> dict[str, float]:
-    """Seconds of the fastest of ``repeats`` runs of each function, taken in turns so that all meet the same machine."""
+def fastest(runs: Mapping[str, Callable[[], object]], repeats: int, warm_up: bool = True) -> dict[str, float]:
+    """Seconds of the fastest of ``repeats`` runs of each function; the functions alternate, to share disturbances."""
     best = dict.fromkeys(runs, float("inf"))
     for turn in range(0 if warm_up else 1, repeats + 1):
         for name, run in runs.items():
@@ -128,14 +143,14 @@ def fastest(runs: dict[str, Callable[[], object]], repeats: int, warm_up: bool =
 
 
 def peak_memory_mb(device: torch.device) -> float:
-    """Peak memory so far in MB: of the GPU's allocator, or of this process."""
+    """Peak memory so far in MB, of the GPU's allocator or of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def machine() -> dict[str, Any]:
-    """Where the figures come from."""
+    """The machine and the versions of the libraries."""
     device = choose_device()
     return {
         "platform": platform.platform(),

@@ -1,11 +1,12 @@
-"""Runs: how long a list of 100,000 of them takes to filter, in a fresh SQLite database."""
+"""Runs: the time to filter a list of 100,000 runs, in a fresh SQLite database."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import create_engine, insert
@@ -36,24 +37,26 @@ FILTERS = {
 
 
 def rows() -> Iterator[Row]:
-    """One row a filter: the newest 25 runs that pass it, and their number."""
+    """A row for each filter: the newest 25 runs that match, and the number of all."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'runs.sqlite'}"
         store = Store(url)
         fill(url, COUNT)
-        asked = {name: (lambda one=one: store.runs.page(READER, one, 0, 25)) for name, one in FILTERS.items()}
-        asked["last page"] = lambda: store.runs.page(READER, Filters(), COUNT // 2, 25)
-        asked["choices"] = lambda: store.runs.choices(READER)
-        for name, seconds in fastest(asked, _REPEATS).items():
+        queries: dict[str, Callable[[], object]] = {
+            **{name: partial(store.runs.page, READER, filters, 0, 25) for name, filters in FILTERS.items()},
+            "last page": partial(store.runs.page, READER, Filters(), COUNT // 2, 25),
+            "choices": partial(store.runs.choices, READER),
+        }
+        for name, seconds in fastest(queries, _REPEATS).items():
             yield Row(name="runs", work=f"{COUNT:,} runs, {name}", device="cpu", seconds=seconds)
 
 
 def fill(url: str, count: int) -> None:
-    """Put ``count`` runs of many users into the database at ``url``, one second apart."""
-    made = (row_of(_run(i), f"{i:064}") for i in range(count))
+    """Insert ``count`` runs of many users, a second apart, into the database at ``url``."""
+    runs = (row_of(_run(i), f"{i:064}") for i in range(count))
     engine = create_engine(url)
     with engine.begin() as connection:
-        connection.execute(insert(RUNS), list(made))
+        connection.execute(insert(RUNS), list(runs))
     engine.dispose()
 
 
@@ -62,6 +65,6 @@ def _run(i: int) -> Run:
     text = " ".join([*words, f"number{i}"])
     method, model, user = _METHODS[i % len(_METHODS)], _MODELS[i % len(_MODELS)], f"user {i % _USERS}"
     request = {"model": model, "text": text * 4, "method": method, "parameters": {"steps": i}}
-    asked = START + timedelta(seconds=i)
+    at = START + timedelta(seconds=i)
     run = Run(user, user.title(), "attribution", method, model, text, 0.1, 64, 32, f"{i:064}", request)
-    return replace(run, visibility=_SHARED[i % len(_SHARED)], created=asked, asked=asked)
+    return replace(run, visibility=_SHARED[i % len(_SHARED)], created=at, asked=at)

@@ -1,4 +1,4 @@
-"""Better per pass: KernelSHAP's error against exact Shapley values, beside Captum's and SHAP's at the same budget."""
+"""Accuracy: KernelSHAP's error against exact Shapley values, compared with Captum and SHAP at the same budget."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from captum.attr import KernelShap as CaptumKernelShap
 
 from explainlab.attribution.kernel_shap import coalitions, shapley_values
 from explainlab.attribution.subject import Subject
-from explainlab.bench.runner import Row, classifiers
-from explainlab.data import examples_for, read_dataset
+from explainlab.bench.runner import Row, classifiers, held_out, model_name
+from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
-from explainlab.settings import ROOT
 
 TEXTS = 50
 MAX_WORDS = 12
@@ -26,38 +25,38 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Game:
-    """All values of one text: ``values`` [2^n], the coalition of row r being the bits of r; ``exact`` [n]."""
+    """All coalitions of a text: ``values`` [2^n], where the bits of the index are the coalition; ``exact`` [n]."""
 
     n: int
     values: np.ndarray
     exact: np.ndarray
 
     def at(self, keep: np.ndarray) -> np.ndarray:
-        """float64 [K] at coalitions bool [K, n]."""
-        return self.values[keep.astype(np.int64) @ (1 << np.arange(self.n))]
+        """Values float64 [K] of coalitions bool [K, n]."""
+        values: np.ndarray = self.values[keep.astype(np.int64) @ (1 << np.arange(self.n))]
+        return values
 
     def error(self, scores: np.ndarray) -> float:
-        """L1 distance from the exact values, relative to them."""
+        """The L1 distance from the exact values, relative to their L1 norm."""
         return float(np.abs(scores - self.exact).sum() / np.abs(self.exact).sum())
 
 
 Estimator = Callable[[Game, int, int], np.ndarray]
-"""(game, model evaluations beside the empty and the full text, seed) -> scores [n]."""
+"""(game, samples besides the empty and the full coalition, seed) -> scores [n]."""
 
 
 def rows() -> Iterator[Row]:
-    """Mean error over texts and seeds, a row for each model, budget and rival; every estimator reads the same games."""
+    """The mean error over texts and seeds, a row for each model, budget and rival; all use the same games."""
     for classifier in classifiers():
         if classifier.device.type != "cpu":
             continue
         games = [game(classifier, text) for text in _texts(classifier)]
-        model = classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
         for budget in BUDGETS:
             ours = _mean_error(games, _ours, budget)
             for name, rival in _rivals().items():
                 yield Row(
                     name="kernel_shap error",
-                    work=f"{model}, {len(games)} texts, {budget}n passes",
+                    work=f"{model_name(classifier)}, {len(games)} texts, {budget}n passes",
                     device="cpu",
                     rival=name,
                     error=ours,
@@ -66,7 +65,7 @@ def rows() -> Iterator[Row]:
 
 
 def game(classifier: Classifier, text: str) -> Game:
-    """Every coalition of the words of ``text`` evaluated once, and the Shapley values by their definition."""
+    """The game of the words of ``text``: all coalitions, and the Shapley values by definition."""
     subject = Subject(classifier, classifier.encode(text), unit="word")
     n = len(subject.units.content)
     keep = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
@@ -86,13 +85,9 @@ def _exact(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _texts(classifier: Classifier) -> list[str]:
-    """The first texts of at most 12 words of a held-out set that fits the model's classes."""
-    folder = ROOT.parent / "shared" / "data"
-    name = "sst2" if "positive" in classifier.labels else "ag_news"
-    path = folder / name / "test.csv.gz"
-    source = str(path) if path.is_file() else examples_for(classifier.labels).id
-    texts = []
-    for row in read_dataset(source).rows:
+    """The first sentences of 3 to 12 words of a held-out set."""
+    texts: list[str] = []
+    for row in read_dataset(held_out(classifier)).rows:
         subject = Subject(classifier, classifier.encode(_first_sentence(row.text)), unit="word")
         if 3 <= len(subject.units.content) <= MAX_WORDS:
             texts.append(_first_sentence(row.text))
@@ -124,8 +119,8 @@ def _captum(game: Game, samples: int, seed: int) -> np.ndarray:
     ones = torch.ones(1, game.n, dtype=torch.long)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = explainer.attribute(ones, baselines=0, n_samples=samples + 2, perturbations_per_eval=samples + 2)
-    return found[0].double().numpy()
+        scores = explainer.attribute(ones, baselines=0, n_samples=samples + 2, perturbations_per_eval=samples + 2)
+    return np.asarray(scores[0], dtype=np.float64)
 
 
 def _shap(game: Game, samples: int, seed: int) -> np.ndarray:
@@ -133,11 +128,12 @@ def _shap(game: Game, samples: int, seed: int) -> np.ndarray:
 
     np.random.seed(seed)
     explainer = shap.KernelExplainer(lambda x: game.at(x.astype(bool)), np.zeros((1, game.n)), silent=True)
-    return explainer.shap_values(np.ones(game.n), nsamples=samples, l1_reg=False, silent=True)
+    scores = explainer.shap_values(np.ones(game.n), nsamples=samples, l1_reg=False, silent=True)
+    return np.asarray(scores, dtype=np.float64)
 
 
 def _rivals() -> dict[str, Estimator]:
-    """Captum, and SHAP where it is installed."""
+    """Captum, and SHAP if it is installed."""
     try:
         import shap  # noqa: F401
     except ImportError:

@@ -4,7 +4,8 @@ from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, ex
 from explainlab.data.files import ROLES, Dataset, Row, read_dataset
 from explainlab.data.sources import source_digest
 from explainlab.data.survey import Preview, Survey, Written, preview, survey
-from explainlab.data.uploads import keep_upload, read_as
+from explainlab.data.uploads import keep_upload
+from explainlab.reader import Reader
 
 __all__ = [
     "EXAMPLES",
@@ -12,6 +13,7 @@ __all__ = [
     "Dataset",
     "ExampleSet",
     "Preview",
+    "Reader",
     "Row",
     "Survey",
     "Written",
@@ -19,7 +21,6 @@ __all__ = [
     "examples_for",
     "keep_upload",
     "preview",
-    "read_as",
     "read_dataset",
     "source_digest",
     "survey",

@@ -22,7 +22,8 @@ from typing import Any
 from explainlab.data.formats import Record
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
-from explainlab.settings import settings
+from explainlab.limits import Limits
+from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
@@ -73,6 +74,7 @@ def read_dataset(
     skip_bad: bool = False,
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
 ) -> Dataset:
     """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
@@ -83,15 +85,15 @@ def read_dataset(
     ``classes`` labels as the file writes them to what they mean.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
-    first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the settings'
-    ``max_rows`` and ``max_characters``.
+    first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the limits of
+    the ``reader``, whose uploads are read.
     """
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
-    name = locate(path).name
+    name = locate(path, reader).name
     rows: list[Row] = []
     skipped: list[tuple[int, str]] = []
-    for number, _, row in stream_rows(path, labels, columns, classes):
+    for number, _, row in stream_rows(path, labels, columns, classes, reader):
         if isinstance(row, Row):
             rows.append(row)
         elif skip_bad:
@@ -110,21 +112,22 @@ def stream_rows(
     labels: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
     """Row by row its number, its cells by column, and what it says or why it cannot be used; nothing is held.
 
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row.
     """
-    source = locate(path)
+    source = locate(path, reader)
     names, known = column_names(columns), Classes(labels, classes or {})
     for number, record in enumerate(source.records(), start=1):
         if number == 1:
             _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
-        if number > settings().max_rows:
-            limit = f"{source.name} has more than {settings().max_rows:,} rows."
-            raise DataError(limit, "Split it, or read it with a limit.")
+        if number > reader.limits.max_rows:
+            problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
+            raise DataError(problem, "Split it, or read it with a limit.")
         try:
-            yield number, record, _row(number, record, names, known)
+            yield number, record, _row(number, record, names, known, reader.limits)
         except DataError as error:
             yield number, record, error
 
@@ -198,11 +201,11 @@ class Classes:
         )
 
 
-def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes) -> Row:
+def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes, limits: Limits) -> Row:
     """A record as a checked row; raises :class:`DataError` without the row's number."""
     cell = {role: record.get(column) for role, column in columns.items()}
-    text = _text(cell["text"], columns["text"])
-    pair = _text(cell["text_b"], columns["text_b"]) if columns["text_b"] in record else None
+    text = _text(cell["text"], columns["text"], limits)
+    pair = _text(cell["text_b"], columns["text_b"], limits) if columns["text_b"] in record else None
     return Row(
         number=number,
         text=text,
@@ -213,16 +216,16 @@ def _row(number: int, record: Record, columns: Mapping[str, str], classes: Class
     )
 
 
-def _text(value: Any, column: str) -> str:
+def _text(value: Any, column: str, limits: Limits) -> str:
     """A text that is a string, not blank, encodable and within the character limit."""
     if value is None or (isinstance(value, str) and not value.strip()):
         raise DataError(f"The {column} is empty.", "Fill it in, or remove the row.")
     if not isinstance(value, str):
         raise DataError(f"The {column} is not a string but {type(value).__name__}.", "Write it as a quoted string.")
-    if len(value) > settings().max_characters:
+    if len(value) > limits.max_characters:
         raise DataError(
-            f"The {column} has {len(value):,} characters; the limit is {settings().max_characters:,}.",
-            "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
+            f"The {column} has {len(value):,} characters; the limit is {limits.max_characters:,}.",
+            f"Shorten it. {limits.words('max_characters')}",
         )
     if _SURROGATE.search(value):
         raise DataError(f"The {column} holds half a character (a lone surrogate).", "Remove it from the text.")

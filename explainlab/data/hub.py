@@ -19,7 +19,7 @@ from huggingface_hub.errors import (
 from explainlab.errors import DataError
 
 PREFIX = "hub:"
-_BRANCH = {"repo_type": "dataset", "revision": "refs/convert/parquet"}
+_TYPE, _BRANCH = "dataset", "refs/convert/parquet"
 _LEAST = ".gitattributes"  # of every repository the smallest file: only the listing is wanted
 _SPLITS = ("test", "validation", "train")
 
@@ -57,18 +57,18 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
 def _listed(repo: str) -> list[str]:
     """The names of its Parquet files in order; the listing, too, is fetched only once."""
     try:
-        found = get_cached_repo_tree(repo, **_BRANCH)
+        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
     except CachedRepoTreeNotFoundError:
-        snapshot_download(repo, allow_patterns=_LEAST, **_BRANCH)
-        found = get_cached_repo_tree(repo, **_BRANCH)
+        snapshot_download(repo, allow_patterns=_LEAST, repo_type=_TYPE, revision=_BRANCH)
+        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
     return sorted(file.path for file in found if file.path.endswith(".parquet") and file.path.count("/") == 2)
 
 
 def _fetched(repo: str, names: list[str]) -> str:
     try:
-        return snapshot_download(repo, allow_patterns=names, local_files_only=True, **_BRANCH)
+        return snapshot_download(repo, allow_patterns=names, local_files_only=True, repo_type=_TYPE, revision=_BRANCH)
     except LocalEntryNotFoundError:
-        return snapshot_download(repo, allow_patterns=names, **_BRANCH)
+        return snapshot_download(repo, allow_patterns=names, repo_type=_TYPE, revision=_BRANCH)
 
 
 def _chosen(repo: str, names: list[str], config: str = "", split: str = "") -> tuple[str, str]:

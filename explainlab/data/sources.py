@@ -14,6 +14,7 @@ from explainlab.data import hub, uploads
 from explainlab.data.examples import PREFIX, embedded_examples
 from explainlab.data.formats import Record, records
 from explainlab.errors import DataError
+from explainlab.reader import ANYBODY, Reader
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Source:
         return chain.from_iterable(records(file, self.name if alone else file.name) for file in self.files)
 
 
-def locate(path: str | Path) -> Source:
-    """What is behind a file's path, or an id: ``embedded:...``, ``upload:...`` or ``hub:...``.
+def locate(path: str | Path, reader: Reader) -> Source:
+    """What is behind a file's path, or an id: ``embedded:...``, ``upload:...`` of the ``reader`` or ``hub:...``.
 
     Raises :class:`DataError` for one that is not there; a hub data set that is not stored here is fetched.
     """
@@ -38,20 +39,20 @@ def locate(path: str | Path) -> Source:
     if named.startswith(PREFIX):
         return Source(named, (embedded_examples(named).path,))
     if named.startswith(uploads.PREFIX):
-        path = uploads.upload_path(named, uploads.reader())
-        return Source(uploads.upload_name(named, uploads.reader()), (path,))
+        file = uploads.upload_path(named, reader.uploads)
+        return Source(uploads.upload_name(named, reader.uploads), (file,))
     if named.startswith(hub.PREFIX):
         return Source(named, hub.hub_files(named))
     return _file(Path(path))
 
 
-def source_digest(path: str | Path) -> str:
+def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     """SHA-256 of the very file behind a path or an id, in hexadecimal; read anew only once it has changed.
 
     Of several files, that of their digests one after the other. Raises :class:`DataError` for a file that is missing
     or cannot be read.
     """
-    source = locate(path)
+    source = locate(path, reader)
     try:
         found = [_file_digest(file.absolute(), *_state(file)) for file in source.files]
     except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from explainlab.data.files import Classes, Row, column_names, stream_rows
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
+from explainlab.reader import ANYBODY, Reader
 
 MOST_LABELS = 1_000
 """A column with more different values holds no classes."""
@@ -55,12 +56,12 @@ class Survey:
         return tuple(written for written in self.labels if written.names is None)
 
 
-def preview(path: str | Path, rows: int = 5) -> Preview:
+def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Preview:
     """The first ``rows`` records of a data set; of its file no more is read.
 
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
-    source = locate(path)
+    source = locate(path, reader)
     found = list(islice(source.records(), rows))
     columns = tuple(dict.fromkeys(column for record in found for column in record))
     cells = [{name: "" if cell is None else str(cell) for name, cell in record.items()} for record in found]
@@ -72,6 +73,7 @@ def survey(
     labels: Sequence[str],
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
 ) -> Survey:
     """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
 
@@ -82,7 +84,7 @@ def survey(
     good, bad = 0, 0
     skipped: list[tuple[int, str]] = []
     written: Counter[str] = Counter()
-    for number, record, row in stream_rows(path, labels, columns, classes):
+    for number, record, row in stream_rows(path, labels, columns, classes, reader):
         cell = record.get(column)
         written["" if cell is None else str(cell).strip()] += 1
         if len(written) > MOST_LABELS:
@@ -95,7 +97,7 @@ def survey(
             skipped.append((number, row.problem))
     known = Classes(labels, classes or {})
     found = tuple(Written(label, n, _named(known, label)) for label, n in written.most_common())
-    return Survey(locate(path).name, good, bad, tuple(skipped), found)
+    return Survey(locate(path, reader).name, good, bad, tuple(skipped), found)
 
 
 def _named(classes: Classes, label: str) -> str | None:

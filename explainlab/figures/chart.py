@@ -1,7 +1,7 @@
-"""A chart as a plain record: the Plotly figure, what it says in words, and the numbers it was drawn from.
+"""A chart as a plain record: the Plotly figure, its description in words, and the numbers behind it.
 
-Backgrounds are transparent and every line keeps a contrast of 3:1 on both pages of our theme, so that one figure serves
-the light and the dark one. Lines differ in dash and marker as well as in colour.
+Backgrounds are transparent and every line has a contrast of 3:1 on the light and the dark theme, so that the same
+figure serves both. Lines differ in dash and marker as well as in colour.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
 
 @dataclass(frozen=True)
 class Style:
-    """How one line is told from the others."""
+    """How a line is drawn, and its label in the legend."""
 
     label: str
     color: str
@@ -50,9 +50,10 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure. ``title`` says what it shows, ``alt`` the same with its main finding, ``notes`` what is not drawn.
+    """A figure with its data.
 
-    ``rows`` are the numbers behind it, one record a row; ``name`` is the name of its files.
+    ``title`` says what it shows; ``alt`` adds the main finding; ``notes`` name what is not drawn; ``rows`` are the
+    numbers behind it; ``name`` is the name of its files.
     """
 
     name: str
@@ -63,9 +64,10 @@ class Chart:
     notes: tuple[str, ...] = ()
 
     def to_csv(self) -> str:
-        """The numbers as a table; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
-        texts = [{k: inert(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
-        return pd.DataFrame(texts).to_csv(index=False, lineterminator="\r\n")
+        """The rows as CSV; a text that a spreadsheet would read as a formula gets a leading apostrophe."""
+        rows = [{k: inert(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
+        table: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+        return table
 
     def to_json(self) -> str:
         """``{"title", "notes", "rows"}``."""
@@ -73,11 +75,12 @@ class Chart:
         return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the interactive figure on white paper; it needs no network."""
-        return self.on_paper().to_html(include_plotlyjs=True, full_html=True)
+        """A standalone page with the interactive figure on white; it loads nothing from the network."""
+        page: str = self.on_paper().to_html(include_plotlyjs=True, full_html=True)
+        return page
 
     def on_paper(self) -> go.Figure:
-        """The figure on white paper, under its title."""
+        """The figure on white, with its title."""
         paper = go.Figure(self.figure)
         return paper.update_layout(
             template="plotly_white", title=html.escape(self.title), paper_bgcolor="white", plot_bgcolor="white"
@@ -85,12 +88,12 @@ class Chart:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What Plotly shows beside the figure: few buttons, and pictures are vectors under the chart's name."""
+        """Plotly's configuration: few buttons; images are saved as SVG under the chart's name."""
         return {**_TOOLBAR, "toImageButtonOptions": {"format": "svg", "filename": self.name}}
 
 
 def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:
-    """The frame of every chart: titled axes, a legend below, no background of its own."""
+    """The layout of every chart: titled axes, a legend below, a transparent background."""
     axis = {"automargin": True, "zeroline": False}
     return go.Layout(
         height=height,
@@ -106,28 +109,28 @@ def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:
 
 
 def log_steps(figure: go.Figure, values: Sequence[float]) -> None:
-    """A logarithmic x axis over step counts, with a few round numbers on it."""
+    """A logarithmic x axis for step counts, with ticks at a few round numbers."""
     low, high = min(values), max(values)
     ticks = [tick for tick in _TICKS if low / 1.5 <= tick <= high * 1.5]
     figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
 
 
 def log_percent(figure: go.Figure, values: Sequence[float]) -> None:
-    """A logarithmic y axis over percentages, one tick a power of ten."""
+    """A logarithmic y axis for percentages, with a tick at each power of ten."""
     figure.update_yaxes(type="log", dtick=1, ticksuffix="%", exponentformat="none", tickformat="~g")
-    if values and max(values) / min(values) < 10:  # at least one decade, else there may be no tick at all
+    if values and max(values) / min(values) < 10:  # within a decade there may be no power of ten
         figure.update_yaxes(dtick="D2")
 
 
 def limit_line(figure: go.Figure, tolerance: float) -> None:
-    """The line that an error has to stay below, with its number (on a logarithmic axis)."""
+    """A dashed line at ``tolerance``, labelled in percent (for a logarithmic y axis)."""
     figure.add_hline(y=100 * tolerance, line={"color": GREY, "width": 1.5, "dash": "dash"})
     place = {"xref": "paper", "x": 1, "xanchor": "right", "y": math.log10(100 * tolerance), "yanchor": "bottom"}
     figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
 
 
 def percent(share: float | None) -> str:
-    """A share in words, with two significant digits; a dash where there is none."""
+    """``share`` as a percentage with two significant digits; a dash for None."""
     if share is None:
         return "–"
     value = 100 * share
@@ -135,19 +138,19 @@ def percent(share: float | None) -> str:
 
 
 def shown(text: str) -> str:
-    """``text`` as Plotly shows it, which reads some HTML."""
+    """``text`` escaped for Plotly, which interprets some HTML."""
     return html.escape(text)
 
 
 def as_interval(value: float | dict[str, Any] | None) -> dict[str, Any]:
-    """A number as a mean without an interval; a mean with ``low`` and ``high`` keeps these."""
+    """``value`` as ``{"mean", "low", "high"}``; a plain number has no interval (None)."""
     if isinstance(value, dict):
         return {end: value[end] for end in ("mean", "low", "high")}
     return {"mean": value, "low": None, "high": None}
 
 
 def error_bars(values: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Plotly's error bars of intervals; none where no value has one."""
+    """Plotly's error bars for intervals as :func:`as_interval` gives them; None if no value has an interval."""
     if all(value["low"] is None for value in values):
         return None
     lengths = {

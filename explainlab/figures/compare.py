@@ -1,4 +1,4 @@
-"""Two results held against each other: maps where they score the same pieces of text, tables by their numbers."""
+"""Comparison of two results: attributions on the features that they share, analyses by their numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from explainlab.figures.palette import DEFAULT
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two maps side by side: ``maps``, on ``one_scale`` where both explain the same output with signs, or both without.
+    """Two heatmaps side by side.
 
-    They are compared over the content features that stand in both texts in the same order: ``shared`` of ``sizes``.
-    ``rank_correlation`` is Spearman's (None where either is constant or fewer than two are shared), ``conflicts`` are
-    the texts of features that both score clearly, with opposite signs.
+    ``one_scale``: both use the same scale, which they do if both explain the same output and are both signed or both
+    not. Compared are the content features that occur in both texts in the same order: ``shared`` of ``sizes``.
+    ``rank_correlation`` is Spearman's (None if either is constant or fewer than two features are shared);
+    ``conflicts`` are the texts of features that both score clearly, with opposite signs.
     """
 
     maps: tuple[Heatmap, Heatmap]
@@ -34,24 +35,25 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest difference between two series of numbers called ``name``, relative to the largest in the first."""
+    """The largest difference between two series of numbers called ``name``, relative to the largest of the first."""
 
     name: str
     relative: float
 
 
 def compare(first: Attribution, second: Attribution, palette: str = DEFAULT) -> Comparison:
-    """Two maps of the same text, or of two texts that have pieces in common."""
+    """Compare two attributions of the same text, or of two texts with words in common."""
     ours, theirs = _shared(first, second)
-    correlation, places = None, []
+    correlation: float | None = None
+    places: list[int] = []
     if len(ours) > 1:
         features = tuple(first.features[i] for i in ours)
         both = [
-            replace(one, features=features, scores=one.scores[places], errors=None)
-            for one, places in ((first, ours), (second, theirs))
+            replace(attribution, features=features, scores=attribution.scores[shared], errors=None)
+            for attribution, shared in ((first, ours), (second, theirs))
         ]
-        (found,) = agreement(both)
-        correlation, places = found.rank_correlation, found.conflicts
+        (pair,) = agreement(both)
+        correlation, places = pair.rank_correlation, pair.conflicts
     one_scale = first.signed == second.signed and first.request.output == second.request.output
     scale = limit([first, second]) if one_scale else None
     return Comparison(
@@ -68,41 +70,40 @@ def compare(first: Attribution, second: Attribution, palette: str = DEFAULT) -> 
 
 
 def map_difference(stored: Attribution, again: Attribution) -> Difference | None:
-    """How far the scores of ``again`` are from those of ``stored``; None where they score different features."""
+    """The difference between the scores of ``again`` and ``stored``; None if their features differ."""
     if [(f.part, f.start, f.end) for f in stored.features] != [(f.part, f.start, f.end) for f in again.features]:
         return None
     return Difference("scores", _relative(stored.scores, again.scores))
 
 
 def table_difference(stored: dict[str, Any], again: dict[str, Any]) -> Difference | None:
-    """The column of a study's body that differs most; None where the bodies have different shapes."""
+    """The difference of the column that differs most between two analyses' bodies; None if their shapes differ."""
     ours, theirs = _columns(stored), _columns(again)
     if {name: len(values) for name, values in ours.items()} != {name: len(values) for name, values in theirs.items()}:
         return None
-    found = [Difference(name, _relative(np.array(ours[name]), np.array(theirs[name]))) for name in ours]
-    return max(found, key=lambda one: one.relative, default=Difference("numbers", 0.0))
+    differences = [Difference(name, _relative(np.array(ours[name]), np.array(theirs[name]))) for name in ours]
+    return max(differences, key=lambda difference: difference.relative, default=Difference("numbers", 0.0))
 
 
 def _relative(stored: np.ndarray, again: np.ndarray) -> float:
-    """max |stored - again| / max |stored| of two float64 [n]; infinite where only ``stored`` is all zeros."""
+    """max |stored - again| / max |stored| of two float64 [n]; infinite if only ``stored`` is all zeros."""
     largest = np.abs(stored - again).max(initial=0.0)
     size = np.abs(stored).max(initial=0.0)
     return float(largest / size) if size else float("inf") if largest else 0.0
 
 
 def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[int]]:
-    """Indices of the content features that both have, in the order in which both have them."""
-    ours, theirs = (np.flatnonzero(one.content).tolist() for one in (first, second))
-    texts = [
-        [(one.features[i].part, one.features[i].text) for i in places]
-        for one, places in ((first, ours), (second, theirs))
-    ]
-    blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
+    """Indices, in each attribution, of the content features that occur in both in the same order."""
+    ours, theirs = (np.flatnonzero(attribution.content).tolist() for attribution in (first, second))
+    our_words = [(first.features[i].part, first.features[i].text) for i in ours]
+    their_words = [(second.features[i].part, second.features[i].text) for i in theirs]
+    blocks = SequenceMatcher(None, our_words, their_words, autojunk=False).get_matching_blocks()
     pairs = [(ours[block.a + k], theirs[block.b + k]) for block in blocks for k in range(block.size)]
     return [i for i, _ in pairs], [j for _, j in pairs]
 
 
 def _columns(body: dict[str, Any]) -> dict[str, list[float]]:
+    """The numbers in ``body``, by the names that lead to them."""
     columns: dict[str, list[float]] = defaultdict(list)
     for name, value in _numbers(body, ""):
         columns[name].append(value)
@@ -110,7 +111,7 @@ def _columns(body: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def _numbers(body: Any, name: str) -> Iterator[tuple[str, float]]:
-    """Every number in ``body`` with the names that lead to it."""
+    """Every number in ``body`` with its dotted name; list indices are not part of names."""
     if isinstance(body, dict):
         for part, value in body.items():
             yield from _numbers(value, f"{name}.{part}" if name else str(part))

@@ -1,4 +1,4 @@
-"""Attributions as files: SVG and HTML to look at, CSV and JSON to compute with. All input is escaped."""
+"""Attributions as files: SVG, HTML, CSV and JSON. All text is escaped."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None = None) -> str:
-    """One map as a standalone SVG document for light paper; ``limit`` is the score of full colour (None: its own)."""
+    """A heatmap as a standalone SVG for white paper; ``limit`` is the score of full colour (None: the largest)."""
     return draw_svg(heatmap(attribution, palette, limit))
 
 
 def to_html(
     attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, snippets: Sequence[str] = ()
 ) -> str:
-    """One standalone document with every map, its settings, checks and scores; no script, no outside resource.
+    """A standalone document with every heatmap, its settings, checks and scores; no scripts, no external resources.
 
-    ``shared``: one scale for all maps; ``snippets``: code that gives the same numbers again, printed as it is.
+    ``shared``: the same scale for all heatmaps; ``snippets``: code that reproduces the numbers.
     """
     maps = heatmaps(attributions, palette, shared)
     return render(
@@ -44,9 +44,9 @@ def to_html(
 
 
 def to_csv(*attributions: Attribution) -> str:
-    """One table, a row for every feature of every attribution; numbers in full precision.
+    """A table with a row for every feature of every attribution; numbers in full precision.
 
-    A text that a spreadsheet would take for a formula gets a leading apostrophe.
+    A text that a spreadsheet would read as a formula gets a leading apostrophe.
     """
     tables = []
     for attribution in attributions:
@@ -57,11 +57,12 @@ def to_csv(*attributions: Attribution) -> str:
         for column in ("target", "text", "pieces"):
             frame[column] = frame[column].map(inert)
         tables.append(frame)
-    return pd.concat(tables).to_csv(index=False, lineterminator="\r\n")
+    table: str = pd.concat(tables).to_csv(index=False, lineterminator="\r\n")
+    return table
 
 
 def to_json(attributions: Sequence[Attribution]) -> str:
-    """``{"attributions": [...]}``, each as :meth:`Attribution.to_json` gives it and ``from_json`` reads it back.
+    """``{"attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
 
     Raises ``ValueError`` for scores that are not finite.
     """
@@ -70,7 +71,7 @@ def to_json(attributions: Sequence[Attribution]) -> str:
 
 
 def render(template: str, styles: Sequence[str], **values: Any) -> str:
-    """A standalone document from ``assets/templates``, with these components' styles; whatever enters is escaped."""
+    """A standalone document from ``assets/templates`` with these components' styles; all ``values`` are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS / "templates"),
         autoescape=True,
@@ -84,10 +85,10 @@ def render(template: str, styles: Sequence[str], **values: Any) -> str:
 
 
 def component_file(name: str) -> str:
-    """A script or style of ``assets/components``."""
+    """The content of a script or style in ``assets/components``."""
     return (ASSETS / "components" / name).read_text(encoding="utf-8")
 
 
 def inert(text: str) -> str:
-    """``text`` for a cell of a table, with an apostrophe before what a spreadsheet would take for a formula."""
+    """``text`` for a table cell; what a spreadsheet would read as a formula gets a leading apostrophe."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,8 +1,8 @@
-"""Attribution maps as plain payloads: the original text cut into scored tokens, ready to be drawn anywhere.
+"""Heatmaps as plain payloads: the original text split into scored tokens.
 
 The page's component, the SVG and the HTML report draw the same :class:`Heatmap`. Its scale ends at the largest |score|
-of the content features: special tokens are mostly hidden, so a large score of theirs must not pale the text. Where they
-are drawn and exceed the limit, they are clipped to it and say so.
+of the content features: special tokens are usually hidden, so their scores must not make the text pale. If they are
+drawn and exceed the limit, they are clipped and marked as such.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
-CLEAR = 0.1  # two maps are in conflict where both score at least this share of their limit, with opposite signs
-OPPOSITE = "gives the opposite sign"  # what a mark on a token says that another map shown does
-PLACEHOLDER = "◌"  # a token of which nothing can be seen
+CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
+OPPOSITE = "gives the opposite sign"  # the meaning of a mark on a token, in the sentence "another map ..."
+PLACEHOLDER = "◌"  # drawn for a token without visible characters
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
 
 
 class Record(BaseModel):
-    """A frozen payload without numbers that JSON does not know."""
+    """A frozen payload; numbers must be finite, as in JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Token(Record):
-    """One feature as it is drawn.
+    """A feature as it is drawn.
 
-    ``before`` is the plain text between the previous feature and this one, ``shown`` the text to draw, ``name`` the
-    same text with invisible characters spelled out; ``joined`` tells that it continues the word of the previous token,
-    ``isolated`` that it holds characters that would turn the direction of its neighbours; ``part`` is its paragraph (0
-    the text, 1 the pair's second text); ``prompt`` tells that it is one of those that a template adds around the text,
-    which are special too. ``share`` and ``rank`` are None for special tokens; ``strength`` in [0, 1] is
-    |score| / limit, ``clipped`` tells that it was more; ``value`` and ``error_value`` are score and error in words;
-    ``told`` are facts, each a name and a value, that its card tells in place of score, share and rank.
+    ``before``: the plain text between the previous feature and this one; ``shown``: the text to draw; ``name``: the
+    same with invisible characters spelled out; ``joined``: it continues the word of the previous token; ``isolated``:
+    it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
+    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``share`` and
+    ``rank`` are None for special tokens; ``strength``: |score| / limit, at most 1; ``clipped``: it was more than 1;
+    ``value`` and ``error_value``: score and error as text; ``told``: pairs of name and value that the token's card
+    shows instead of score, share and rank.
     """
 
     before: str
@@ -77,20 +77,20 @@ class Token(Record):
 
 
 class Paragraph(Record):
-    """What follows the last feature of a part: ``tail`` is its text, ``cut`` whether the model never read it."""
+    """The end of a part: ``tail``, the text after its last feature; ``cut``, whether the model did not read it."""
 
     tail: str
     cut: bool
 
 
 class Heatmap(Record):
-    """One attribution as it is drawn.
+    """An attribution as it is drawn.
 
-    ``key`` names the features (equal for every map of the same tokens); ``limit`` is the score of full colour,
-    ``limit_value`` the same in words, ``shared`` whether other maps use it too; ``cut`` counts the tokens that did not
-    fit; ``special_share`` is the special tokens' part of the total |score|, None where a total means nothing;
-    ``colors`` holds the hues by theme; ``mark`` says what another map does to a token that is marked as in conflict,
-    ``scale_label`` what a scale without signs shows.
+    ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
+    ``limit_value``: the same as text; ``shared``: other heatmaps use this limit too; ``cut``: the number of tokens
+    that did not fit; ``special_share``: the special tokens' share of the total |score| (None if a total means
+    nothing); ``colors``: the hues by theme; ``mark``: what a token marked as in conflict means, in the sentence
+    "another map ..."; ``scale_label``: the label of a scale without signs.
     """
 
     key: str
@@ -114,20 +114,20 @@ class Heatmap(Record):
 
     @property
     def ranked(self) -> int:
-        """How many tokens are ranked: the content features."""
+        """The number of ranked tokens, which are the content features."""
         return sum(token.rank is not None for token in self.tokens)
 
     @property
     def has_conflicts(self) -> bool:
-        """Whether another map beside this one disagrees clearly with the sign of some token."""
+        """Whether any token is marked as in conflict with another heatmap."""
         return any(token.conflict for token in self.tokens)
 
 
 class Agreement(Record):
-    """How far two maps (by their place in the list) agree.
+    """The agreement of two attributions; ``first`` and ``second`` are their indices.
 
-    ``rank_correlation`` is Spearman's over the content features, of |score| where either map has no signs, None where
-    a map is constant; ``conflicts`` are the features that both score clearly, with opposite signs.
+    ``rank_correlation`` is Spearman's over the content features (of |score| if either has no signs; None if either is
+    constant); ``conflicts`` are the indices of features that both score clearly, with opposite signs.
     """
 
     first: int
@@ -143,10 +143,10 @@ def heatmap(
     conflicts: Sequence[int] = (),
     mark: str = OPPOSITE,
 ) -> Heatmap:
-    """The drawing of one attribution, on its own scale or on the one that ``scale`` shares among several maps.
+    """The heatmap of an attribution; ``scale`` is the score of full colour if heatmaps share it (None: the largest).
 
-    ``conflicts`` are indices of features to mark, ``mark`` says what another map does to them. Raises ``ValueError``
-    for scores that are not finite.
+    ``conflicts`` are the indices of features to mark; ``mark`` is what the mark means. Raises ``ValueError`` for scores
+    that are not finite.
     """
     if not np.isfinite(attribution.scores).all():
         raise ValueError("An attribution with scores that are not finite cannot be drawn.")
@@ -175,9 +175,9 @@ def heatmap(
 
 
 def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False) -> list[Heatmap]:
-    """The drawings of several attributions side by side: clear sign conflicts are marked in maps of the same features.
+    """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
-    With ``shared``, maps with signs share one scale and maps without share another; otherwise each has its own.
+    With ``shared``, signed heatmaps share a scale and those without signs share another; otherwise each has its own.
     """
     scales = {signed: limit([a for a in attributions if a.signed == signed]) for signed in (True, False)}
     pairs = agreement(attributions) if comparable(attributions) else []
@@ -186,7 +186,7 @@ def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared
 
 
 def limit(attributions: Sequence[Attribution]) -> float:
-    """The largest |score| of any content feature; 0 where all scores are."""
+    """The largest |score| of any content feature; 0 if there is none."""
     return max((float(np.abs(_content_scores(a)).max(initial=0.0)) for a in attributions), default=0.0)
 
 
@@ -196,7 +196,7 @@ def comparable(attributions: Sequence[Attribution]) -> bool:
 
 
 def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
-    """How far each pair of attributions agrees; raises :class:`RequestError` unless they score the same features."""
+    """The agreement of every pair; raises :class:`RequestError` unless all have the same features."""
     if not comparable(attributions):
         raise RequestError(
             "These attributions score different features.", "Compare maps of the same text, unit and tokenizer."
@@ -230,14 +230,14 @@ def spelled(text: str) -> str:
 
 
 def settings(attribution: Attribution) -> dict[str, Any]:
-    """The method's parameters that had a say in these scores; all where this version does not know the method."""
+    """The parameters that affected the scores; all of them if this version does not know the method."""
     given, method = attribution.request.parameters, methods().get(attribution.request.question)
     idle = method.idle(parse(method, given)) if method else frozenset()
     return {name: value for name, value in given.items() if value != "" and name not in idle}
 
 
 def method_label(attribution: Attribution) -> str:
-    """The method's name as a page shows it; its id where this version does not know the method."""
+    """The method's label; its id if this version does not know the method."""
     method = methods().get(attribution.request.question)
     return method.label if method else attribution.request.question
 
@@ -247,14 +247,17 @@ def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> 
     texts = _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = [0] * len(texts)
-    errors = attribution.errors if attribution.errors is not None else [None] * len(ranks)
-    part, tokens = 0, []
+    part = 0
+    tokens: list[Token] = []
     for i, feature in enumerate(attribution.features):
-        # A special token closes the paragraph it follows, whatever part its tokenizer counts it to.
+        # A special token belongs to the paragraph before it, whatever part the tokenizer assigns.
         part = part if feature.special else feature.part
         before, text = ("", feature.text) if feature.special else _slices(feature, texts[part], cursors[part])
         joins = not feature.special and attribution.request.unit == "token" and 0 < feature.start == cursors[part]
-        score, error = float(attribution.scores[i]), None if errors[i] is None else float(errors[i])
+        score, error = (
+            float(attribution.scores[i]),
+            None if attribution.errors is None else float(attribution.errors[i]),
+        )
         tokens.append(
             Token(
                 before=before,
@@ -286,7 +289,7 @@ def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> 
 
 
 def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:
-    """The plain text before a feature, and what of its own has not been drawn (bytes of one character share it)."""
+    """The plain text before a feature, and its own text after ``cursor`` (tokens may share a character's bytes)."""
     return text[cursor : feature.start], text[max(cursor, feature.start) : feature.end]
 
 
@@ -312,7 +315,8 @@ def _paragraphs(attribution: Attribution) -> list[Paragraph]:
 
 
 def _content_scores(attribution: Attribution) -> np.ndarray:
-    return np.asarray(attribution.scores)[attribution.content]
+    scores: np.ndarray = attribution.scores[attribution.content]
+    return scores
 
 
 def _special_share(attribution: Attribution) -> float:

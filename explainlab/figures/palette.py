@@ -1,8 +1,8 @@
-"""The colours of attribution maps: one hue a sign, one for magnitude, each for light and dark pages.
+"""The colours of heatmaps: a hue for each sign and for magnitude, for the light and the dark theme.
 
-Zero is the page itself. A score is drawn as its hue with an opacity of |score| / limit, so the hue here is the colour
-of the strongest score, chosen such that the text of our theme keeps a contrast of 4.5:1 on it at every opacity. The two
-signs differ in lightness as well as in hue, for readers who cannot tell the hues apart and for prints without colour.
+A score is drawn as its hue with an opacity of |score| / limit, so zero has the colour of the page, and the hue is the
+colour of the largest score. On it the theme's text has a contrast of at least 4.5:1 at every opacity. The two signs
+differ in lightness as well as in hue, for colour-blind readers and prints without colour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 
 @dataclass(frozen=True)
 class Hues:
-    """The colours (``#rrggbb``) of the strongest score for the target, against it, and of a score without a sign."""
+    """The colours (``#rrggbb``) of the largest score for the target, against it, and without a sign."""
 
     positive: str
     negative: str
@@ -70,4 +70,4 @@ def _known(name: str) -> str:
 
 
 PaletteName = Annotated[str, AfterValidator(_known)]
-"""A field of a record that names a palette."""
+"""The type of a field that names a palette."""

@@ -1,4 +1,4 @@
-"""The Python and the command line that give the same numbers again."""
+"""Python code and a shell command that reproduce a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explainlab.request import Request
 
 
 def python_code(result: Attribution) -> str:
-    """A snippet for the Python API; every value is written as a literal."""
+    """A snippet for the Python API; all values are literals."""
     request = result.request
     arguments = {
         "method": request.question,
@@ -32,7 +32,7 @@ def python_code(result: Attribution) -> str:
 
 
 def command_line(result: Attribution) -> str:
-    """The same as one POSIX shell command."""
+    """The same as a POSIX shell command."""
     request = result.request
     words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.text]
     if request.text_pair is not None:
@@ -46,5 +46,5 @@ def command_line(result: Attribution) -> str:
 
 
 def _parameters(request: Request) -> dict[str, Any]:
-    """Those that say something: a text left empty is what it is by default."""
+    """The parameters without empty texts, which are defaults."""
     return {name: value for name, value in request.parameters.items() if value != ""}

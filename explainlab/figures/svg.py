@@ -1,7 +1,7 @@
-"""One attribution map as a standalone SVG: wrapped lines of monospaced cells, sign cue, legend, title; for light paper.
+"""A heatmap as a standalone SVG for white paper: wrapped lines of monospaced cells, sign lines, legend, title.
 
-Nothing here asks a font for its widths: every character takes whole cells (two for wide ones such as Chinese or emoji),
-and ``textLength`` makes the viewer's font keep to them.
+Font metrics are not needed: every character takes whole cells (two for wide characters such as Chinese or emoji), and
+``textLength`` fits the viewer's font to them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_XML = regex.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True)
 class _Glyph:
-    """One user-perceived character: its text, its cells, and the token it belongs to (None: plain text)."""
+    """A user-perceived character: its text, its width in cells, and the index of its token (None: plain text)."""
 
     text: str
     cells: int
@@ -37,7 +37,7 @@ class _Glyph:
 
 @dataclass
 class _Line:
-    """Glyphs of one line; ``rtl`` lines run from the right edge."""
+    """A line of glyphs; ``rtl`` lines run from the right edge."""
 
     rtl: bool
     glyphs: list[_Glyph] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Line:
 
 
 def draw_svg(heatmap: Heatmap) -> str:
-    """The map as an SVG document. Special tokens are left out; a line below tells their share of the scores."""
+    """The heatmap as an SVG document, without special tokens; a line below says their share of the scores."""
     lines = [line for part in range(len(heatmap.paragraphs)) for line in (*_paragraph(heatmap, part), _Line(rtl=False))]
     lines.pop()
     width = 2 * MARGIN + COLUMNS * CELL
@@ -71,7 +71,7 @@ def draw_svg(heatmap: Heatmap) -> str:
 
 
 def cells(grapheme: str) -> int:
-    """How many cells a user-perceived character takes: 2 if any of its code points is wide, 0 if none is visible."""
+    """Width of a user-perceived character in cells: 2 if any code point is wide, 0 if none is visible, else 1."""
     if any(unicodedata.east_asian_width(c) in "WF" for c in grapheme) or "\ufe0f" in grapheme:
         return 2
     return int(any(unicodedata.category(c) not in {"Mn", "Me", "Cf", "Cc"} for c in grapheme))
@@ -100,7 +100,7 @@ def _paragraph(heatmap: Heatmap, part: int) -> list[_Line]:
 
 
 def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
-    """The paragraph as glyphs, in the order of the text."""
+    """The glyphs of a paragraph, in the order of the text."""
     for index, token in enumerate(heatmap.tokens):
         if token.part == part and not token.special:
             yield from _split(token.before, None)
@@ -119,7 +119,7 @@ def _split(text: str, token: int | None, unread: bool = False) -> Iterator[_Glyp
 
 
 def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
-    """Cuts where a line may break: after blanks and line breaks, and after wide characters."""
+    """Groups of glyphs between which a line may break: after blanks, line breaks and wide characters."""
     word: list[_Glyph] = []
     for glyph in glyphs:
         word.append(glyph)
@@ -131,24 +131,28 @@ def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
 
 
 def _is_rtl(text: str) -> bool | None:
-    """The direction of the first character that has one; None where none has."""
+    """Whether the first character with a direction runs right to left; None if no character has a direction."""
     return next((d != "L" for d in map(unicodedata.bidirectional, text) if d in {"L", "R", "AL"}), None)
 
 
 def _visual(runs: list[list[_Glyph]], rtl: bool) -> list[list[_Glyph]]:
-    """The runs of a line from left to right: stretches against its direction turn around, as in a line of mixed text.
+    """The runs of a line from left to right; stretches against the line's direction are reversed.
 
-    A run without a direction, such as a blank, follows its neighbours where they agree and the line where they do not.
+    A run without a direction, such as a blank, has that of its neighbours if they agree, else that of the line.
     """
     own = [_is_rtl("".join(glyph.text for glyph in run)) for run in runs]
-    before = accumulate(own, lambda last, this: last if this is None else this)
-    after = reversed(list(accumulate(reversed(own), lambda last, this: last if this is None else this)))
+    before = accumulate(own, _latest)
+    after = reversed(list(accumulate(reversed(own), _latest)))
     resolved = [rtl if left is None or left != right else left for left, right in zip(before, after, strict=True)]
-    ordered = []
+    ordered: list[list[_Glyph]] = []
     for direction, group in groupby(zip(resolved, runs, strict=True), key=lambda pair: pair[0]):
         stretch = [run for _, run in group]
         ordered += stretch if direction == rtl else reversed(stretch)
     return ordered[::-1] if rtl else ordered
+
+
+def _latest(last: bool | None, this: bool | None) -> bool | None:
+    return last if this is None else this
 
 
 def _draw_line(heatmap: Heatmap, line: _Line, top: float) -> Iterator[str]:
@@ -197,12 +201,13 @@ def _sign_line(kind: str, x: float, y: float, width: float, opacity: float) -> s
 
 
 def _legend(heatmap: Heatmap) -> Iterator[str]:
-    """The scale with its limits in numbers, and what its ends mean."""
+    """The scale with its limits, and what its ends mean."""
     hues, width, top = heatmap.colors["light"], 220, 64
-    ends = ("negative", "positive") if heatmap.signed else (None, "magnitude")
-    stops = [(0, hues[ends[0]], 1) if ends[0] else (0, hues[ends[1]], 0)]
-    stops += [(0.5, hues[ends[0]], 0), (0.5, hues[ends[1]], 0)] if ends[0] else []
-    stops += [(1, hues[ends[1]], 1)]
+    if heatmap.signed:
+        negative, positive = hues["negative"], hues["positive"]
+        stops = [("0", negative, 1), ("0.5", negative, 0), ("0.5", positive, 0), ("1", positive, 1)]
+    else:
+        stops = [("0", hues["magnitude"], 0), ("1", hues["magnitude"], 1)]
     yield (
         '<defs><linearGradient id="scale">'
         + "".join(
@@ -214,10 +219,9 @@ def _legend(heatmap: Heatmap) -> Iterator[str]:
         f'<rect x="{MARGIN}" y="{top}" width="{width}" height="12" rx="3" fill="url(#scale)" stroke="#d5ddd8" '
         'stroke-width="0.8"/>'
     )
-    marks = [(0.5, "0"), (1, f"+{heatmap.limit_value}")] if heatmap.signed else [(1, heatmap.limit_value)]
-    marks.insert(0, (0, f"−{heatmap.limit_value}" if heatmap.signed else "0"))
-    for at, mark in marks:
-        anchor = {0: "start", 0.5: "middle", 1: "end"}[at]
+    top_value = heatmap.limit_value
+    signed = [(0.0, "start", f"−{top_value}"), (0.5, "middle", "0"), (1.0, "end", f"+{top_value}")]
+    for at, anchor, mark in signed if heatmap.signed else [(0.0, "start", "0"), (1.0, "end", top_value)]:
         yield _text(MARGIN + at * width, top + 25, mark, SIZE - 3, MUTED, anchor=anchor)
     yield _text(MARGIN + width + 14, top + 11, _legend_words(heatmap), SIZE - 2)
 

@@ -71,7 +71,9 @@ class Batcher:
         """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
         if count == 1:
             return 1
-        fit = batch_tokens(self.classifier.device, self.classifier.bytes_per_token(length, gradients)) // length
+        classifier = self.classifier
+        needed = classifier.bytes_per_token(length, gradients)
+        fit = batch_tokens(classifier.device, needed, classifier.limits.batch_tokens) // length
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:

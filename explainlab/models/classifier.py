@@ -18,10 +18,10 @@ import transformers
 from torch import Tensor, nn
 
 from explainlab.errors import ModelError, UnsupportedError
+from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import tapped
 from explainlab.models.prefix import Prefix
-from explainlab.settings import settings
 from explainlab.text.encoding import Encoding, encode
 from explainlab.text.prompt import Prompt, encode_prompted
 
@@ -86,8 +86,9 @@ class Classifier:
     """A loaded model with its tokenizer, in evaluation mode, its parameters without gradients.
 
     ``id`` is the name it was asked for by; ``digest`` identifies the very files; ``max_tokens`` is the longest input it
-    reads; ``device`` is that of its inputs (a large model may be spread over several); ``prompt`` is what it reads
-    around every text, if it is a language model that is asked to go on. A classifier belongs to one thread at a time.
+    reads; ``device`` is that of its inputs (a large model may be spread over several); ``limits`` bound what it is
+    asked; ``prompt`` is what it reads around every text, if it is a language model that is asked to go on. A classifier
+    belongs to one thread at a time.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Classifier:
     max_tokens: int
     pad_id: int
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    limits: Limits = DEFAULT_LIMITS
     prompt: Prompt | None = None
 
     @property
@@ -114,7 +116,7 @@ class Classifier:
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
-        limits = (self.max_tokens, settings().max_characters)
+        limits = (self.max_tokens, self.limits.max_characters)
         if self.prompt:
             return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
         return encode(self.tokenizer, text, text_pair, *limits)

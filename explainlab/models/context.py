@@ -5,13 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from explainlab.reader import ANYBODY, Reader
+
 
 class RunContext:
     """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
 
     The memory holds intermediate results that a run may need again, as plain JSON bodies under keys made by
     :func:`explainlab.request.digest` of all that decides them. The base class remembers nothing beyond this object.
+    ``reader`` says whose uploads the run reads, and how much of a file.
     """
+
+    def __init__(self, reader: Reader = ANYBODY) -> None:
+        self.reader = reader
 
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
@@ -44,6 +50,7 @@ class Relay(RunContext):
     """Does what ``context`` does; a subclass changes some of it."""
 
     def __init__(self, context: RunContext) -> None:
+        super().__init__(context.reader)
         self._context = context
 
     def report(self, done: int, total: int, phase: str) -> None:

@@ -6,7 +6,6 @@ import psutil
 import torch
 
 from explainlab.errors import RequestError
-from explainlab.settings import settings
 
 CPU_BATCH_TOKENS = 2048
 """On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
@@ -26,14 +25,14 @@ def choose_device(name: str | None = None) -> torch.device:
     return device
 
 
-def batch_tokens(device: torch.device, bytes_per_token: int) -> int:
-    """Tokens that one batch may hold on ``device`` when a token of it needs ``bytes_per_token``.
+def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0) -> int:
+    """Tokens that one batch may hold on ``device`` when a token of it needs ``bytes_per_token``: as many as ``wanted``.
 
-    On a GPU half of the free memory is used; on a CPU the batch stays small enough for its caches and for a cancel to
-    be felt at once.
+    Where none are wanted (0), on a GPU half of the free memory is used; on a CPU the batch stays small enough for its
+    caches and for a cancel to be felt at once.
     """
-    if settings().batch_tokens:
-        return settings().batch_tokens
+    if wanted:
+        return wanted
     fit = max(1, free_memory(device) // 2 // bytes_per_token)
     return fit if device.type == "cuda" else min(CPU_BATCH_TOKENS, fit)
 

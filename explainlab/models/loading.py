@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ModelError, RequestError
+from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture, architecture_of
 from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
@@ -69,12 +70,16 @@ def model_digest(model_id: str) -> str:
     return _digest_of(_files_of(model_id), split_id(model_id)[0])
 
 
-def load_model(model_id: str, device: str | None = None, dtype: str = "float32") -> Classifier:
+def load_model(
+    model_id: str, device: str | None = None, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS
+) -> Classifier:
     """Load ``embedded:NAME``, a directory, a hub id, or any of them with a template (``completion:TEMPLATE:MODEL``).
 
-    It goes onto ``device`` (default: the best here). Raises :class:`ModelError` for a model that does not exist, has no
-    safetensors, no tokenizer or no classification head, is of an unsupported type, or cannot be fetched, and for label
-    words that it cannot answer with; :class:`RequestError` for an unknown device or dtype.
+    It goes onto ``device`` (default: the best here), and accepts no more than ``limits``.
+
+    Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
+    head, is of an unsupported type, or cannot be fetched, and for label words that it cannot answer with;
+    :class:`RequestError` for an unknown device or dtype.
     """
     if dtype not in get_args(Dtype):
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
@@ -108,6 +113,7 @@ def load_model(model_id: str, device: str | None = None, dtype: str = "float32")
         max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
         device=place,
+        limits=limits,
         prompt=template and template.prompt,
     )
 

@@ -11,7 +11,6 @@ import torch
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Tokens
-from explainlab.settings import settings
 from explainlab.text.encoding import require_readable
 
 Text = tuple[str, str | None]
@@ -39,7 +38,7 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
     """The ids of every text as :meth:`Classifier.encode` finds them, or the error that it raises."""
     if classifier.prompt:
         return [_alone(classifier, text) for text in texts]
-    found: list[Reading | TextError | None] = [_refusal(text) for text in texts]
+    found: list[Reading | TextError | None] = [_refusal(text, classifier.limits.max_characters) for text in texts]
     for paired in (False, True):
         group = [i for i, text in enumerate(texts) if found[i] is None and (text[1] is not None) == paired]
         readings = _tokenised(classifier, [texts[i] for i in group])
@@ -77,9 +76,9 @@ def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
     return Reading(encoding.ids, encoding.types, encoding.cut)
 
 
-def _refusal(text: Text) -> TextError | None:
+def _refusal(text: Text, most_characters: int) -> TextError | None:
     try:
-        require_readable(*text, settings().max_characters)
+        require_readable(*text, most_characters)
     except TextError as error:
         return error
     return None

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from explainlab.analyses.registry import complete, request_key
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.loading import known_digest
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.looks import source_name
-from explainlab.service.questions import kind_of, request_json
+from explainlab.service.questions import asked_by, kind_of, request_json, result_key
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -60,8 +59,8 @@ class Access:
     def record(self, request: Request, result: Result, user: User) -> None:
         """Make ``result`` a run of ``user``; asked again it is the same run. Where the store fails there is none."""
         with suppress(ExplainLabError):
-            request = complete(request)
-            run = _run_of(request, result, user, request_key(request, result.versions["model"]))
+            request = asked_by(request, user)
+            run = _run_of(request, result, user, result_key(request, result.versions["model"]))
             self.store.runs.record(run, digest(run.request))
 
     def remember(self, key: str, request: Request, user: User) -> None:

@@ -13,6 +13,7 @@ from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
 from explainlab.settings import limit_words
 
@@ -85,6 +86,7 @@ class JobContext(RunContext):
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
+        super().__init__(reader_of(job.request))
         self._job = job
         self._pause = pause
         self._limit = limit

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from explainlab.analyses.registry import require_affordable
+from explainlab.analyses import registry
 from explainlab.attribution.registry import parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
@@ -66,7 +66,7 @@ def require_bounded(request: CompleteRequest) -> None:
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
         raise RequestError(f"{rows:,} rows are asked for.", limit_words("max_rows"))
-    require_affordable(request, settings().max_evaluations)
+    registry.require_bounded(request, settings().limits)
 
 
 def named_files(request: CompleteRequest) -> Iterator[str]:

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from explainlab import data
-from explainlab.data.uploads import reading_as, upload_name
+from explainlab.data.uploads import upload_name
 from explainlab.service.limits import require_source
+from explainlab.service.uploads import reader_for
 from explainlab.service.users import User
 
 
 def preview(source: str, user: User) -> data.Preview:
     """See :func:`explainlab.data.preview`; raises as :func:`explainlab.service.limits.require_source` too."""
-    with _allowed(source, user):
-        return data.preview(source)
+    require_source(source)
+    return data.preview(source, reader=reader_for(user.id))
 
 
 def survey(source: str, classes: Sequence[str], columns: Mapping[str, str], user: User) -> data.Survey:
     """See :func:`explainlab.data.survey`; raises as :func:`explainlab.service.limits.require_source` too."""
-    with _allowed(source, user):
-        return data.survey(source, classes, columns)
+    require_source(source)
+    return data.survey(source, classes, columns, reader=reader_for(user.id))
 
 
 def source_digest(source: str, user: User) -> str:
     """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.service.limits.require_source` too."""
-    with _allowed(source, user):
-        return data.source_digest(source)
+    require_source(source)
+    return data.source_digest(source, reader_for(user.id))
 
 
 def source_name(source: str, user: User) -> str:
     """What the data ``source`` is called: an upload of this user by its file's name, any other as it is."""
-    return upload_name(source, user.id)
-
-
-@contextmanager
-def _allowed(source: str, user: User) -> Iterator[None]:
-    require_source(source)
-    with reading_as(user.id):
-        yield
+    return upload_name(source, reader_for(user.id).uploads)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model, model_digest
 
@@ -28,9 +29,10 @@ class ModelPool:
     ``loaded`` is a snapshot for other threads: it is replaced whole, never changed.
     """
 
-    def __init__(self, device: str | None, limit_bytes: int) -> None:
+    def __init__(self, device: str | None, limit_bytes: int, limits: Limits = DEFAULT_LIMITS) -> None:
         self._device = device
         self._limit = limit_bytes
+        self._limits = limits
         self._models: OrderedDict[tuple[str, str], Classifier] = OrderedDict()
         self.loaded: tuple[Loaded, ...] = ()
 
@@ -47,7 +49,7 @@ class ModelPool:
         """
         key = (model_digest(model_id), dtype)
         if key not in self._models:
-            self._models[key] = load_model(model_id, self._device, dtype)
+            self._models[key] = load_model(model_id, self._device, dtype, self._limits)
         self._models.move_to_end(key)
         while self.bytes > self._limit and len(self._models) > 1:
             self._models.popitem(last=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from explainlab.analyses.registry import get_analysis, request_key
+from explainlab.analyses.registry import complete, get_analysis, request_key
 from explainlab.request import CompleteRequest, Kind, Request, digest
+from explainlab.service.uploads import reader_of
+from explainlab.service.users import User
 
 
 def kind_of(request: Request) -> Kind:
@@ -23,9 +25,19 @@ def is_batch(request: Request) -> bool:
     return request.data is not None
 
 
+def asked_by(request: Request, user: User) -> CompleteRequest:
+    """The same request complete; the uploads that it names are those of ``user``."""
+    return complete(request).model_copy(update={"reader": user.id})
+
+
+def result_key(request: CompleteRequest, model_digest: str) -> str:
+    """The key under which the result of ``request`` is stored."""
+    return request_key(request, model_digest, reader_of(request))
+
+
 def job_key(request: CompleteRequest) -> str:
     """What equal complete requests share: 64 hexadecimal digits of the model's name and of all but its files."""
-    return digest([request.model, request_key(request, "")])
+    return digest([request.model, result_key(request, "")])
 
 
 def again_key(request: CompleteRequest) -> str:

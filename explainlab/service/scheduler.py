@@ -1,4 +1,4 @@
-"""Whose turn it is: the jobs that wait, in the order in which they will run."""
+"""The scheduler: the waiting jobs in the order in which they will run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from explainlab.service.users import User
 
 
 class Scheduler:
-    """Urgent jobs before all others; within either, users in turns; of one user, the first to be asked first.
+    """Chooses the next job: urgent jobs first, then the others; in each group users take turns, oldest jobs first.
 
-    A job that several users ask for stands in the lines of all of them and leaves with the first whose turn comes. It
-    counts as the turn of that one. Only to be used under the lock of its worker.
+    A job of several users runs at the first turn of any of them, and only that user's turn is used up. Not safe to use
+    from several threads: callers hold a lock.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, Job] = {}
         self._served: dict[tuple[bool, User], tuple[bool, int]] = {}
         self._ticks = count()
-        self._known: list[tuple[User, Job]] | None = None
+        self._order: list[tuple[User, Job]] | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, job: Job) -> None:
-        """Let ``job`` wait."""
+        """Add ``job`` to the waiting ones."""
         self._waiting[job.key] = job
         self.changed()
 
     def discard(self, job: Job) -> bool:
-        """Let ``job`` wait no longer; whether it did."""
+        """Remove ``job`` from the waiting ones; returns whether it was there."""
         waited = self._waiting.get(job.key) is job
         if waited:
             del self._waiting[job.key]
@@ -40,11 +40,11 @@ class Scheduler:
         return waited
 
     def changed(self) -> None:
-        """To be called when a waiting job has become urgent or has other owners."""
-        self._known = None
+        """Call this when a waiting job has become urgent or has other owners."""
+        self._order = None
 
     def order(self) -> list[Job]:
-        """All waiting jobs as they will run if nothing else is asked."""
+        """All waiting jobs in the order in which they will run if no other is added."""
         return [job for _, job in self._turns()]
 
     def waiting_of(self, user: User) -> int:
@@ -52,7 +52,7 @@ class Scheduler:
         return sum(user in job.users for job in self._waiting.values())
 
     def take(self, urgent_only: bool = False) -> Job | None:
-        """The job whose turn it is, which then waits no longer; None if there is none."""
+        """Remove the next job and return it; None if there is none (of the urgent ones, if ``urgent_only``)."""
         turn = next(iter(self._turns()), None)
         if turn is None or (urgent_only and not turn[1].urgent):
             return None
@@ -62,13 +62,13 @@ class Scheduler:
         return job
 
     def _turns(self) -> list[tuple[User, Job]]:
-        if self._known is None:
+        if self._order is None:
             waiting = self._waiting.values()
-            self._known = [turn for rank in (True, False) for turn in self._rounds(waiting, rank)]
-        return self._known
+            self._order = [turn for rank in (True, False) for turn in self._rounds(waiting, rank)]
+        return self._order
 
     def _rounds(self, waiting: Iterable[Job], rank: bool) -> Iterator[tuple[User, Job]]:
-        """Round after round: users never served as they came, then the one served longest ago first."""
+        """The turns of all users: first those never served, as they came, then those served longest ago."""
         lines: dict[User, deque[Job]] = {}
         for job in waiting:
             for user in job.users if job.urgent is rank else ():

@@ -6,7 +6,7 @@ import threading
 from contextlib import suppress
 from functools import lru_cache
 
-from explainlab.analyses.registry import answer, complete, request_key
+from explainlab.analyses.registry import answer
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
@@ -14,44 +14,47 @@ from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
+from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import again_key, is_batch, job_key
+from explainlab.service.questions import again_key, asked_by, is_batch, job_key, result_key
 from explainlab.service.store.store import Store
+from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User
 from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 
 class Service(Access):
-    """The store, one device's worker, the way between them, and who may see what. Safe to use from any thread.
+    """Requests answered from a store or by an engine, and who may see what. Safe to use from any thread.
 
-    ``notice`` is what a user must know of the store; empty if all is well.
+    ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is what a user
+    must know of the store; empty if all is well.
     """
 
-    def __init__(self, store: Store, device: str | None = None, notice: str = "") -> None:
+    def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
         super().__init__(store)
         self.notice = notice
         self.device = choose_device(device)
-        self.pool = ModelPool(device, settings().model_pool_mb * 2**20)
-        self.worker = Worker(self._work, self._ended)
+        self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
+        self.engine: Engine = engine(self._work, self._ended)
 
-    def find(self, request: Request) -> Result | None:
-        """The stored answer, or None; never loads a model, never waits for the network.
+    def find(self, request: Request, user: User = LOCAL) -> Result | None:
+        """The stored answer, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
 
         Raises :class:`explainlab.errors.RequestError` for a request that can have no answer, and as
         :func:`explainlab.service.limits.require_allowed` for one that may have none here.
         """
-        request = _allowed(request)
+        request = _allowed(request, user)
         model = known_digest(request.model)
         if model is None:
             return None
-        job = self.worker.job(job_key(request))
+        job = self.engine.job(job_key(request))
         if job is not None and job.result is not None and job.result.versions["model"] == model:
             return job.result
-        return self._stored(request, request_key(request, model))
+        return self._stored(request, result_key(request, model))
 
     def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
         """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
@@ -60,10 +63,10 @@ class Service(Access):
         after what somebody waits for, as data sets do. Raises as :meth:`find`, as
         :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
-        request = _allowed(request)
+        request = _allowed(request, user)
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.worker.submit(key, request, owner, user, urgent)
+        job = self.engine.submit(key, request, owner, user, urgent)
         if not ahead:
             self.remember(key, request, user)
             if job.progress.finished:  # before it was written down
@@ -71,47 +74,48 @@ class Service(Access):
         return job
 
     def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.worker.Worker.cancel`.
+        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.engine.Engine.cancel`.
 
         With the last session of theirs it is nothing that ``user`` has asked.
         """
-        self.worker.cancel(key, owner)
-        job = self.worker.job(key)
+        self.engine.cancel(key, owner)
+        job = self.engine.job(key)
         if job is not None and user not in job.users:
             with suppress(ResourceError):
                 self.forget([key], user)
 
     def compute_again(self, request: Request, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
-        request = _allowed(request)
+        request = _allowed(request, user)
         require_bounded(request)
-        return self.worker.submit(again_key(request), request, owner, user, not is_batch(request))
+        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request))
 
-    def computed_again(self, request: Request) -> Job | None:
+    def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of :meth:`compute_again` for this request, if there is or lately was one."""
-        return self.worker.job(again_key(_allowed(request)))
+        return self.engine.job(again_key(_allowed(request, user)))
 
-    def job(self, request: Request) -> Job | None:
+    def job(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of this request, if there is or lately was one."""
-        return self.worker.job(self.key(request))
+        return self.engine.job(self.key(request, user))
 
-    def key(self, request: Request) -> str:
+    def key(self, request: Request, user: User = LOCAL) -> str:
         """The key that the job of this request has, complete or not."""
-        return job_key(_allowed(request))
+        return job_key(_allowed(request, user))
 
     def run(self, request: Request, context: RunContext | None = None) -> Result:
         """Answer ``request`` here and now, on the caller's thread, from the store if it is there.
 
         For whoever has a shell on this machine: models and files are not restricted.
         """
-        return self._answer(complete(request), context or RunContext())
+        request = asked_by(request, LOCAL)
+        return self._answer(request, context or RunContext(reader_of(request)))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """What ``user`` asked of a server that stopped too early, unless it is answered by now.
 
         Raises :class:`ResourceError` where the store fails.
         """
-        return [left for left in self.unanswered(user) if not self._is_answered(left)]
+        return [left for left in self.unanswered(user) if not self._is_answered(left, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of everyone who waits for it.
@@ -131,21 +135,21 @@ class Service(Access):
         with suppress(ResourceError):
             self.store.unfinished.end(job.key)
 
-    def _is_answered(self, left: Unanswered) -> bool:
+    def _is_answered(self, left: Unanswered, user: User) -> bool:
         try:
-            return self.find(left.request) is not None
+            return self.find(left.request, user) is not None
         except (RequestError, ModelError):  # told when it is asked again
             return False
 
     def _answer(self, request: CompleteRequest, context: RunContext) -> Result:
-        stored = self._stored(request, request_key(request, model_digest(request.model)))
+        stored = self._stored(request, result_key(request, model_digest(request.model)))
         return stored or self._compute(request, StoredContext(context, self.store))
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
-        result = answer(classifier, request, context)
+        result = answer(classifier, request, context).answering(request)
         try:
-            self.store.put(request_key(request, classifier.digest), result)
+            self.store.put(result_key(request, classifier.digest), result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)
@@ -160,9 +164,9 @@ class Service(Access):
         return result and result.answering(request)
 
 
-def _allowed(request: Request) -> CompleteRequest:
+def _allowed(request: Request, user: User) -> CompleteRequest:
     """The same request complete; its files are looked at only once it is known that they may be."""
-    complete_request = complete(request)
+    complete_request = asked_by(request, user)
     require_allowed(complete_request)
     return complete_request
 

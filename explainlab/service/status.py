@@ -45,7 +45,7 @@ def status(service: Service, user: User) -> Status:
     """The instance as ``user`` may see it: the jobs of others without what they are."""
     places = tuple(
         Place(job.progress.status == "running", job.urgent, job if user in job.users else None)
-        for job in service.worker.unfinished()
+        for job in service.engine.unfinished()
     )
     return Status(
         places=places,
@@ -59,7 +59,7 @@ def status(service: Service, user: User) -> Status:
 
 def health(service: Service) -> dict[str, Any]:
     """``{"ready", "store", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
-    jobs = service.worker.unfinished()
+    jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     store, worker = not _store_problem(service), _is_alive(service)
     ready = store and worker
@@ -67,7 +67,7 @@ def health(service: Service) -> dict[str, Any]:
 
 
 def _is_alive(service: Service) -> bool:
-    return service.worker.silent_seconds < SILENT_SECONDS
+    return service.engine.silent_seconds < SILENT_SECONDS
 
 
 def _store_problem(service: Service) -> str:

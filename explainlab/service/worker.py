@@ -1,4 +1,4 @@
-"""One worker a device: a thread that owns the loaded models and takes jobs from its queue, one at a time."""
+"""The engine of one device of this machine: a thread that runs the jobs of its queue, one at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
 
-from explainlab.data.uploads import reading_as
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
-from explainlab.result import Result
+from explainlab.service.engine import Ended, Work
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
@@ -21,26 +19,24 @@ from explainlab.settings import limit_words, settings
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[CompleteRequest, JobContext], Result]
-Ended = Callable[[Job], None]
 _KEPT = 512
 _BEAT_SECONDS = 1.0
 
 
 class Worker:
-    """A queue of jobs and the thread that works on them.
+    """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs and the thread that runs them.
 
-    ``answer`` computes one request; it is only ever called on the worker's thread. Equal requests share one job.
-    :class:`Scheduler` decides which job is next; urgent jobs also run between two batches of one that is not. Whatever
-    ends a job leaves the worker alive; ``ended`` is called afterwards, and must not raise. The last 512 finished jobs
-    are remembered, so that a page can read how its own ended.
+    ``answer`` computes the result of one request, always on the worker's thread. Equal requests share one job.
+    :class:`Scheduler` chooses the next job; urgent jobs also run between two batches of a job that is not urgent.
+    Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
+    finished jobs are kept, so that a page can read how its own ended.
     """
 
     def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
         self._answer = answer
         self._ended = ended
         self._scheduler = Scheduler()
-        self._running: list[Job] = []  # the urgent one that runs between two batches of another comes last
+        self._running: list[Job] = []  # last: an urgent job that runs between two batches of another
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
         self._beat = time.monotonic()
@@ -73,14 +69,14 @@ class Worker:
         return self._jobs.get(key)
 
     def unfinished(self) -> list[Job]:
-        """What runs, then what waits in the order in which it will run."""
+        """The running jobs, then the waiting ones in the order in which they will run."""
         with self._changed:
             return [*reversed(self._running), *self._scheduler.order()]
 
     def position(self, key: str) -> int:
-        """How many jobs will run before this one, those running included; 0 if it runs or has ended.
+        """How many jobs will run before this one, the running ones included; 0 if it runs or has ended.
 
-        One that is urgent waits for no running one that is not.
+        An urgent job does not wait for a running job that is not urgent.
         """
         with self._changed:
             waiting = [job.key for job in self._scheduler.order()]
@@ -90,7 +86,7 @@ class Worker:
             return waiting.index(key) + sum(job.urgent or not urgent for job in self._running)
 
     def cancel(self, key: str, owner: str) -> None:
-        """``owner`` gives the job up; with its last owner it leaves the queue, or stops within one batch."""
+        """``owner`` gives the job up; without owners it leaves the queue, or stops within one batch."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or owner not in job.owners:
@@ -114,7 +110,7 @@ class Worker:
 
     @property
     def silent_seconds(self) -> float:
-        """Since when the thread has given no sign of life: idle it does so every second, at work before every batch."""
+        """Seconds since the thread last gave a sign of life: every second when idle, else before each batch."""
         return time.monotonic() - self._beat if self._thread.is_alive() else math.inf
 
     def _require_room(self, user: User) -> None:
@@ -154,7 +150,7 @@ class Worker:
             self._running.append(job)
             users = job.users
         job.update(status="running", started=time.monotonic())
-        changes = self._run(job, users)
+        changes = self._run(job)
         log_end(job, users, changes["status"])
         with self._changed:
             self._running.remove(job)
@@ -163,12 +159,11 @@ class Worker:
         self._ended(job)
         return True
 
-    def _run(self, job: Job, users: Sequence[User]) -> dict[str, str]:
+    def _run(self, job: Job) -> dict[str, str]:
         """Result the job; how it ended, as changes to its progress."""
         limit = settings().max_job_seconds or math.inf
         try:
-            with reading_as(users[0].id if users else LOCAL.id):
-                job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
+            job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
         except Cancelled:
             return {"status": "cancelled"}
         except ExplainLabError as error:
@@ -179,7 +174,7 @@ class Worker:
         return {"status": "done"}
 
     def _between_batches(self, job: Job) -> float:
-        """Work on everything urgent unless ``job`` is so itself; the seconds that it took."""
+        """Run all urgent jobs unless ``job`` is urgent itself; the seconds that they took."""
         self._beat = start = time.monotonic()
         if job.urgent or not self._run_next(urgent_only=True):
             return 0.0

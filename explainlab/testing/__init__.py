@@ -1,10 +1,10 @@
-"""What every method, metric and model must pass, for those of this project and for those written elsewhere.
+"""Checks that every method, metric and model must pass, in this project or written elsewhere.
 
     from explainlab.testing import check_method
     check_method(MyMethod(), explainlab.load_model("embedded:bert-mini-sst2"), samples=6)
 
-Each check raises :class:`AssertionError` with a sentence that says what is broken. Comparisons of two computations run
-in float64 (:func:`exact`), so that they hold on every processor.
+Each check raises :class:`AssertionError` with a sentence that says what is wrong. Two computations are compared in
+float64 (:func:`exact`), so that the comparison holds on every processor.
 """
 
 from explainlab.testing.exact import exact

@@ -1,4 +1,4 @@
-"""Two ways to compute one quantity are compared where rounding hides no difference."""
+"""Comparison of two computations of the same quantity, in float64."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from torch.overrides import TorchFunctionMode
 from explainlab.models.classifier import Classifier
 
 RELATIVE = 1e-9
-"""Two float64 computations of one quantity differ by less than this share of its largest number ..."""
+"""Limit on the difference between two float64 computations, as a share of the largest number ..."""
 ROUNDING = 1e-12
-"""... or by less than this share of the numbers that it is the small difference of."""
+"""... plus this share of the terms, where the quantity is a small difference of large terms."""
 
 
 class _NoFloat32(TorchFunctionMode):
-    """Whoever asks torch for float32 gets float64, also inside a model that normalises in float32."""
+    """Replaces float32 by float64 in all calls of torch, also inside models that normalise in float32."""
 
     def __torch_function__(
         self,
@@ -41,23 +41,22 @@ def _wide(argument: Any) -> Any:
 
 @contextmanager
 def exact(classifier: Classifier) -> Iterator[Classifier]:
-    """A copy of ``classifier`` in float64; inside the block no operation of torch rounds to float32.
+    """A copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
 
-    The copy takes twice the memory of the classifier's weights. Compare only what is computed inside the block: the
-    same quantity in float32 differs by the rounding of a whole pass.
+    The copy takes twice the memory of the classifier's weights. Compare only quantities computed inside the block.
     """
     with _NoFloat32():
         yield replace(classifier, model=copy.deepcopy(classifier.model).double())
 
 
-def assert_equal(found: np.ndarray, expected: np.ndarray, what: str, terms: float = 0.0) -> None:
-    """Two float64 computations of ``what`` agree; ``terms`` is the size of the numbers that it is a difference of.
+def assert_equal(actual: np.ndarray, expected: np.ndarray, what: str, terms: float = 0.0) -> None:
+    """Assert that two float64 computations of ``what`` agree; ``terms`` is the size of the terms that it sums.
 
     Raises :class:`AssertionError` with the largest difference.
     """
-    values, wanted = np.asarray(found, dtype=np.float64), np.asarray(expected, dtype=np.float64)
-    assert values.shape == wanted.shape, f"{what}: the shape is {values.shape}, not {wanted.shape}"
-    difference = float(np.abs(values - wanted).max(initial=0))
-    largest = float(np.abs(wanted).max(initial=0))
+    actual, expected = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    assert actual.shape == expected.shape, f"{what}: the shape is {actual.shape}, not {expected.shape}"
+    difference = float(np.abs(actual - expected).max(initial=0))
+    largest = float(np.abs(expected).max(initial=0))
     limit = RELATIVE * largest + ROUNDING * terms
     assert difference <= limit, f"{what}: differs by {difference:.2g} where the largest number is {largest:.2g}"

@@ -1,4 +1,4 @@
-"""What every method keeps, on every model that it can run on."""
+"""The contract of methods, checked on any model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from explainlab.text.units import group
 TEXT = "A funny film. It isn't good!"
 PAIR = ("a funny film", "the plot")
 FEWEST = 2
-"""Texts in the smallest batch that a method may need: some run a text together with its baseline."""
+"""The smallest batch that a method may need: some run a text together with its baseline."""
 
 
 @dataclass(frozen=True, eq=False)
 class MethodRun:
-    """One method on one classifier, with fixed parameters."""
+    """A method on a classifier, with fixed parameters."""
 
     method: Method
     classifier: Classifier
@@ -48,7 +48,7 @@ class MethodRun:
         context: RunContext | None = None,
         **options: Any,
     ) -> Attribution:
-        """The attribution of ``text`` by another ``classifier``, in an encoding that is ``padding`` tokens longer.
+        """The attribution of ``text`` by another ``classifier``, with ``padding`` more tokens.
 
         ``options`` are fields of the request.
         """
@@ -65,10 +65,10 @@ Check = Callable[[MethodRun], None]
 
 
 def check_method(method: Method, classifier: Classifier, **parameters: Any) -> None:
-    """Check that ``method`` with these ``parameters`` keeps the contract on ``classifier``.
+    """Check that ``method`` with these ``parameters`` fulfils the contract on ``classifier``.
 
-    A method that cannot run on the classifier must refuse it. Raises :class:`AssertionError` with what is broken.
-    Choose parameters under which the method is quick: it runs about twenty times.
+    A method that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
+    Choose parameters that make the method fast: it runs about twenty times.
     """
     check_method_on_model(method, classifier, **parameters)
     if not method.unsupported(classifier.architecture):
@@ -78,7 +78,7 @@ def check_method(method: Method, classifier: Classifier, **parameters: Any) -> N
 
 
 def check_method_on_model(method: Method, classifier: Classifier, **parameters: Any) -> None:
-    """The part of :func:`check_method` that another model could break: check it for every pair."""
+    """The checks of :func:`check_method` that depend on the model: run them for every pair of method and model."""
     run = MethodRun(method, classifier, parameters)
     for check in ON_EVERY_MODEL if not method.unsupported(classifier.architecture) else (refuses,):
         _run_check(check, run)
@@ -95,22 +95,22 @@ def _run_check(check: Check, run: MethodRun) -> None:
 
 
 def refuses(run: MethodRun) -> None:
-    """A method that needs what the model lacks says so before any pass, with every reason."""
+    """A method refuses a model that lacks a needed capability, before any pass, with all reasons."""
     capabilities = run.classifier.architecture.capabilities
     with watched(run.classifier) as passes:
         try:
             run()
         except UnsupportedError as error:
-            told = str(error)
+            message = str(error)
         else:
             raise AssertionError("it runs although it says that it cannot")
     assert passes.calls == 0, "it makes passes before it refuses"
-    missing = [capabilities[need] for need in run.method.needs if capabilities[need]]
-    assert all(reason in told for reason in missing), f"the refusal does not name what is missing: {told}"
+    missing = [reason for need in run.method.needs if (reason := capabilities[need])]
+    assert all(reason in message for reason in missing), f"the refusal does not name what is missing: {message}"
 
 
 def answers(run: MethodRun) -> None:
-    """The scores are finite, one a token, with the right target and sum; nothing stays behind; repeatable."""
+    """There is a finite score for each token; target and sum are right; the model is unchanged; runs are repeatable."""
     with unchanged(run.classifier, "a run"):
         result = run()
     _has_its_shape(run, result)
@@ -121,7 +121,7 @@ def answers(run: MethodRun) -> None:
 def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     encoding = run.classifier.encode(TEXT)
     scores = result.scores
-    assert scores.shape == (len(encoding),), f"the scores have the shape {scores.shape}, not one a token"
+    assert scores.shape == (len(encoding),), f"the scores have the shape {scores.shape}, not one for each token"
     assert scores.dtype == np.float64, f"the scores are {scores.dtype}"
     assert np.isfinite(scores).all(), "a score is not finite"
     assert np.abs(scores).max() > 0, "all scores are zero"
@@ -129,32 +129,32 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     assert [f.special for f in result.features] == encoding.special.tolist(), "the special tokens are not flagged"
     assert result.target.label == result.prediction.label, "the target is not the predicted class"
     probabilities = run.classifier.predict(encoding).probabilities
-    told = result.prediction.probabilities
-    assert all(abs(told[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction is another one"
-    assert result.errors is None or result.errors.shape == scores.shape, "the errors are not one a score"
+    reported = result.prediction.probabilities
+    assert all(abs(reported[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction differs"
+    assert result.errors is None or result.errors.shape == scores.shape, "there is not an error for each score"
     if result.completeness:
         assert abs(result.completeness.sum - scores.sum()) < 1e-12 * len(scores), (
-            "the sum told is not that of the scores"
+            "the reported sum is not that of the scores"
         )
         assert np.isfinite(result.completeness.expected), "the expected sum is not finite"
 
 
 def costs(run: MethodRun) -> None:
-    """The cost is the number of texts that passed the model, forwards and backwards.
+    """The cost is the number of texts that passed the model, forward and backward.
 
-    Where a method replaces the attention of a lower layer, one pass may come in two parts, which this counts as two. A
-    prompt that is read apart, once for all texts behind it, is no pass of its own.
+    If a method replaces the attention of a lower layer, a pass may have two parts, which count as two. The cached pass
+    over a prompt that texts share does not count.
     """
     with watched(run.classifier) as passes:
         cost = run().cost
     apart = passes.forward - cost.forward == 1 and run.classifier.prompt is not None
     made = (passes.forward - apart, passes.backward)
-    assert (cost.forward, cost.backward) == made, f"the cost is told as {cost}, the passes made are {made}"
+    assert (cost.forward, cost.backward) == made, f"the cost is reported as {cost}, but the passes are {made}"
     assert cost.seconds > 0, "the cost has no seconds"
 
 
 def batches(run: MethodRun) -> None:
-    """Neither padding nor the size of the batches changes a score: compared in float64."""
+    """Neither padding nor the batch size changes a score (compared in float64)."""
     with exact(run.classifier) as classifier:
         with watched(classifier) as passes:
             expected = run.on(classifier)
@@ -173,23 +173,23 @@ def batches(run: MethodRun) -> None:
 
 
 def stores(run: MethodRun) -> None:
-    """The result goes through JSON and comes back equal."""
+    """A result survives a round trip through JSON."""
     result = run()
     body = json.loads(json.dumps(result.to_json(), allow_nan=False))
     back = Attribution.from_json(body)
-    assert json.loads(json.dumps(back.to_json())) == body, "the JSON of what comes back from JSON is another one"
-    assert np.array_equal(back.scores, result.scores), "the scores do not come back from JSON bit by bit"
+    assert json.loads(json.dumps(back.to_json())) == body, "a round trip through JSON changes the JSON"
+    assert np.array_equal(back.scores, result.scores), "a round trip through JSON changes a score"
 
 
 def units(run: MethodRun) -> None:
-    """Words and sentences have one score each; methods that score tokens add them up."""
+    """Each word or sentence has a score; methods that score tokens sum them."""
     adds_up = run.method.family in ("Gradients", "Paths", "Attention")
     tokens = run()
     for unit in ("word", "sentence"):
         result = run(unit=unit)
         expected = [f.text for f in group(run.classifier.encode(TEXT), unit).features]
         assert [f.text for f in result.features] == expected, f"the features of the unit {unit} are others"
-        assert result.scores.shape == (len(expected),), f"there is not one score a {unit}"
+        assert result.scores.shape == (len(expected),), f"there is not a score for each {unit}"
         assert np.isfinite(result.scores).all(), f"the score of a {unit} is not finite"
         if adds_up and not _chooses(run.method):
             total, whole = result.scores.sum(), tokens.scores.sum()
@@ -200,12 +200,12 @@ def units(run: MethodRun) -> None:
 
 
 def _chooses(method: Method) -> bool:
-    """Whether the method chooses among many attributions: the best by words may be another than the best by tokens."""
+    """Whether the method selects one of many attributions: the unit may change which is selected."""
     return "select_by" in method.Parameters.model_fields
 
 
 def texts(run: MethodRun) -> None:
-    """A pair of texts, a text of one token and one that is too long for the model are explained."""
+    """Pairs of texts, a text of a single token and a text that is too long can be explained."""
     assert np.isfinite(run("a").scores).all(), "the score of a text of one token is not finite"
     if not run.classifier.prompt:
         pair = run(PAIR[0], text_pair=PAIR[1])
@@ -213,12 +213,14 @@ def texts(run: MethodRun) -> None:
         assert np.isfinite(pair.scores).all(), "a score of a pair is not finite"
     short = replace(run.classifier, max_tokens=len(run.classifier.encode(TEXT)) - 2)
     cut = run.on(short)
-    assert cut.cut == 2, f"a text that is two tokens too long is told to be cut by {cut.cut}"
-    assert any("the last 2 of the text were cut" in told for told in cut.warnings), "the cut is not told"
+    assert cut.cut == 2, f"a text that is two tokens too long is cut by {cut.cut}"
+    assert any("the last 2 of the text were cut" in warning for warning in cut.warnings), (
+        "there is no warning about the cut"
+    )
 
 
 def targets(run: MethodRun) -> None:
-    """Every class can be explained, by its logit as well."""
+    """Every class can be explained, also by its logit."""
     prediction = run().prediction
     for label in run.classifier.labels:
         result = run(target=label, output="logit")
@@ -228,7 +230,7 @@ def targets(run: MethodRun) -> None:
 
 
 class _Recorder(RunContext):
-    """Keeps the progress told, and cancels at the check with the number ``last``."""
+    """Records progress, and cancels at check number ``last``."""
 
     def __init__(self, last: int = 10**9) -> None:
         self.seen: list[tuple[int, int, str]] = []
@@ -244,11 +246,11 @@ class _Recorder(RunContext):
 
 
 def progress(run: MethodRun) -> None:
-    """Progress counts up to its total, and a run that is cancelled stops before its next batch."""
+    """Progress reaches its total, and a cancelled run stops before its next batch."""
     context = _Recorder()
     run(context=context)
     if context.checks:
-        assert context.seen, "no progress is told"
+        assert context.seen, "no progress is reported"
         assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"
         assert all(0 < done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
     if context.checks < 2:
@@ -264,22 +266,22 @@ def progress(run: MethodRun) -> None:
 
 
 def memory(run: MethodRun) -> None:
-    """Smaller batches are told; where not even one text fits, the error says so, and nothing stays behind."""
+    """Smaller batches give a warning; if the smallest does not fit, the error says so; the model is unchanged."""
     with watched(run.classifier) as passes:
         run()
     limit = max(FEWEST, passes.widest // 3)
     with watched(run.classifier, limit=limit):
         result = run()
-    halved = any("Memory ran out" in told for told in result.warnings)
-    assert halved == (passes.widest > limit), "smaller batches are not told"
+    halved = any("Memory ran out" in warning for warning in result.warnings)
+    assert halved == (passes.widest > limit), "smaller batches give no warning"
     with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
         try:
             run()
         except ResourceError as error:
-            told = str(error)
+            message = str(error)
         else:
             raise AssertionError("a run for which there is no memory does not fail")
-    assert "does not fit into the memory" in told, f"the error does not name the memory: {told}"
+    assert "does not fit into the memory" in message, f"the error does not name the memory: {message}"
 
 
 ON_EVERY_MODEL: tuple[Check, ...] = (answers, costs, batches)

@@ -1,4 +1,4 @@
-"""What every metric keeps, on every classifier that can be judged by it."""
+"""The contract of metrics, checked on any classifier."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "fil
 
 
 def check_metric(metric: Metric, classifier: Classifier, **parameters: Any) -> None:
-    """Check that ``metric`` with these ``parameters`` keeps the contract on ``classifier``.
+    """Check that ``metric`` with these ``parameters`` fulfils the contract on ``classifier``.
 
-    A metric that cannot judge the classifier must refuse it. Raises :class:`AssertionError` with what is broken.
+    A metric that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
     """
     try:
         _check(MetricRequest(metric.id, parse(metric, parameters)), metric, classifier)
@@ -45,11 +45,11 @@ def _check(request: MetricRequest, metric: Metric, classifier: Classifier) -> No
         with watched(classifier) as passes:
             results = _results(classifier, request, cases)
     _has_its_shape(request, metric, classifier, results, passes.forward)
-    _judges_alone_as_together(request, classifier)
+    _is_independent_of_batches(request, classifier)
 
 
 def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
-    """A text with three random attributions, the first of them full of ties."""
+    """A text with three random attributions; the first has many ties."""
     encoding = classifier.encode(text)
     logits = classifier.finite(classifier.logits(classifier.inputs([encoding])))[0]
     encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
@@ -60,7 +60,7 @@ def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
 
 
 def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
-    """By text and by attribution."""
+    """Results by text and attribution."""
     by_text = evaluate(cases, [request], Batcher(classifier, RunContext()))
     return [[columns[0] for columns in rows] for rows in by_text]
 
@@ -83,11 +83,11 @@ def _has_its_shape(
     request: MetricRequest, metric: Metric, classifier: Classifier, results: list[list[MetricResult]], passes: int
 ) -> None:
     values = _values(results)
-    assert values.shape == (len(TEXTS), 3), "there is not one value for every attribution"
+    assert values.shape == (len(TEXTS), 3), "there is not a value for each attribution"
     assert np.isfinite(values).all(), "a value is not finite"
     lengths = [len(classifier.encode(text)) for text in TEXTS]
     most = sum(3 * metric.inputs(request.parameters, length) for length in lengths)
-    assert passes <= most, f"{passes} texts are run, {most} at most are told"
+    assert passes <= most, f"{passes} texts are run, more than the {most} that it declares"
     for rows in results:
         for result in rows:
             chances = result.probabilities
@@ -95,13 +95,13 @@ def _has_its_shape(
             assert all(0 <= step.level <= 100 for step in result.steps), "a level is no percentage"
 
 
-def _judges_alone_as_together(request: MetricRequest, classifier: Classifier) -> None:
-    """One text at a time, one attribution at a time, padded or not, and in the smallest batches: in float64."""
+def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -> None:
+    """Values are the same for texts and attributions alone, padded texts and smaller batches (in float64)."""
     with exact(classifier) as twin:
         cases = [_case(twin, text) for text in TEXTS]
         together = _values(_results(twin, request, cases))
         alone = np.concatenate([_values(_results(twin, request, [case])) for case in cases])
-        assert_equal(alone, together, "the values of texts judged alone", terms=1e2)
+        assert_equal(alone, together, "the values of texts evaluated alone", terms=1e2)
         first = Case(cases[0].encoding, cases[0].units, cases[0].logits, cases[0].target, cases[0].scores[:1])
         assert_equal(_values(_results(twin, request, [first]))[0], together[0, :1], "one attribution alone", terms=1e2)
         padded = _values(_results(twin, request, [_case(twin, TEXTS[1], padding=3)]))

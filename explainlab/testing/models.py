@@ -1,4 +1,4 @@
-"""What every classifier keeps, whatever network is underneath."""
+"""The contract of classifiers, checked for any network."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LONG = "I did not like this film at all. It isn't funny, and it isn't good!"
 
 
 def check_model(classifier: Classifier) -> None:
-    """Check that ``classifier`` keeps the contract on which methods and metrics rely.
+    """Check that ``classifier`` fulfils the contract on which methods and metrics rely.
 
-    Raises :class:`AssertionError` with what is broken. Comparisons run on a copy in float64 (:func:`exact`); parts that
-    the architecture says it lacks must be refused.
+    Raises :class:`AssertionError` with what is wrong. Comparisons run on a copy in float64 (:func:`exact`);
+    capabilities that the architecture lacks must be refused.
     """
     for check in CHECKS:
         try:
@@ -38,25 +38,25 @@ def _logits(classifier: Classifier, *encodings: Encoding, embeddings: Tensor | N
         return classifier.finite(classifier.logits(classifier.inputs(encodings), embeddings))
 
 
-def _closely(classifier: Classifier, found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    """``found`` and ``expected`` logits agree, also where they are small differences of large activations."""
-    assert_equal(found, expected, what, terms=max(1.0, float(np.abs(expected).max())))
+def _closely(classifier: Classifier, actual: np.ndarray, expected: np.ndarray, what: str) -> None:
+    """Assert that logits agree up to rounding, which depends on their size."""
+    assert_equal(actual, expected, what, terms=max(1.0, float(np.abs(expected).max())))
 
 
 def facts(classifier: Classifier) -> None:
-    """It has two labels or more, is in evaluation mode, and no parameter asks for gradients."""
+    """It has at least two labels and is in evaluation mode; no parameter requires gradients."""
     assert len(set(classifier.labels)) == len(classifier.labels) >= 2, f"the labels are {classifier.labels}"
     assert not classifier.model.training, "the model is in training mode"
-    asking = [name for name, parameter in classifier.model.named_parameters() if parameter.requires_grad]
-    assert not asking, f"parameters ask for gradients: {', '.join(asking[:5])}"
+    trainable = [name for name, parameter in classifier.model.named_parameters() if parameter.requires_grad]
+    assert not trainable, f"parameters require gradients: {', '.join(trainable[:5])}"
     assert classifier.bytes > 0, "the weights take no memory"
     longer, shorter = classifier.bytes_per_token(40, gradients=True), classifier.bytes_per_token(10, gradients=False)
-    assert longer >= shorter > 0, "a long text with gradients is told to need less memory than a short one without"
+    assert longer >= shorter > 0, "a token of a long text with gradients needs less memory than of a short text without"
     assert torch.isfinite(classifier.embed(torch.tensor(classifier.filler_id("mask"), device=classifier.device))).all()
 
 
 def encodings(classifier: Classifier) -> None:
-    """Tokens stand where they say in the text; only what is added around it is special; long texts are cut."""
+    """Offsets cover the text; only tokens added around it are special; a short text is not cut."""
     for text, pair in ((LONG, None), (SHORT, None if classifier.prompt else "the plot")):
         encoding = classifier.encode(text, pair)
         lengths = {len(array) for array in (encoding.ids, encoding.special, encoding.offsets, encoding.pieces)}
@@ -92,7 +92,7 @@ def batches(classifier: Classifier) -> None:
 
 
 def embeddings(classifier: Classifier) -> None:
-    """The logits from a text's own word embeddings are those of the text, and those of other embeddings are used."""
+    """The logits from a text's own word embeddings are those of the text; other embeddings change them."""
     with exact(classifier) as twin:
         short, long = twin.encode(SHORT), twin.encode(LONG)
         inputs = twin.inputs([short, long])
@@ -124,7 +124,7 @@ def gradients(classifier: Classifier) -> None:
 
 
 def attention(classifier: Classifier) -> None:
-    """Every row of attention is a distribution over the real tokens; the rows that reach the head are weighed."""
+    """Every row of attention is a distribution over the real tokens; the weights of the head's rows sum to 1."""
     encoding = classifier.encode(SHORT)
     padded = encoding.padded(len(encoding) + 2, classifier.pad_id)
     weights = classifier.head_rows(padded)
@@ -144,7 +144,7 @@ def attention(classifier: Classifier) -> None:
 
 
 def replacing(classifier: Classifier) -> None:
-    """Attention that is read and put back changes nothing; other probabilities do."""
+    """Replacing attention by itself changes nothing; other probabilities change the logits."""
 
     def same(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         return probabilities, values
@@ -164,7 +164,7 @@ def replacing(classifier: Classifier) -> None:
 
 
 def positions(classifier: Classifier) -> None:
-    """A causal decoder says at every position what it says of the text up to it; any other model refuses."""
+    """A causal decoder predicts at every position from the text so far; other models refuse."""
     if classifier.architecture.capabilities["causal decoder"]:
         try:
             classifier.position_logits(classifier.inputs([classifier.encode(SHORT)]))
@@ -173,8 +173,8 @@ def positions(classifier: Classifier) -> None:
         raise AssertionError("a model that is no causal decoder makes intermediate predictions")
     with exact(classifier) as twin, torch.no_grad():
         short, long = twin.encode(SHORT), twin.encode(LONG)
-        found = twin.position_logits(twin.inputs([short, long])).cpu().numpy()
-        last = np.array([found[row, len(encoding) - 1] for row, encoding in enumerate((short, long))])
+        logits = twin.position_logits(twin.inputs([short, long])).cpu().numpy()
+        last = np.array([logits[row, len(encoding) - 1] for row, encoding in enumerate((short, long))])
         _closely(twin, last, _logits(twin, short, long), "the logits at the last position")
         inputs = twin.inputs([long])
         prefix = twin.prefix(inputs.ids[0, : len(short) // 2])
@@ -183,7 +183,7 @@ def positions(classifier: Classifier) -> None:
 
 
 def repeatable(classifier: Classifier) -> None:
-    """Two passes of one batch have equal logits, bit by bit."""
+    """Two passes of the same batch give the same logits, bit by bit."""
     texts = classifier.encode(SHORT), classifier.encode(LONG)
     assert np.array_equal(_logits(classifier, *texts), _logits(classifier, *texts)), "a second pass gives other logits"
     assert traces(classifier)["grad mode"] == torch.is_grad_enabled()

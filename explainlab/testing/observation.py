@@ -1,4 +1,4 @@
-"""What a computation does to a model, seen from outside: what it leaves behind, and which passes it makes."""
+"""Observation of a model: the passes that a computation makes, and the changes that it leaves behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from explainlab.models.classifier import Classifier
 
 @dataclass
 class Passes:
-    """Texts that passed the model ``forward`` and ``backward``, its ``calls``, and the ``widest`` batch."""
+    """Counts of texts that passed the model ``forward`` and ``backward``, of ``calls``, and of the ``widest`` batch."""
 
     forward: int = 0
     backward: int = 0
@@ -26,7 +26,7 @@ class Passes:
 
 @contextmanager
 def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes]:
-    """Count the passes of ``classifier`` inside the block; a batch of more than ``limit`` texts runs out of memory."""
+    """Count the passes of ``classifier`` inside the block; a batch of more than ``limit`` texts does not fit."""
     passes = Passes()
 
     def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes
 
 
 def traces(classifier: Classifier) -> dict[str, object]:
-    """All that a careless computation could leave on a model; equal before and after, or something stayed."""
+    """The state of a model that a computation must not change: hooks, attributes, modes, weights, gradients."""
     state: dict[str, object] = {"grad mode": torch.is_grad_enabled()}
     state["global hooks"] = [
         len(v) for k, v in vars(torch_module).items() if k.startswith("_global") and k.endswith("hooks")
@@ -76,7 +76,7 @@ def traces(classifier: Classifier) -> dict[str, object]:
 
 @contextmanager
 def unchanged(classifier: Classifier, what: str) -> Iterator[None]:
-    """The block leaves ``classifier`` as it was; raises :class:`AssertionError` with what stayed behind."""
+    """Assert that the block does not change ``classifier``; raises :class:`AssertionError` with what changed."""
     before = traces(classifier)
     yield
     after = traces(classifier)

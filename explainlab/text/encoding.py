@@ -1,4 +1,4 @@
-"""From a text to tokens and back: ids, what is special, and where every token stands in the original text."""
+"""From a text to tokens and back: ids, special tokens, and the characters of the text that each token covers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Encoding:
     or a prompt added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the
     model; ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open
     character spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``,
-    how many tokens the model's limit left out; ``prompt``, what every token of a prompt adds to it, None for the other
-    tokens (empty: there is no prompt).
+    how many tokens the model's limit left out; ``prompt``, the text that each token of a prompt adds to it, None for
+    the other tokens (empty: there is no prompt).
     """
 
     text: str
@@ -42,11 +42,11 @@ class Encoding:
 
     @property
     def content(self) -> np.ndarray:
-        """bool [N]: the tokens that stand for a piece of the text."""
+        """bool [N]: the tokens of the text itself, special ones excluded."""
         return ~self.special
 
     def part_text(self, part: int) -> str:
-        """The original text that ``offsets`` of this part point into."""
+        """The original text that the ``offsets`` of this ``part`` point into."""
         return self.text if part == 0 else self.text_pair or ""
 
     def padded(self, length: int, pad_id: int) -> Encoding:
@@ -54,7 +54,10 @@ class Encoding:
         extra = length - len(self)
         if extra <= 0:
             return self
-        fill = lambda array, value: np.concatenate([array, np.full((extra, *array.shape[1:]), value, array.dtype)])  # noqa: E731
+
+        def fill(array: np.ndarray, value: int | bool) -> np.ndarray:
+            return np.concatenate([array, np.full((extra, *array.shape[1:]), value, array.dtype)])
+
         return replace(
             self,
             ids=fill(self.ids, pad_id),
@@ -73,8 +76,8 @@ def encode(
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) for a model that reads at most ``max_tokens`` tokens.
 
-    A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how much. Raises
-    :class:`TextError` for a blank text, one over ``max_characters``, and one without a content token.
+    A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how many tokens. Raises
+    :class:`TextError` for a text that is blank, has over ``max_characters``, or has no content token.
     """
     require_readable(text, text_pair, max_characters)
     tokens = tokenizer(text, text_pair, return_offsets_mapping=True, verbose=False)
@@ -100,7 +103,7 @@ def encode(
 
 
 def require_readable(text: str, text_pair: str | None, max_characters: int) -> None:
-    """Raise :class:`TextError` for a text that is blank, has over ``max_characters``, or is no valid Unicode."""
+    """Raise :class:`TextError` for a text that is blank, has over ``max_characters``, or is invalid Unicode."""
     for name, value in (("text", text), ("second text", text_pair)):
         if value is not None and not value.strip():
             raise TextError(f"The {name} is empty.", "Give it at least one word.")

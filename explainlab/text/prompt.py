@@ -1,4 +1,4 @@
-"""A text within a prompt: both tokenised as one, the tokens of the text found again by their characters."""
+"""A text within a prompt: both are tokenised together; offsets tell which tokens belong to the text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from explainlab.text.units import Span, trimmed
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_PROMPT = -1  # the owner of a token that is no text's
+_PROMPT = -1  # the owner of a token of the prompt
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What stands around a text: its ``pieces`` in order, 0 for the place of the text and 1 for that of its pair."""
+    """The text around a text: its ``pieces`` in order; 0 is the place of the text, 1 that of the second text."""
 
     pieces: tuple[str | int, ...]
 
@@ -31,13 +31,14 @@ class Prompt:
 
     @property
     def goes_on(self) -> bool:
-        """Whether something is said after the last text."""
+        """Whether the prompt continues after the last text."""
         last = self.pieces[-1]
         return isinstance(last, str) and bool(last.strip())
 
     def rendered(self, texts: Sequence[str]) -> tuple[str, list[Span]]:
-        """The prompt with ``texts`` in their places, as they are, and the characters that each of them takes."""
-        whole, spans = "", {}
+        """The prompt with ``texts`` inserted unchanged, and the span of characters of each."""
+        whole = ""
+        spans: dict[int, Span] = {}
         for piece in self.pieces:
             start = len(whole)
             whole += texts[piece] if isinstance(piece, int) else piece
@@ -48,7 +49,7 @@ class Prompt:
 
 @dataclass(frozen=True, eq=False)
 class PromptTokens:
-    """A tokenised prompt: ``ids`` int64 [N], ``offsets`` int64 [N, 2], and ``added`` bool [N] by the tokenizer."""
+    """A tokenised prompt: ``ids`` int64 [N]; ``offsets`` int64 [N, 2]; ``added`` bool [N], special tokens."""
 
     ids: np.ndarray
     offsets: np.ndarray
@@ -56,7 +57,7 @@ class PromptTokens:
 
 
 def read_prompt(tokenizer: PreTrainedTokenizerBase, whole: str) -> PromptTokens:
-    """The tokens of a prompt that is to be completed: an end token that the tokenizer adds is left out."""
+    """The tokens of a prompt to complete: an end token added by the tokenizer is dropped."""
     tokens = tokenizer(whole, return_offsets_mapping=True, verbose=False)
     added = np.array([part is None for part in tokens.sequence_ids(0)], dtype=bool)
     length = int(np.flatnonzero(~added).max(initial=-1)) + 1
@@ -74,10 +75,10 @@ def encode_prompted(
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) within ``prompt`` for a model that reads at most ``max_tokens`` tokens.
 
-    Tokens of the prompt are special. A token that straddles a border belongs to the text if more than half of its
-    characters do, blanks at its ends not counted; its offsets end where the text does. A text that is too long loses
-    tokens at its own end (the longer text of a pair), never the prompt. Raises :class:`TextError` as
-    :func:`explainlab.text.encoding.encode` does, for a second text that is missing or has no place, and where the
+    Tokens of the prompt are special. A token across a border belongs to the text if more than half of its characters
+    do (blanks at its ends are not counted); its offsets are clipped to the text. A text that is too long is cut at its
+    own end (the longer text of a pair); the prompt is never cut. Raises :class:`TextError` as
+    :func:`explainlab.text.encoding.encode` does, also for a second text that is missing or has no place, and if the
     prompt leaves no token for the text.
     """
     require_readable(text, text_pair, max_characters)
@@ -101,14 +102,14 @@ def encode_prompted(
         offsets=_within(tokens.offsets, owners, spans)[kept],
         pieces=tuple(tokenizer.convert_ids_to_tokens(tokens.ids[kept].tolist())),
         cut=int((~kept).sum()),
-        prompt=tuple(said for said, stays in zip(_said(whole, tokens, owners), kept, strict=True) if stays),
+        prompt=tuple(added for added, keep in zip(_added_text(whole, tokens, owners), kept, strict=True) if keep),
     )
     require_content(encoding, tokenizer)
     return encoding
 
 
 def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
-    """The text that most of a token belongs to; one without width belongs where the character after it does."""
+    """The text that most of a token belongs to; an empty token belongs to that of the next character."""
     start, end = trimmed(whole, *span)
     width = max(end - start, 1)
     inside = [min(start + width, last) - max(start, first) for first, last in spans]
@@ -116,7 +117,7 @@ def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
 
 
 def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
-    """bool [N]: the tokens that fit into ``max_tokens``; every text keeps one at least."""
+    """bool [N]: the tokens that fit into ``max_tokens``; every text keeps at least one token."""
     kept = np.ones(len(owners), dtype=bool)
     texts = [np.flatnonzero(owners == part).tolist() for part in (0, 1)]
     for _ in range(len(owners) - max_tokens):
@@ -132,18 +133,19 @@ def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
 
 
 def _within(offsets: np.ndarray, owners: np.ndarray, spans: Sequence[Span]) -> np.ndarray:
-    """int64 [N, 2]: the characters of a text that each of its tokens stands for, 0 to 0 for those of the prompt."""
-    found = np.zeros_like(offsets)
+    """int64 [N, 2]: ``offsets`` within each token's own text, clipped to it; 0 for tokens of the prompt."""
+    relative = np.zeros_like(offsets)
     for part, (first, last) in enumerate(spans):
         own = owners == part
-        found[own] = offsets[own].clip(first, last) - first
-    return found
+        relative[own] = offsets[own].clip(first, last) - first
+    return relative
 
 
-def _said(whole: str, tokens: PromptTokens, owners: np.ndarray) -> list[str | None]:
-    """What each token of the prompt adds to it, blanks included; None for the others."""
-    said, reach = [], 0
+def _added_text(whole: str, tokens: PromptTokens, owners: np.ndarray) -> list[str | None]:
+    """The text that each token of the prompt adds to it, blanks included; None for the others."""
+    texts: list[str | None] = []
+    reach = 0
     for (_, end), owner, added in zip(tokens.offsets.tolist(), owners, tokens.added, strict=True):
-        said.append(None if added or owner != _PROMPT else whole[reach:end])
+        texts.append(None if added or owner != _PROMPT else whole[reach:end])
         reach = max(reach, end)
-    return said
+    return texts

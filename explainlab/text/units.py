@@ -1,4 +1,4 @@
-"""Grouping tokens into the units that get one score each: tokens, words or sentences of the original text."""
+"""Groups tokens into features, each with its own score: tokens, words or sentences of the original text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Feature:
-    """One scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (``part`` 1).
+    """A scored unit: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (``part`` 1).
 
-    ``pieces`` and ``ids`` are the tokens it is made of; a special feature is a token the tokenizer added, spelled as
-    the tokenizer spells it, or one of a ``prompt`` around the text, as it stands there.
+    ``pieces`` and ``ids`` are its tokens. A special feature is a token added by the tokenizer, in the tokenizer's
+    spelling, or a token of a ``prompt`` around the text, in the prompt's spelling.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Units:
-    """The features of one encoding, and which token belongs to which.
+    """The features of an encoding, and the feature of each token.
 
     ``membership`` int64 [N]: the feature of every token, -1 on padding.
     """
@@ -50,7 +50,7 @@ class Units:
 
     @cached_property
     def content(self) -> np.ndarray:
-        """int64 [n]: indices of the features that stand for a piece of the text."""
+        """int64 [n]: indices of the features that are not special."""
         return np.array([i for i, f in enumerate(self.features) if not f.special], dtype=np.int64)
 
     @cached_property
@@ -63,12 +63,12 @@ class Units:
 
     @cached_property
     def content_ends(self) -> np.ndarray:
-        """int64 [n]: up to where each content feature is read; special tokens at the end belong to the last one."""
+        """int64 [n]: the last token of each content feature; special tokens at the end belong to the last feature."""
         return np.append(self.ends[self.content[:-1]], self.ends[-1])
 
     @cached_property
     def removable(self) -> np.ndarray:
-        """int64: indices of all features but those of a prompt, without which nothing would be asked of the model."""
+        """int64: indices of all features but those of a prompt, which methods never remove."""
         return np.array([i for i, f in enumerate(self.features) if not f.prompt], dtype=np.int64)
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
@@ -111,12 +111,12 @@ def sentences(text: str) -> list[Span]:
 def group(encoding: Encoding, unit: Unit) -> Units:
     """The features of ``encoding`` at ``unit``.
 
-    Special tokens are features of their own at every unit. Tokens join the segment in which their first character
-    that is no blank stands; a token that spans several segments joins them; blanks join what follows.
+    Each special token is a feature of its own. A token belongs to the segment of its first character that is not
+    blank; a token that spans several segments joins them; blanks belong to the segment that follows.
     """
     tokens = _Tokens(encoding)
     membership = [-1] * len(encoding)
-    features = []
+    features: list[Feature] = []
     for run in tokens.runs(unit):
         for i in run:
             membership[i] = len(features)
@@ -125,7 +125,7 @@ def group(encoding: Encoding, unit: Unit) -> Units:
 
 
 class _Tokens:
-    """The tokens of an encoding as plain Python numbers, which are read one by one here, faster than an array's."""
+    """The tokens of an encoding as Python numbers, which are faster to read one by one than an array's."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._real = np.flatnonzero(encoding.attention).tolist()
@@ -137,13 +137,13 @@ class _Tokens:
         self._spans = [trimmed(self._texts[part], *offsets) for part, offsets in pairs]
 
     def runs(self, unit: Unit) -> list[list[int]]:
-        """The tokens of each feature, in order; padding belongs to none."""
+        """The token positions of each feature, in order; padding belongs to no feature."""
         if unit == "token":
             return [[i] for i in self._real]
         segmenter = words if unit == "word" else sentences
         segments = [segmenter(text) for text in self._texts]
         runs: list[list[int]] = []
-        reach = -1  # the last segment that the open run touches; a special token touches none
+        reach = -1  # the last segment of the current run; -1 after a special token
         for i in self._real:
             first, last = (-1, -1) if self._special[i] else _segments_of(self._spans[i], segments[self._parts[i]])
             follows = not self._special[i] and runs and self._parts[i] == self._parts[runs[-1][-1]]
@@ -160,8 +160,9 @@ class _Tokens:
         pieces, ids = tuple([self._pieces[i] for i in run]), tuple([self._ids[i] for i in run])
         part = self._parts[run[0]]
         if self._special[run[0]]:
-            said = self._prompt[run[0]] if self._prompt else None
-            return Feature("".join(pieces) if said is None else said, 0, 0, True, part, pieces, ids, said is not None)
+            prompt = self._prompt[run[0]] if self._prompt else None
+            spelling = "".join(pieces) if prompt is None else prompt
+            return Feature(spelling, 0, 0, True, part, pieces, ids, prompt is not None)
         text = self._texts[part]
         if len(run) == 1:
             start, end = self._spans[run[0]]
@@ -173,7 +174,7 @@ class _Tokens:
 
 
 def _segments_of(token: Span, segments: list[Span]) -> Span:
-    """First and last segment that a content token touches; for a blank one the segment that follows it, twice."""
+    """First and last segment that a content token overlaps; a blank token has the next segment as both."""
     start, end = token
     first = min(bisect_right(segments, start, key=lambda span: span[1]), len(segments) - 1)
     last = bisect_left(segments, end, key=lambda span: span[0]) - 1

@@ -1,4 +1,4 @@
-"""Batches of a training: which texts go together, their padding, random masks and the weight of each position."""
+"""Batches for training: grouping by length, padding, random masks and the weight of each position in the loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from explainlab.training.settings import TrainingSettings
 
 
 def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:
-    """One epoch of batches of row numbers: random, but texts of like length together so that little is padding."""
+    """Batches of row numbers for one epoch: in random order, texts of similar length together to save padding."""
     order = torch.randperm(len(ids), generator=generator).tolist()
     pool = 50 * size
     pools = (sorted(order[i : i + pool], key=lambda row: len(ids[row])) for i in range(0, len(order), pool))
@@ -33,7 +33,8 @@ def masked(
 ) -> Tensor:
     """``inputs`` [batch, n] with random ``content`` tokens replaced by ``mask``.
 
-    Each text draws its own share, from 0 to ``mask_share``, or for some texts (``heavy_mask``) from 0 to 1.
+    The share of masked tokens is drawn for each text: between 0 and ``mask_share``, or with probability ``heavy_mask``
+    between 0 and 1. ``content`` is bool [batch, n].
     """
     share = torch.rand(len(inputs), 1, generator=generator)
     heavy = torch.rand(len(inputs), 1, generator=generator) < settings.heavy_mask
@@ -42,7 +43,7 @@ def masked(
 
 
 def position_weights(attention: Tensor, prefix_weight: float) -> Tensor:
-    """Weights [batch, n] that sum to 1 a text: ``prefix_weight`` over all real positions, the rest on the last one."""
+    """Weights [batch, n] that sum to 1 for each text: ``prefix_weight`` over all positions, the rest on the last."""
     lengths = attention.sum(dim=1, keepdim=True)
     last = torch.arange(attention.shape[1]) == lengths - 1
     return prefix_weight * attention / lengths + (1 - prefix_weight) * last

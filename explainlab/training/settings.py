@@ -1,4 +1,4 @@
-"""The settings of a training, declared once: the command line's ``--set`` and the checks come from here."""
+"""The settings of training: fields with default, range and help; ``--set`` of the command line is checked by them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explainlab.errors import RequestError
 
 
 class TrainingSettings(BaseModel):
-    """Settings of one training, with the defaults of the encoder; an architecture may have its own defaults."""
+    """Settings of training. The defaults are the encoder's; a recipe may override them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,9 +37,9 @@ class TrainingSettings(BaseModel):
 
     @classmethod
     def checked(cls, values: Mapping[str, object]) -> TrainingSettings:
-        """The settings of these values; RequestError names the first that is unknown or out of range."""
+        """Settings from ``values``; raises RequestError naming the first that is unknown or out of range."""
         try:
-            return cls(**values)
+            return cls.model_validate(dict(values))
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(map(str, first["loc"])) or "settings"

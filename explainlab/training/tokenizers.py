@@ -1,4 +1,4 @@
-"""Tokenizers learned from the texts a model is trained on: WordPiece for encoders, byte-level BPE for decoders."""
+"""Tokenizers learned from the training texts: WordPiece for encoders, byte-level BPE for decoders."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MAX_ALPHABET = 1000
 def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
     """Learn a lower-casing WordPiece tokenizer that writes ``[CLS] text [SEP]`` (and ``pair [SEP]`` with type 1).
 
-    ``vocabulary`` is the number of entries aimed at, special tokens and single characters included (these are always
-    there); ``max_tokens`` is its ``model_max_length``.
+    ``vocabulary`` is the intended number of entries, with special tokens and single characters, which are always in;
+    ``max_tokens`` is its ``model_max_length``.
     """
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     tokenizer = Tokenizer(models.WordPiece(_wordpieces(texts, vocabulary, normalizer, splitter), unk_token="[UNK]"))
@@ -44,10 +44,10 @@ def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> P
 def _wordpieces(
     texts: Sequence[str], vocabulary: int, normalizer: normalizers.Normalizer, splitter: pre_tokenizers.PreTokenizer
 ) -> dict[str, int]:
-    """Learn the pieces and their ids, the same ones each time.
+    """Learn the pieces and their ids, reproducibly.
 
-    Left to itself the trainer numbers the continuing characters (``##a``) in the random order of a hash map, and with
-    them the ties between merges. Handed over sorted, as special tokens of a throw-away tokenizer, they stay put.
+    The trainer numbers continuing characters (``##a``) in the random order of a hash map, which also decides ties
+    between merges. Passing them sorted, as special tokens of a temporary tokenizer, fixes their order.
     """
     counts = Counter(character for text in texts for character in normalizer.normalize_str(text))
     alphabet = sorted(c for c, _ in counts.most_common(MAX_ALPHABET) if not c.isspace())
@@ -66,8 +66,8 @@ def _wordpieces(
 def train_byte_bpe(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
     """Learn a byte-level BPE tokenizer with an end-of-text token (also the padding) and a mask token.
 
-    It adds no special token to a text and knows every byte, so ``vocabulary`` below 258 has no effect;
-    ``max_tokens`` is its ``model_max_length``. Padding goes to the right.
+    It adds no special token to a text. All 256 bytes and both tokens are always in, so a ``vocabulary`` below 258 has
+    no effect; ``max_tokens`` is its ``model_max_length``. Padding is on the right.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,8 +1,8 @@
 """Train a small classifier from scratch, tokenizer included: the recipe behind the embedded models.
 
-Two families are built in (:data:`RECIPES`): an encoder whose head reads ``[CLS]`` and a decoder whose head is
-trained at *every* position, so that it also reads sensibly in the middle of a text. During training random tokens are
-replaced by the mask token, so that the masked inputs of attribution methods are nothing new to the model.
+There are two recipes (:data:`RECIPES`): an encoder whose head reads ``[CLS]``, and a decoder whose head is trained at
+*every* position, so that its predictions within a text are meaningful too. During training, random tokens are replaced
+by the mask token, so that the masked inputs of attribution methods are in distribution.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -39,22 +42,26 @@ from explainlab.training.tokenizers import train_byte_bpe, train_wordpiece
 
 @dataclass(frozen=True)
 class Recipe:
-    """A family of models that can be trained: how its tokenizer is learned and its model built.
+    """How to train a type of model: how its tokenizer is learned and its model built.
 
-    ``causal`` says that the head (``model.score``) reads every position and that the last one counts; ``defaults``
-    are the settings in which the family differs from :class:`TrainingSettings`.
+    ``causal``: the head (``model.score``) reads every position, and the last position predicts; ``defaults``: settings
+    that differ from those of :class:`TrainingSettings`.
     """
 
     build_tokenizer: Callable[[Sequence[str], int, int], PreTrainedTokenizerFast]
-    build_model: Callable[[TrainingSettings, PreTrainedTokenizerFast, dict], PreTrainedModel]
+    build_model: Callable[[TrainingSettings, PreTrainedTokenizerFast, dict[str, Any]], PreTrainedModel]
     causal: bool
-    defaults: dict
+    defaults: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training came to. ``accuracy`` is measured on the held-out texts with the weights as saved (None without
-    such texts); ``prefix_accuracy`` also after 25, 50 and 75% of each text's tokens, for decoders."""
+    """The result of training.
+
+    ``accuracy`` of the saved weights on the held-out texts (None without these); ``prefix_accuracy``, for decoders,
+    after 0.25, 0.5, 0.75 and 1 of each text's tokens; ``steps`` of the optimizer; ``seconds`` of wall time;
+    ``parameters``, the number of weights.
+    """
 
     accuracy: float | None
     prefix_accuracy: dict[float, float]
@@ -63,7 +70,7 @@ class Trained:
     parameters: int
 
 
-def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict) -> PreTrainedModel:
+def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
     """A BERT with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
     return BertForSequenceClassification(
         BertConfig(
@@ -82,7 +89,7 @@ def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classe
     )
 
 
-def _gpt2(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict) -> PreTrainedModel:
+def _gpt2(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
     """A GPT-2 with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
     return GPT2ForSequenceClassification(
         GPT2Config(
@@ -114,7 +121,7 @@ RECIPES = {
 
 
 def settings_for(architecture: str, /, **given: object) -> TrainingSettings:
-    """The settings of a training: ``given`` over the architecture's defaults over the general ones.
+    """The settings ``given``; for the others the architecture's defaults, then the general ones.
 
     Raises RequestError for an unknown architecture, an unknown setting or a value out of range.
     """
@@ -134,11 +141,11 @@ def train(
 ) -> Trained:
     """Train a classifier on ``texts`` and save it, in float16, as the new directory ``out``.
 
-    A label is a class name or its index in ``settings.label_names``. ``held_out`` (texts, labels) is only measured
-    on, after saving. ``report(done, total, phase)`` is told of every batch; what it raises ends the training and
-    leaves nothing behind. The same texts, settings and machine give the same weights.
+    A label is a class name or its index in ``settings.label_names``. The accuracy on ``held_out`` (texts, labels) is
+    measured after saving. ``report(done, total, phase)`` is called after every batch; an exception from it ends the
+    training, and no files remain. The same texts, settings and machine give the same weights.
 
-    Raises RequestError for an unknown architecture, an ``out`` that is in use or a teacher with other classes;
+    Raises RequestError for an unknown architecture, an ``out`` that is not empty or a teacher with other classes;
     ModelError for a teacher that cannot be loaded; DataError for missing or empty texts, unknown labels or fewer than
     two classes.
     """
@@ -150,25 +157,26 @@ def train(
         raise RequestError(f"The output directory {out} exists and is not empty.", "Name a new directory.")
     names = settings.label_names or tuple(sorted({str(label) for label in labels}))
     targets = _class_indices(texts, labels, names)
-    if len(targets.unique()) < 2:
+    if len(set(targets.tolist())) < 2:
         raise DataError("The data has fewer than two different labels.", "Check the label column.")
-    held_targets = _class_indices(*held_out, names) if held_out else None
+    held = (held_out[0], _class_indices(*held_out, names)) if held_out else None
     teacher = load_model(settings.teacher, device) if settings.teacher else None
-    wanted = teacher_logits(teacher, texts, names, settings.batch_size, report) if teacher else None
+    teacher_scores = teacher_logits(teacher, texts, names, settings.batch_size, report) if teacher else None
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         report(0, 1, "tokenizer")
         tokenizer = recipe.build_tokenizer(texts, settings.vocabulary, settings.max_tokens)
         classes = {"id2label": dict(enumerate(names)), "label2id": {name: i for i, name in enumerate(names)}}
-        model = recipe.build_model(settings, tokenizer, classes).to(choose_device(device))
-        steps = _fit(model, tokenizer, recipe.causal, texts, targets, wanted, settings, report)
+        model = recipe.build_model(settings, tokenizer, classes)
+        nn.Module.to(model, choose_device(device))
+        steps = _fit(model, tokenizer, recipe.causal, texts, targets, teacher_scores, settings, report)
     with _new_directory(out) as directory:
         model.half().save_pretrained(directory)
         tokenizer.save_pretrained(directory)
-        accuracy = {}
-        if held_out:
+        accuracy: dict[float, float] = {}
+        if held:
             classifier = load_model(str(directory), device)
-            accuracy = measured_accuracy(classifier, held_out[0], held_targets, settings.batch_size, report)
+            accuracy = measured_accuracy(classifier, *held, settings.batch_size, report)
     return Trained(
         accuracy=accuracy.get(1.0),
         prefix_accuracy=accuracy if recipe.causal else {},
@@ -180,7 +188,7 @@ def train(
 
 @contextmanager
 def _new_directory(out: Path) -> Iterator[Path]:
-    """A directory to write in that takes the place of ``out`` when all is written, and is gone if anything fails."""
+    """A temporary directory that replaces ``out`` when the block ends, and is deleted if the block raises."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent, prefix=".training-") as folder:
         directory = Path(folder) / out.name
@@ -190,14 +198,14 @@ def _new_directory(out: Path) -> Iterator[Path]:
 
 
 def _recipe(name: str) -> Recipe:
-    """The recipe of that name."""
+    """The recipe called ``name``; raises RequestError if there is none."""
     if name not in RECIPES:
         raise RequestError(f"Unknown architecture {name!r}.", f"Known: {', '.join(RECIPES)}.")
     return RECIPES[name]
 
 
 def _class_indices(texts: Sequence[str], labels: Sequence[str], names: Sequence[str]) -> Tensor:
-    """Class indices, int64 of shape [n], of labels that are names or indices into ``names``."""
+    """Class indices, int64 [n], of ``labels``, each a class name or its index in ``names``."""
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts with {len(labels)} labels.", "Give every text one label.")
     known = {str(i): i for i in range(len(names))} | {name: i for i, name in enumerate(names)}
@@ -219,7 +227,7 @@ def _fit(
     settings: TrainingSettings,
     report: Report,
 ) -> int:
-    """Train ``model`` in place and return the number of steps. ``teacher``: logits [n, classes] to imitate, or None."""
+    """Train ``model`` in place; returns the number of steps. ``teacher``: its logits [n, classes], or None."""
     ids = tokenizer(list(texts), truncation=True).input_ids
     specials = torch.tensor(tokenizer.all_special_ids)
     generator = torch.Generator().manual_seed(settings.seed)
@@ -242,8 +250,8 @@ def _fit(
     return total
 
 
-def _optimizer(model: PreTrainedModel, settings: TrainingSettings, total: int):
-    """AdamW (no decay on biases and norms), warmed up over a share of the ``total`` steps, then a cosine to zero."""
+def _optimizer(model: PreTrainedModel, settings: TrainingSettings, total: int) -> tuple[AdamW, LambdaLR]:
+    """AdamW (no decay on biases and norms); the rate warms up linearly, then falls as a cosine to zero at ``total``."""
     warmup = max(1, round(settings.warmup * total))
 
     def factor(step: int) -> float:
@@ -255,18 +263,21 @@ def _optimizer(model: PreTrainedModel, settings: TrainingSettings, total: int):
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
         {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    optimizer = AdamW(groups, lr=settings.learning_rate, fused=True)
+    return optimizer, LambdaLR(optimizer, factor)
 
 
 def _loss(logits: Tensor, targets: Tensor, teacher: Tensor | None, settings: TrainingSettings) -> Tensor:
     """Loss [batch, positions]: cross entropy with the label, mixed with the divergence from the teacher's softened
-    probabilities (times temperature squared, which keeps the gradients' scale)."""
+    probabilities (times temperature squared, which keeps the gradients' scale).
+
+    ``logits`` [batch, positions, classes]; ``targets`` int64 [batch]; ``teacher``: logits [batch, classes], or None.
+    """
     every = targets.to(logits.device)[:, None].expand(logits.shape[:2])
     hard = functional.cross_entropy(logits.transpose(1, 2), every, reduction="none")
     if teacher is None:
         return hard
-    wanted = functional.log_softmax(teacher.to(logits.device)[:, None] / settings.temperature, dim=-1)
-    said = functional.log_softmax(logits / settings.temperature, dim=-1)
-    soft = functional.kl_div(said, wanted.expand_as(said), reduction="none", log_target=True).sum(-1)
+    soft_targets = functional.log_softmax(teacher.to(logits.device)[:, None] / settings.temperature, dim=-1)
+    predicted = functional.log_softmax(logits / settings.temperature, dim=-1)
+    soft = functional.kl_div(predicted, soft_targets.expand_as(predicted), reduction="none", log_target=True).sum(-1)
     return (1 - settings.distillation) * hard + settings.distillation * settings.temperature**2 * soft

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
@@ -36,7 +37,7 @@ CASES = [(name, kind) for name, one in studies().items() for kind in ("text", "d
          if kind == "data" or not isinstance(one, DataAnalysis)]  # fmt: skip
 """Every study, of a text where it has an answer to that, and of a data set."""
 
-Found = Callable[[str, str], tuple[dict[str, Any], dict[str, Any]]]
+Found = Callable[[str, str], AnalysisResult[Any]]
 
 
 def models(directory: Path) -> dict[str, Classifier]:
@@ -57,11 +58,10 @@ def write_data(path: Path) -> str:
     return str(path)
 
 
-def answer(model: Classifier, data: str, name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The record and the body of the study ``name`` of a ``text``, or of the file ``data``."""
+def answer(model: Classifier, data: str, name: str, kind: str) -> AnalysisResult[Any]:
+    """The result of the study ``name`` of a ``text``, or of the file ``data``."""
     parameters = dict(PARAMETERS[name])
     if name == "judged_map":
-        n = len(study(model, "trust", TEXT, method="occlusion").body["features"])
+        n = len(model.encode(TEXT))
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
-    found = study(model, name, **({"text": TEXT} if kind == "text" else {"data": data}), **parameters)
-    return found.to_json(), found.body
+    return study(model, name, **({"text": TEXT} if kind == "text" else {"data": data}), **parameters)

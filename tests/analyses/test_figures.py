@@ -16,10 +16,12 @@ import plotly.io
 import pytest
 
 from explainlab import study
-from explainlab.analyses.figures import STUDIES, figures_of
-from explainlab.analyses.registry import studies
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.figures import figures_of
+from explainlab.analyses.registry import read_result, studies
 from explainlab.app.runs.bundle import study_bundle
 from explainlab.attribution.registry import methods
+from explainlab.errors import RequestError
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import CASES, LABELS, TEXT, Found
 
@@ -28,11 +30,11 @@ every_case = pytest.mark.parametrize(("name", "kind"), CASES, ids=lambda part: p
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """``found(study, kind)``: its record and its body, asked once."""
+    """``found(study, kind)``: its result, computed once."""
     directory = tmp_path_factory.mktemp("hostile")
     models, data = hostile_study.models(directory), hostile_study.write_data(directory / "rows.csv")
 
-    def asked(name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def asked(name: str, kind: str) -> AnalysisResult[Any]:
         model = models["gpt2" if name == "intermediate_predictions" else "bert"]
         return hostile_study.answer(model, data, name, kind)
 
@@ -67,14 +69,14 @@ def unzipped(body: bytes) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_every_study_has_figures() -> None:
-    assert STUDIES.keys() == studies().keys() == hostile_study.PARAMETERS.keys()
+def test_every_study_is_asked() -> None:
+    assert studies().keys() == hostile_study.PARAMETERS.keys()
 
 
 @every_case
 def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, name: str, kind: str) -> None:
-    record, _ = found(name, kind)
-    figures = figures_of(json.loads(json.dumps(record)))
+    result = found(name, kind)
+    figures = figures_of(read_result(json.loads(json.dumps(result.to_json()))))
     assert figures.charts
     assert not figures.none
     for key, chart in figures.charts.items():
@@ -91,9 +93,9 @@ def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, name: str, ki
 
 @every_case
 def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, kind: str) -> None:
-    record, body = found(name, kind)
-    figures = figures_of(record)
-    files = unzipped(study_bundle(studies()[name].label, record, body, f"rows {LABELS[1]}.csv"))
+    result = found(name, kind)
+    figures = figures_of(result)
+    files = unzipped(study_bundle(result, f"rows {LABELS[1]}.csv"))
     report = Parsed(files["report.html"])
     assert not {"img", "iframe", "link", "object", "embed", "form", "a"} & {tag for tag, _ in report.tags}
     assert not [
@@ -120,36 +122,33 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, k
 @every_case
 def test_what_plotly_reads_as_html_is_escaped(found: Found, name: str, kind: str) -> None:
     """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn by itself."""
-    record, _ = found(name, kind)
-    for chart in figures_of(record).charts.values():
+    result = found(name, kind)
+    for chart in figures_of(result).charts.values():
         told = json.loads(chart.figure.to_json())
         del told["layout"]["template"]
         written = json.dumps(told).replace("<extra>", "").replace("</extra>", "").replace("<br>", "")
         assert "<" not in written, written[written.index("<") - 200 : written.index("<") + 100]
 
 
-def test_results_that_came_from_files_and_studies_of_other_versions_are_told(found: Found) -> None:
-    record, body = found("evaluation", "text")
-    for broken in ({"values": 3}, {"values": {"a": {"nothing": 1}}}, {"scores": {"occlusion": ["x"]}}):
-        figures = figures_of({**record, **broken})
-        assert (figures.charts, figures.maps) == ({}, {})
-        assert "another form" in figures.none
-    assert "no figures of this study" in figures_of({**record, "study": "later"}).none
-    files = unzipped(study_bundle("Later", {**record, "study": "later"}, body))
-    assert "no figures of this study" in files["report.html"]
-    assert "<script" not in files["report.html"]
+def test_a_file_in_another_form_is_not_read(found: Found) -> None:
+    record = found("evaluation", "text").to_json()
+    for broken in ({"values": 3}, {"values": {"a": {"nothing": "x"}}}, {"scores": {"occlusion": ["x"]}}):
+        with pytest.raises(ValueError, match="validation error"):
+            read_result({**record, **broken})
+    with pytest.raises(RequestError, match="no study 'later'"):
+        read_result({**record, "study": "later"})
 
 
 def test_where_the_change_cancels_the_reason_is_told(found: Found) -> None:
-    record, _ = found("integration_error", "text")
-    figures = figures_of({**record, "cancels": True})
+    result = found("integration_error", "text")
+    figures = figures_of(read_result({**result.to_json(), "cancels": True}))
     assert not figures.charts
     assert "hardly changes" in figures.none
 
 
 def test_nothing_that_drives_mistakes_is_told(found: Found) -> None:
-    record, _ = found("mistake_drivers", "data")
-    figures = figures_of({**record, "words": [], "pairs": []})
+    result = found("mistake_drivers", "data")
+    figures = figures_of(read_result({**result.to_json(), "words": [], "pairs": []}))
     assert (figures.charts, figures.none) == ({}, "No word speaks for a wrong class.")
 
 
@@ -158,8 +157,9 @@ def test_nothing_that_drives_mistakes_is_told(found: Found) -> None:
 
 @pytest.mark.parametrize("kind", ["text", "data"])
 def test_methods_stand_in_the_order_of_their_values(found: Found, kind: str) -> None:
-    record, body = found("evaluation", kind)
-    for chart in figures_of(record).charts.values():
+    result = found("evaluation", kind)
+    body = result.body_json()
+    for chart in figures_of(result).charts.values():
         (dots,) = chart.figure.data
         metric = chart.name.removeprefix("methods-by-metric-")
         values = {}
@@ -177,8 +177,9 @@ def test_methods_stand_in_the_order_of_their_values(found: Found, kind: str) -> 
 
 
 def test_a_map_stands_beside_random_ones(found: Found) -> None:
-    record, body = found("trust", "text")
-    (chart,) = figures_of(record).charts.values()
+    result = found("trust", "text")
+    body = result.body_json()
+    (chart,) = figures_of(result).charts.values()
     usual, own = chart.figure.data
     for i, one in enumerate(body["metrics"]):
         assert own.x[i] == one["value"]
@@ -188,8 +189,9 @@ def test_a_map_stands_beside_random_ones(found: Found) -> None:
 
 
 def test_every_text_is_a_point_of_the_shares_beaten(found: Found) -> None:
-    record, body = found("trust", "data")
-    (chart,) = figures_of(record).charts.values()
+    result = found("trust", "data")
+    body = result.body_json()
+    (chart,) = figures_of(result).charts.values()
     *boxes, means = chart.figure.data
     for i, (box, one) in enumerate(zip(boxes, body["summary"]["metrics"], strict=True)):
         assert list(box.x) == [text["metrics"][i]["beaten"] for text in body["texts"]]
@@ -198,8 +200,9 @@ def test_every_text_is_a_point_of_the_shares_beaten(found: Found) -> None:
 
 
 def test_a_line_goes_through_the_texts_behind_a_value(found: Found) -> None:
-    record, body = found("judged_map", "text")
-    (chart,) = figures_of(record).charts.values()
+    result = found("judged_map", "text")
+    body = result.body_json()
+    (chart,) = figures_of(result).charts.values()
     for line, one in zip(chart.figure.data, body["metrics"], strict=True):
         assert [(x, y) for x, y in zip(line.x, line.y, strict=True)] == [
             (step["level"], step["probability"]) for step in one["steps"]
@@ -208,8 +211,9 @@ def test_a_line_goes_through_the_texts_behind_a_value(found: Found) -> None:
 
 
 def test_shares_of_the_gradient_add_up_to_the_whole(found: Found) -> None:
-    record, body = found("path_gradients", "data")
-    (chart,) = figures_of(record).charts.values()
+    result = found("path_gradients", "data")
+    body = result.body_json()
+    (chart,) = figures_of(result).charts.values()
     for line, steps in zip(chart.figure.data, body["summary"]["share"], strict=True):
         assert sum(line.y) == pytest.approx(1)
         for i, y in enumerate(line.y):
@@ -217,8 +221,9 @@ def test_shares_of_the_gradient_add_up_to_the_whole(found: Found) -> None:
 
 
 def test_settled_texts_are_counted_by_tenths(found: Found) -> None:
-    record, body = found("intermediate_predictions", "data")
-    (chart,) = figures_of(record).charts.values()
+    result = found("intermediate_predictions", "data")
+    body = result.body_json()
+    (chart,) = figures_of(result).charts.values()
     (bars,) = chart.figure.data
     counts = [0] * 10
     for text in body["texts"]:
@@ -234,7 +239,6 @@ def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("text,label\na good film,0\n", encoding="utf-8")
     model = hostile_study.models(tmp_path)["bert"]
-    for name in sorted(STUDIES.keys() - {"intermediate_predictions", "judged_map"}):
-        record = study(model, name, data=str(path), **hostile_study.PARAMETERS[name]).to_json()
-        figures = figures_of(record)
+    for name in sorted(studies().keys() - {"intermediate_predictions", "judged_map"}):
+        figures = figures_of(study(model, name, data=str(path), **hostile_study.PARAMETERS[name]))
         assert figures.charts or figures.none in ("No word speaks for a wrong class.",), name

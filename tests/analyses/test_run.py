@@ -37,7 +37,7 @@ def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:
     service, asked = Service(Store(url)), request(model, text=TEXT)
     assert service.find(asked) is None
     job = service.submit(asked, "me")
-    assert service.worker.wait(job, 60)
+    assert service.engine.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
     restarted = Service(Store(url))
     again = restarted.find(request(model, text=TEXT, parameters={"steps": [2, 5]}))

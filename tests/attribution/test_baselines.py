@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError, ResourceError
+from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import ANYBODY
 from explainlab.request import Request
-from explainlab.settings import settings
 from explainlab.testing import exact, traces
 from tests.conftest import ON_ENCODERS, Zoo
 from tests.toys import Linear, toy
@@ -139,12 +141,12 @@ def test_it_is_the_argmax_of_the_entropy(classifier: Classifier) -> None:
     assert chosen.passes == len(texts)
 
 
-def test_of_equal_texts_the_first_is_taken(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_equal_texts_the_first_is_taken(encoder: Classifier) -> None:
     chosen = max_entropy(encoder, dataset(*CORPUS), RunContext())
     again = dataset(*CORPUS, *CORPUS[::-1], *CORPUS)
     for tokens in (0, 20, 70):
-        monkeypatch.setattr(settings(), "batch_tokens", tokens)
-        assert max_entropy(encoder, again, RunContext()).row == chosen.row
+        classifier = replace(encoder, limits=Limits(batch_tokens=tokens))
+        assert max_entropy(classifier, again, RunContext()).row == chosen.row
 
 
 def test_many_rows_are_read_window_by_window(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,10 +184,10 @@ def test_without_a_readable_text_it_says_so(encoder: Classifier, data: MakeFile,
         explain(encoder, TEXT, baseline="max_entropy", baseline_data=data(texts))
 
 
-def test_more_rows_than_evaluations_allowed_are_refused(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings(), "max_evaluations", 5)
-    with pytest.raises(RequestError, match=r"texts has 6 rows.*5 at most.*EXPLAINLAB_MAX_EVALUATIONS"):
-        max_entropy(encoder, dataset(*CORPUS), RunContext())
+def test_more_rows_than_evaluations_allowed_are_refused(encoder: Classifier) -> None:
+    classifier = replace(encoder, limits=Limits(max_evaluations=5))
+    with pytest.raises(RequestError, match=r"texts has 6 rows.*5 at most.*max_evaluations"):
+        max_entropy(classifier, dataset(*CORPUS), RunContext())
 
 
 # In place of the text ------------------------------------------------------------------------------------------------
@@ -296,11 +298,11 @@ def test_scores_that_are_no_numbers_are_refused(zoo: Zoo) -> None:
         max_entropy(classifier, dataset(*CORPUS), RunContext())
 
 
-def test_it_can_be_cancelled(encoder: Classifier, data: MakeFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings(), "batch_tokens", 20)
+def test_it_can_be_cancelled(encoder: Classifier, data: MakeFile) -> None:
+    classifier = replace(encoder, limits=Limits(batch_tokens=20))
     context = Recorder(last=3)
-    with room_for(encoder, 99) as sizes, pytest.raises(Cancelled):
-        explain(encoder, TEXT, baseline="max_entropy", baseline_data=data(), context=context)
+    with room_for(classifier, 99) as sizes, pytest.raises(Cancelled):
+        explain(classifier, TEXT, baseline="max_entropy", baseline_data=data(), context=context)
     assert len(sizes) == len(context.seen) == 2
     done = [done for done, _, _ in context.seen]
     assert done == sorted(set(done))
@@ -348,7 +350,7 @@ def test_the_key_of_a_result_knows_the_data(data: MakeFile) -> None:
     assert key(baseline="mask", baseline_data=source) == plain, "not read, so not asked"
     _later(data(), by=2)
     assert key(**asked) == first
-    assert data_digest({"baseline": "max_entropy", "baseline_data": "no/such.csv"}) == ""
+    assert data_digest({"baseline": "max_entropy", "baseline_data": "no/such.csv"}, ANYBODY) == ""
 
 
 def _later(path: str, by: int = 1) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -15,9 +16,9 @@ from torch import Tensor
 from explainlab import Attribution, explain
 from explainlab.attribution.discretized import Vocabulary
 from explainlab.errors import Cancelled, RequestError
+from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.settings import settings
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -125,16 +126,11 @@ def test_many_batches_and_blocks_equal_a_loop(
     """Neither how many points run at once nor how many words are looked at together changes the scores."""
     plain = Plain(encoder.id, encoder.tokenizer)
     options = {"steps": 7, "neighbours": 40, "strategy": strategy}
-    monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", str(3 * len(plain.ids(TEXT))))
-    settings.cache_clear()
+    classifier = replace(encoder, limits=Limits(batch_tokens=3 * len(plain.ids(TEXT))))
     monkeypatch.setattr("explainlab.attribution.discretized.CANDIDATES", 3 * 40 * 32)
     monkeypatch.setattr("explainlab.attribution.discretized.DISTANCES", 2 * len(encoder.tokenizer))
     monkeypatch.setattr("explainlab.attribution.discretized.ROWS", 17)
-    try:
-        found = explain(encoder, TEXT, METHOD, output="logit", target=0, **options)
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+    found = explain(classifier, TEXT, METHOD, output="logit", target=0, **options)
     paths = slow_paths(plain, TEXT, plain.baseline(TEXT), **options)
     close(found.scores, by_loop(plain.scalar("logit", 0), paths))
 
@@ -283,13 +279,8 @@ def test_parameters_out_of_range_are_refused(encoder: Classifier, wrong: dict[st
         explain(encoder, TEXT, METHOD, **wrong)
 
 
-def test_more_evaluations_than_allowed_are_refused(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLAINLAB_MAX_EVALUATIONS", "10")
-    settings.cache_clear()
-    try:
-        assert explain(encoder, TEXT, METHOD, steps=9).cost.backward == 10
-        with pytest.raises(RequestError, match=r"takes 11 model evaluations .*; the limit is 10\."):
-            explain(encoder, TEXT, METHOD, steps=10)
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+def test_more_evaluations_than_allowed_are_refused(encoder: Classifier) -> None:
+    classifier = replace(encoder, limits=Limits(max_evaluations=10))
+    assert explain(classifier, TEXT, METHOD, steps=9).cost.backward == 10
+    with pytest.raises(RequestError, match=r"takes 11 model evaluations .* The limit is 10;"):
+        explain(classifier, TEXT, METHOD, steps=10)

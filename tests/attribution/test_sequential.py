@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import get_args
@@ -14,9 +15,9 @@ from torch import Tensor
 from explainlab import Attribution, explain
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.settings import settings
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -77,23 +78,18 @@ def test_equals_a_loop_from_every_baseline(encoder: Classifier, baseline: str) -
     close(found.scores, by_loop(plain.scalar("probability", 1), start, end, "gauss_legendre", STEPS))
 
 
-def test_many_batches_equal_a_loop(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_batches_equal_a_loop(encoder: Classifier) -> None:
     """Batches of three points run over the borders between tokens."""
     plain = Plain(encoder.id, encoder.tokenizer)
     start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
-    monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", str(3 * end.shape[1]))
-    settings.cache_clear()
+    classifier = replace(encoder, limits=Limits(batch_tokens=3 * end.shape[1]))
     seen: list[tuple[int, int]] = []
 
     class Recorder(RunContext):
         def report(self, done: int, total: int, phase: str) -> None:
             seen.append((done, total))
 
-    try:
-        found = explain(encoder, TEXT, METHOD, steps=STEPS, output="logit", target=0, context=Recorder())
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+    found = explain(classifier, TEXT, METHOD, steps=STEPS, output="logit", target=0, context=Recorder())
     close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", STEPS))
     total = STEPS * int(content(found).sum())
     ends = [0, *(done for done, of in seen if of == total)]
@@ -196,18 +192,11 @@ def test_parameters_out_of_range_are_refused(encoder: Classifier, wrong: dict[st
 def test_more_evaluations_than_allowed_are_refused_before_any(
     encoder: Classifier, monkeypatch: pytest.MonkeyPatch, rule: str, passes: int
 ) -> None:
-    run = partial(explain, encoder, "a funny film", METHOD, rule=rule, steps=10)
-    monkeypatch.setenv("EXPLAINLAB_MAX_EVALUATIONS", str(passes))
-    settings.cache_clear()
-    assert run().cost.backward == passes
-    monkeypatch.setenv("EXPLAINLAB_MAX_EVALUATIONS", str(passes - 1))
-    settings.cache_clear()
-    try:
-        monkeypatch.setattr(torch.autograd, "grad", lambda *_: pytest.fail("a pass was made"))
-        with pytest.raises(
-            RequestError, match=rf"takes {passes} model .* for each of 3 tokens.* limit is {passes - 1}"
-        ):
-            run()
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+    def run(most: int) -> Attribution:
+        classifier = replace(encoder, limits=Limits(max_evaluations=most))
+        return explain(classifier, "a funny film", METHOD, rule=rule, steps=10)
+
+    assert run(passes).cost.backward == passes
+    monkeypatch.setattr(torch.autograd, "grad", lambda *_: pytest.fail("a pass was made"))
+    with pytest.raises(RequestError, match=rf"takes {passes} model .* for each of 3 tokens.* limit is {passes - 1}"):
+        run(passes - 1)

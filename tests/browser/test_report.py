@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from explainlab.analyses.registry import studies
 from explainlab.app.runs.bundle import study_bundle
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import LABELS, TEXT
@@ -29,8 +28,8 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     model, data = hostile_study.models(directory)["bert"], hostile_study.write_data(directory / "rows.csv")
     found = {}
     for name, kind in SHOWN:
-        record, body = hostile_study.answer(model, data, name, kind)
-        with zipfile.ZipFile(io.BytesIO(study_bundle(studies()[name].label, record, body, LABELS[1]))) as bundle:
+        result = hostile_study.answer(model, data, name, kind)
+        with zipfile.ZipFile(io.BytesIO(study_bundle(result, LABELS[1]))) as bundle:
             bundle.extract("report.html", directory / name)
         found[name] = directory / name / "report.html"
     return found

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from explainlab.data import EXAMPLES, Row, read_dataset, source_digest
 from explainlab.data.formats import _MAX_LINE_BYTES
 from explainlab.errors import DataError
-from explainlab.settings import settings
+from explainlab.limits import Limits
+from explainlab.reader import Reader
 
 LABELS = ("negative", "positive")
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
@@ -61,12 +62,6 @@ def file(tmp_path):
         return path
 
     return make
-
-
-@pytest.fixture
-def limits(monkeypatch):
-    """A function that sets limits for one test."""
-    return lambda **values: [monkeypatch.setattr(settings(), name, value) for name, value in values.items()]
 
 
 def problem(path, *args, **options) -> str:
@@ -307,13 +302,13 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_ROWS)
-def test_bad_row_is_named_or_skipped_with_its_reason(file, limits, line, reason):
-    limits(max_characters=11)
+def test_bad_row_is_named_or_skipped_with_its_reason(file, line, reason):
+    reader = Reader(limits=Limits(max_characters=11))
     path = file("data.jsonl", f'{{"text": "fine", "label": 1}}\n{line}\n{{"text": "also", "label": 0}}\n')
-    message = problem(path, LABELS)
+    message = problem(path, LABELS, reader=reader)
     assert message.startswith("Row 2 of data.jsonl: ")
     assert reason in message
-    dataset = read_dataset(path, LABELS, skip_bad=True)
+    dataset = read_dataset(path, LABELS, skip_bad=True, reader=reader)
     assert [row.number for row in dataset.rows] == [1, 3]
     assert [number for number, _ in dataset.skipped] == [2]
     assert reason in dataset.skipped[0][1]
@@ -341,11 +336,11 @@ def test_only_bad_rows(file):
     assert "All rows of data.csv are bad (2); row 1: The label '?' is no class" in message
 
 
-def test_too_many_rows(file, limits):
-    limits(max_rows=2)
+def test_too_many_rows(file):
+    reader = Reader(limits=Limits(max_rows=2))
     path = file("data.csv", "text\na\nb\nc\n")
-    assert "more than 2 rows" in problem(path)
-    assert len(read_dataset(path, limit=2).rows) == 2
+    assert "more than 2 rows" in problem(path, reader=reader)
+    assert len(read_dataset(path, limit=2, reader=reader).rows) == 2
 
 
 @pytest.mark.parametrize("limit", [0, -1])

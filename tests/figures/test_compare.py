@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 import scipy.stats
 
 from explainlab import Attribution, explain, study
+from explainlab.analyses.registry import read_result
 from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.figures.compare import compare, map_difference, table_difference
 from explainlab.figures.export import to_json
@@ -135,9 +137,9 @@ def test_a_maps_bundle_has_all_of_it(first: Attribution) -> None:
 
 def test_a_studys_bundle_has_a_table_for_each_of_its_own(encoder: Classifier) -> None:
     found = study(encoder, "integration_error", "<b>a film</b>", steps=[2, 4])
-    files = unzipped(study_bundle("Integration error", found.to_json(), found.body))
+    files = unzipped(study_bundle(found))
     rows = pd.read_csv(io.StringIO(files["rows.csv"]))
-    assert rows["approximation_error"].tolist() == [row["approximation_error"] for row in found.body["rows"]]
+    assert rows["approximation_error"].tolist() == [row["approximation_error"] for row in found.body_json()["rows"]]
     assert json.loads(files["result.json"]) == found.to_json()
     assert "<b>a film" not in files["report.html"]
     assert "&lt;b&gt;a film" in files["report.html"]
@@ -145,12 +147,12 @@ def test_a_studys_bundle_has_a_table_for_each_of_its_own(encoder: Classifier) ->
         assert told in files["report.html"]
 
 
-def test_names_from_a_file_lead_nowhere_and_formulas_are_inert(encoder: Classifier) -> None:
-    found = study(encoder, "integration_error", "a film", steps=[2])
-    hostile = {"../../evil": [{"=1+1": "=cmd()", "nested": [1, {"a": "<b>"}]}], "/rooted": [{"x": None}]}
-    files = unzipped(study_bundle("<b>", found.to_json(), hostile))
+def test_what_a_file_adds_is_left_out_and_formulas_are_inert(encoder: Classifier, tmp_path: Path) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("text\n=cmd()\n")
+    record = study(encoder, "integration_error", data=str(data), steps=[2]).to_json()
+    files = unzipped(study_bundle(read_result({**record, "../../evil": [{"=1+1": "<b>"}], "/rooted": [{"x": None}]})))
     own = {name for name in files if not name.startswith("figures/")}
-    assert own == {"report.html", "-evil.csv", "-rooted.csv", "result.json"}
-    assert files["-evil.csv"].splitlines()[0] == "'=1+1,nested"
-    assert "'=cmd()" in files["-evil.csv"]
+    assert own == {"report.html", "texts.csv", "result.json"}
+    assert "'=cmd()" in files["texts.csv"]
     assert "<b>" not in files["report.html"].split("<script")[0]

@@ -18,7 +18,12 @@ def test_every_preset(zoo: Zoo, name: str, metric: str, preset: str) -> None:
     check_metric(get_metric(metric), zoo(name), preset=preset)
 
 
-@pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc", "inverse_activation_auc"])
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
+def test_the_other_direction(zoo: Zoo, name: str) -> None:
+    check_metric(get_metric("inverse_activation_auc"), zoo(name))
+
+
+@pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc"])
 def test_every_architecture(classifier: Classifier, metric: str) -> None:
     check_metric(get_metric(metric), classifier)
 

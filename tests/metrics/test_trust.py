@@ -11,7 +11,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys
-from tests.metrics.conftest import case_of, value_of
+from tests.metrics.conftest import case_of, judged, value_of
 from tests.metrics.test_perturbation import Bag
 
 
@@ -21,7 +21,7 @@ def test_it_is_the_share_of_random_maps_beaten(encoder: Classifier) -> None:
     n = len(case.units.features)
     random = case_of(encoder, scores=np.random.default_rng(7).random((RANDOM_MAPS, n)))
     for column, (name, sign) in enumerate((("comprehensiveness", 1), ("sufficiency", -1))):
-        controls = [value_of(encoder, random, name, i) for i in range(RANDOM_MAPS)]
+        controls = [result.value for (result,) in judged(encoder, [random], name)[0]]
         for candidate, row in enumerate(found):
             value = value_of(encoder, case, name, candidate)
             expected = np.mean([1 if sign * (value - c) > 1e-6 else 0.5 * (abs(value - c) <= 1e-6) for c in controls])

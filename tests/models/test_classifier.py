@@ -68,10 +68,10 @@ def test_every_position_of_a_decoder_speaks_for_the_text_up_to_it(classifier: Cl
     found = classifier.position_logits(batch)
     assert found.shape == (2, len(long), len(LABELS))
     assert torch.equal(found, classifier.position_logits(batch, classifier.embed(batch.ids)))
-    for row, encoding in zip(found, (short, long), strict=True):
-        ids = torch.as_tensor(encoding.ids)
-        expected = [_plain(classifier)(ids[None, : length + 1]).logits[0] for length in range(len(ids))]
-        _close(row[: len(ids)], torch.stack(expected))
+    for row, encoding, step in zip(found, (short, long), (1, 5), strict=True):
+        ids, plain = torch.as_tensor(encoding.ids), _plain(classifier)
+        expected = [plain(ids[None, : last + 1]).logits[0] for last in range(0, len(ids), step)]
+        _close(row[: len(ids) : step], torch.stack(expected))
 
 
 def test_a_batch_equals_its_texts(classifier: Classifier) -> None:

@@ -7,7 +7,6 @@ import torch
 
 from explainlab.errors import RequestError
 from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, is_out_of_memory
-from explainlab.settings import settings
 
 CPU = torch.device("cpu")
 
@@ -28,14 +27,8 @@ def test_batches_on_a_cpu_stay_small() -> None:
     assert batch_tokens(CPU, bytes_per_token=2**60) == 1
 
 
-def test_the_setting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", "77")
-    settings.cache_clear()
-    try:
-        assert batch_tokens(CPU, bytes_per_token=2**60) == 77
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+def test_a_wanted_size_wins() -> None:
+    assert batch_tokens(CPU, bytes_per_token=2**60, wanted=77) == 77
 
 
 @pytest.mark.gpu

@@ -37,10 +37,10 @@ def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first:
     assert "(SP-PI)" in drawn[2]
     body = service().find(first_view().text_request()).body
     table = first.dataframe[0].value
-    assert table["Method"].tolist() == [one["label"] for one in body["methods"]]
-    assert table["AS AUC ↑"].tolist() == [c["auc"] for c in body["curves"] if c["direction"] == "activation"]
-    assert table["IAS AUC ↓"].tolist() == [c["auc"] for c in body["curves"] if c["direction"] == "inverse_activation"]
-    assert table["Flip"].tolist() == [c["flip"] for c in body["curves"] if c["direction"] == "activation"]
+    assert table["Method"].tolist() == [one.label for one in body.methods]
+    assert table["AS AUC ↑"].tolist() == [c.auc for c in body.curves if c.direction == "activation"]
+    assert table["IAS AUC ↓"].tolist() == [c.auc for c in body.curves if c.direction == "inverse_activation"]
+    assert table["Flip"].tolist() == [c.flip for c in body.curves if c.direction == "activation"]
     assert table["Passes"].tolist() == [22, 2, 1]
     assert table["Cost"].tolist() == [21, 1, 0]
     assert "by the trapezoid rule" in words(first.markdown), "definitions are there"
@@ -108,10 +108,10 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
     body = service().find(ActivationView(**{**first_view().model_dump(), "data": data}).data_request()).body
     table = app.dataframe[1].value
     for way, column in (("activation", "AS AUC ↑"), ("inverse_activation", "IAS AUC ↓")):
-        assert table[column].tolist() == [row[way]["mean"] for row in body["rows"]]
-        low = body["rows"][0][way]["low"]
+        assert table[column].tolist() == [row[way].mean for row in body.rows]
+        low = body.rows[0][way].low
         assert table[f"{column.split()[0]} interval"][0].startswith(f"{low:.3f} to ")
-    assert table["Cost"].tolist() == [row["relative"] for row in body["rows"]]
+    assert table["Cost"].tolist() == [row.relative for row in body.rows]
     answered(app.selectbox(key="activation_opened_row").select_index(1).run())
     assert app.text_area(key="activation_text").value == "A <b>lovely</b> evening."
     assert len(charts(app)) == 8, "the data set stays"

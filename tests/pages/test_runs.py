@@ -46,7 +46,7 @@ def computed(service: Service, method: str = "input_x_gradient", user: User = LO
 
 
 def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
-    assert service.worker.wait(service.submit(request, "tests", user), 60)
+    assert service.engine.wait(service.submit(request, "tests", user), 60)
     return service.runs(user).runs[0]
 
 

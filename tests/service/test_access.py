@@ -42,7 +42,7 @@ def request(model: str, **chosen: Any) -> Request:
 def computed(service: Service, asked: Request, user: User) -> Run:
     """The run of a question that ``user`` asked and waited for."""
     job = service.submit(asked, f"a session of {user.id}", user)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"
     return service.runs(user).runs[0]
 
@@ -92,26 +92,26 @@ def test_two_who_wait_for_one_job_have_a_run_each_and_one_who_gave_up_has_none(s
         job = service.submit(request(model), user.id, user)
     leaves = service.submit(request(model), "leaves", User("eve", "Eve"))
     assert leaves is job
-    service.worker.cancel(job.key, "leaves")
-    service.worker.cancel(before.key, "before")
-    assert service.worker.wait(job, SOON)
+    service.engine.cancel(job.key, "leaves")
+    service.engine.cancel(before.key, "before")
+    assert service.engine.wait(job, SOON)
     assert [service.runs(user).total for user in (ANN, BOB, User("eve", "Eve"))] == [1, 1, 0]
 
 
 def test_jobs_that_fail_or_are_cancelled_are_no_runs(service: Service, model: str) -> None:
     job = service.submit(request(model, target="wonderful"), "ann", ANN)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert job.progress.status == "failed"
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
     job = service.submit(endless, "ann", ANN)
-    service.worker.cancel(job.key, "ann")
-    assert service.worker.wait(job, SOON)
+    service.engine.cancel(job.key, "ann")
+    assert service.engine.wait(job, SOON)
     assert service.runs(ANN).total == 0
 
 
 def test_what_is_computed_ahead_is_no_run_before_somebody_asks(service: Service, model: str) -> None:
     job = service.submit(request(model), "a session", ANN, ahead=True)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert service.runs(ANN).runs == []
     assert computed(service, request(model), ANN).question == "input_x_gradient"
 
@@ -135,7 +135,7 @@ def test_computing_again_leaves_what_is_stored(service: Service, model: str) -> 
     run = computed(service, request(model), ANN)
     stored = service.find(request(model))
     job = service.compute_again(request(model), "bob", BOB)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert job is service.computed_again(request(model))
     np.testing.assert_array_equal(job.result.scores, stored.scores)
     assert job.result.cost.seconds != stored.cost.seconds, "computed, not looked up"
@@ -209,10 +209,10 @@ def test_there_are_three_visibilities(service: Service, model: str) -> None:
 def test_nobody_cancels_anothers_job(service: Service, model: str) -> None:
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
     job = service.submit(endless, "a session of Ann's", ANN)
-    service.worker.cancel(job.key, "a session of Bob's")
-    service.worker.cancel(job.key, ANN.id)
+    service.engine.cancel(job.key, "a session of Bob's")
+    service.engine.cancel(job.key, ANN.id)
     assert not job.stop.is_set()
-    service.worker.cancel(job.key, "a session of Ann's")
+    service.engine.cancel(job.key, "a session of Ann's")
     assert job.stop.is_set()
 
 

@@ -29,13 +29,13 @@ def test_numbers_do_not_depend_on_what_runs_between() -> None:
     ]
     data = service.submit(DATA, "ann's", User("ann", "Ann"))
     while data.progress.done < 1:
-        assert not service.worker.wait(data, 0.01)
+        assert not service.engine.wait(data, 0.01)
     jobs = [service.submit(single, "bob's", User("bob", "Bob")) for single in singles]
-    assert all(service.worker.wait(job, SOON) for job in jobs)
+    assert all(service.engine.wait(job, SOON) for job in jobs)
     assert not data.progress.finished, "they ran in its middle"
     for job in jobs:
         np.testing.assert_allclose(job.result.scores, alone.run(job.request).scores, rtol=1e-5, atol=1e-7)
-    assert service.worker.wait(data, SOON)
+    assert service.engine.wait(data, SOON)
     there, here = data.result.body, alone.run(DATA).body
     assert [text["row"] for text in there["texts"]] == [text["row"] for text in here["texts"]]
     for one, other in zip(there["texts"], here["texts"], strict=True):

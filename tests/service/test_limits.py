@@ -191,7 +191,7 @@ def test_beyond_a_limit_its_name_is_told(
     assert f"{value:,}" in str(caught.value)
     having(**{limit: 1_000_000})
     job = service.submit(question, "session")
-    service.worker.cancel(job.key, "session")
+    service.engine.cancel(job.key, "session")
 
 
 def test_who_can_change_a_limit_depends_on_whose_instance_it_is(having: Set, service: Service) -> None:

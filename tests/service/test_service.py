@@ -54,7 +54,7 @@ def serve(url: str = "sqlite://") -> Service:
 
 def finished(service: Service, request: Request) -> Job:
     job = service.submit(request, "ann")
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     return job
 
 
@@ -195,10 +195,10 @@ def test_choosing_shows_progress_and_stops(from_entropy: Ask, data: Path, monkey
     service = serve()
     job = service.submit(from_entropy(), "ann")
     while job.progress.done < 20 and not job.progress.finished:
-        service.worker.wait(job, 0.01)
+        service.engine.wait(job, 0.01)
     assert (job.progress.phase, job.progress.total) == ("choosing the baseline", 5000)
-    service.worker.cancel(job.key, "ann")
-    assert service.worker.wait(job, SOON)
+    service.engine.cancel(job.key, "ann")
+    assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)
 
 
@@ -341,10 +341,10 @@ def test_a_long_job_stops_within_a_batch(ask: Ask, monkeypatch: pytest.MonkeyPat
     service = serve()
     job = service.submit(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}), "ann")
     while job.progress.done < 20 and not job.progress.finished:
-        service.worker.wait(job, 0.01)
+        service.engine.wait(job, 0.01)
     assert job.progress.phase == "gradients"
     assert job.progress.seconds_left > 0
-    service.worker.cancel(job.key, "ann")
-    assert service.worker.wait(job, SOON)
+    service.engine.cancel(job.key, "ann")
+    assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)
     assert job.progress.done < job.progress.total == 10_000

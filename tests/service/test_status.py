@@ -32,7 +32,7 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -
     running = service.submit(endless, "1", ANN)
     waiting = service.submit(data, "2", BOB)
     while running.progress.status == "queued":
-        service.worker.wait(running, 0.01)
+        service.engine.wait(running, 0.01)
     try:
         for user, jobs in ((ANN, [running, None]), (BOB, [None, waiting]), (User("cy", "Cy"), [None, None])):
             places = status(service, user).places
@@ -41,8 +41,8 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -
         assert health(service) == {"ready": True, "store": True, "worker": True, "running": 1, "waiting": 1}
     finally:
         for job, owner in ((waiting, "2"), (running, "1")):
-            service.worker.cancel(job.key, owner)
-        assert service.worker.wait(running, SOON)
+            service.engine.cancel(job.key, owner)
+        assert service.engine.wait(running, SOON)
     (loaded,) = status(service, ANN).loaded
     assert (loaded.id, loaded.dtype, loaded.device) == (MODEL, "float32", "cpu")
     assert loaded.bytes == service.pool.get(MODEL, "float32").bytes
@@ -77,7 +77,7 @@ def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.Monke
         hanging.set()
         release.wait(SOON)
 
-    service.worker = Worker(hang)
+    service.engine = Worker(hang)
     assert status(service, ANN).worker_alive
     service.submit(Request(model=MODEL, text="a film", question="random"), "1")
     assert hanging.wait(SOON)

@@ -43,7 +43,7 @@ def stuck(url: str) -> Iterator[Service]:
             context.check_cancelled()
         raise Cancelled
 
-    service.worker = Worker(wait, service._ended)
+    service.engine = Worker(wait, service._ended)
     yield service
     over.set()
 
@@ -115,7 +115,7 @@ def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -
 @pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
 def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
     service = started(url)
-    assert service.worker.wait(service.submit(request(target=target), "1", ANN), SOON)
+    assert service.engine.wait(service.submit(request(target=target), "1", ANN), SOON)
     assert left(url) == []
 
 
@@ -151,5 +151,5 @@ def test_a_store_that_fails_stops_no_job(url: str) -> None:
     service = started(url)
     Path(url.removeprefix("sqlite:///")).write_bytes(b"no database" * 1000)
     job = service.submit(request(), "1", ANN)
-    assert service.worker.wait(job, SOON)
+    assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"

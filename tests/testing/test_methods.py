@@ -81,21 +81,21 @@ class Unstoppable(_Broken):
 
 
 @pytest.mark.parametrize(
-    ("method", "told"),
+    ("method", "message"),
     [
         (NotFinite, "answers: the scores have the shape"),
         (Drawn, "answers: a second run gives other scores"),
-        (NotCounted, "costs: the cost is told as"),
+        (NotCounted, "costs: the cost is reported as"),
         (Dirty, "answers: a run leaves something behind on the model"),
         (ReadsPadding, "batches: the scores of the padded text: differs"),
         (Unsigned, "answers: a method without sign has a negative score"),
-        (Tokens, "units: there is not one score a word"),
+        (Tokens, "units: there is not a score for each word"),
         (Unstoppable, "progress: the progress does not reach its total"),
     ],
 )
-def test_a_broken_method_fails(method: type[Method], told: str) -> None:
+def test_a_broken_method_fails(method: type[Method], message: str) -> None:
     classifier = load_model("embedded:bert-mini-sst2", device="cpu")
-    with pytest.raises(AssertionError, match=f"occlusion on embedded:bert-mini-sst2, {told}"):
+    with pytest.raises(AssertionError, match=f"occlusion on embedded:bert-mini-sst2, {message}"):
         check_method(method(), classifier)
 
 

@@ -30,12 +30,12 @@ class Greedy(Comprehensiveness):
 
 
 @pytest.mark.parametrize(
-    ("metric", "told"),
+    ("metric", "message"),
     [(NotFinite, "a value is not finite"), (OfAll, "one attribution alone: differs"), (Greedy, "texts are run")],
 )
 def test_a_broken_metric_fails(
-    encoder: Classifier, metric: type[Metric], told: str, monkeypatch: pytest.MonkeyPatch
+    encoder: Classifier, metric: type[Metric], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(registry.metrics(), "comprehensiveness", metric())
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=message):
         check_metric(metric(), encoder)

@@ -51,7 +51,7 @@ class Noisy(Classifier):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         (ReadsPadding, "batches: the logits of texts in a batch: differs by"),
         (Deaf, "embeddings: other embeddings give the same logits"),
@@ -60,10 +60,10 @@ class Noisy(Classifier):
         (Forgetful, "predictions: predictions leaves something behind on the model"),
     ],
 )
-def test_a_broken_model_fails(encoder: Classifier, kind: type[Classifier], told: str) -> None:
+def test_a_broken_model_fails(encoder: Classifier, kind: type[Classifier], message: str) -> None:
     fields = {name: getattr(encoder, name) for name in Classifier.__dataclass_fields__}
     try:
-        with pytest.raises(AssertionError, match=told):
+        with pytest.raises(AssertionError, match=message):
             check_model(kind(**fields))
     finally:
         encoder.model.requires_grad_(False)

@@ -25,6 +25,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
@@ -56,11 +57,11 @@ class Ablation(TextAnalysis[Body, Body]):
     source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
         judges = [get_metric(request.metric) for request in _asked(parameters)]
         parts = [*map(get_method, parameters.methods), *judges]
-        read = [data_digest(values) for values in parameters.settings.values()]
+        read = [data_digest(values, reader) for values in parameters.settings.values()]
         return digest([[f"{one.id} {one.version}" for one in parts], read])
 
     def evaluations(self, parameters: Parameters) -> int:

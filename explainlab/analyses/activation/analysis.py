@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from explainlab import declared
+from explainlab.analyses.activation.result import (
+    ActivationData,
+    ActivationText,
+    Curve,
+    Direction,
+    MeanCurve,
+    MethodCost,
+    MethodMeans,
+    MethodScores,
+    Similarity,
+    TextAreas,
+)
 from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
 from explainlab.analyses.parameters import MethodSpecs, method_spec
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval_of, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.records import Attribution
@@ -26,22 +39,20 @@ from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.presets import Filler
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 from explainlab.metrics.summary import bands
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
 """What a method and its two curves may cost a text, which decides how many texts are judged together."""
 DECIMALS = 7
 """Of the probabilities that are told: those that passes in float32 have."""
-DIRECTIONS = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
+DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
 """The metric of each direction."""
 GRID = np.linspace(0, 1, 51)
 """Shares of the features at which the curves of texts of different lengths are averaged."""
 
 
-Body = dict[str, Any]
-
-
-class Activation(TextAnalysis[Body, Body]):
+class Activation(TextAnalysis[ActivationText, ActivationData]):
     """Both curves of every method: the probability of every class after k features are revealed, k = 0..n, with areas.
 
     Methods are written with their options, ``kernel_shap:samples=16n``, and go by that text; random is always among
@@ -73,55 +84,66 @@ class Activation(TextAnalysis[Body, Body]):
     source = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
     definition = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    TextBody = ActivationText
+    DataBody = ActivationData
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
-        asked = [parse_method(name) for name in _asked(parameters)]
-        parts = [*(get_method(one.method) for one in asked), *map(get_metric, DIRECTIONS.values())]
-        read = [data_digest(one.parameters.model_dump(mode="json")) for one in asked]
+        chosen = [parse_method(name) for name in _computed(parameters)]
+        parts = [*(get_method(method.method) for method in chosen), *map(get_metric, DIRECTIONS.values())]
+        read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         return digest([[f"{part.id} {part.version}" for part in parts], read])
 
     def evaluations(self, parameters: Parameters) -> int:
-        return EVALUATIONS * len(_asked(parameters))
+        return EVALUATIONS * len(_computed(parameters))
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[ActivationText]:
         metrics = [parse_metric(f"{name}:baseline={parameters.baseline}") for name in DIRECTIONS.values()]
         for metric in metrics:
             get_metric(metric.metric).require(subjects[0].classifier, metric.parameters)
-        asked = [parse_method(name) for name in _asked(parameters)]
-        maps, rest = attributions_of(subjects, [(one.method, one.parameters.model_dump(mode="json")) for one in asked])
+        names = _computed(parameters)
+        chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in map(parse_method, names)]
+        attributions, rest = attributions_of(subjects, chosen)
         compared = len(parameters.methods)
-        scores = [np.stack([one.scores for one in found[:compared]]) for found in maps]
+        scores = [np.stack([result.scores for result in results[:compared]]) for results in attributions]
         batcher = subjects[0].batcher
         batcher.context = rest
-        judged = evaluate_attributions(subjects, scores, metrics, batcher)
+        evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
-            _body(subject, dict(zip(_asked(parameters), found, strict=True)), metrics, values, parameters)
-            for subject, found, values in zip(subjects, maps, judged, strict=True)
+            _text_body(subject, dict(zip(names, results, strict=True)), metrics, values, parameters)
+            for subject, results, values in zip(subjects, attributions, evaluated, strict=True)
         ]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        curves = [_mean_curve([body["curves"][i] for body in bodies], bodies) for i in range(len(bodies[0]["curves"]))]
-        texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
-        return {
-            "n": len(bodies),
-            "baseline": parameters.baseline,
-            "grid": GRID.tolist(),
-            "curves": curves,
-            "rows": [_table_row(i, bodies, texts) for i in range(len(parameters.methods))],
-            "reference": parameters.reference,
-            "similarity": {
-                name: _similarity([body["similarity"][name] for body in bodies]) for name in bodies[0]["similarity"]
-            },
-            "texts": texts,
-        }
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[ActivationText], parameters: Parameters) -> ActivationData:
+        texts = [_areas(row, body) for row, body in zip(rows, bodies, strict=True)]
+        return ActivationData(
+            n=len(bodies),
+            baseline=parameters.baseline,
+            grid=GRID.tolist(),
+            curves=[_mean_curve(i, bodies) for i in range(len(bodies[0].curves))],
+            rows=[_means(i, bodies, texts) for i in range(len(parameters.methods))],
+            reference=parameters.reference,
+            similarity={name: _similarity([body.similarity[name] for body in bodies]) for name in bodies[0].similarity},
+            texts=texts,
+        )
 
-    def lines(self, result: Any) -> list[str]:
+    def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
+        """Whose order reveals the target soonest."""
         body = result.body
+        if isinstance(body, ActivationData):
+            best = max(body.rows, key=lambda row: row.activation.mean or 0.0)
+            return f"Over {body.n} texts, {best.label} reveals the target soonest: mean AS AUC {best.activation}."
+        first = max(body.methods, key=lambda method: body.curve(method.method, "activation").auc)
+        area = body.curve(first.method, "activation").auc
+        return f"{first.label} reveals “{body.target.label}” soonest: AS AUC {area:.3f}."
+
+    def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
         """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
-        return _lines_of_rows(body) if "texts" in body else _lines_of_text(body)
+        body = result.body
+        return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
 
 
-def _asked(parameters: Activation.Parameters) -> list[str]:
+def _computed(parameters: Activation.Parameters) -> list[str]:
     """Every method that is run, the reference last unless it is among those compared."""
     return list(dict.fromkeys([*parameters.methods, *filter(None, [parameters.reference])]))
 
@@ -129,59 +151,59 @@ def _asked(parameters: Activation.Parameters) -> list[str]:
 # One text ------------------------------------------------------------------------------------------------------------
 
 
-def _body(
+def _text_body(
     subject: Subject,
-    maps: dict[str, Attribution],
+    attributions: dict[str, Attribution],
     metrics: Sequence[MetricRequest],
-    judged: Sequence[Sequence[MetricResult]],
+    evaluated: Sequence[Sequence[MetricResult]],
     parameters: Activation.Parameters,
-) -> dict[str, Any]:
-    reference = maps.get(parameters.reference)
-    found = zip(parameters.methods, judged, strict=True)
-    return {
-        **described(subject),
-        "text_seed": text_seed(subject),
-        "baseline": parameters.baseline,
-        "methods": [_told(name, maps[name]) for name in parameters.methods],
-        "curves": [
-            _curve(subject, name, maps[name].scores, direction, metric, metric_result)
-            for name, row in found
-            for direction, metric, metric_result in zip(DIRECTIONS, metrics, row, strict=True)
+) -> ActivationText:
+    reference = attributions.get(parameters.reference)
+    return ActivationText(
+        **text_fields(subject),
+        text_seed=text_seed(subject),
+        baseline=parameters.baseline,
+        methods=[_scores(name, attributions[name]) for name in parameters.methods],
+        curves=[
+            _curve(subject, name, attributions[name].scores, direction, metric, value)
+            for name, row in zip(parameters.methods, evaluated, strict=True)
+            for direction, metric, value in zip(DIRECTIONS, metrics, row, strict=True)
         ],
-        "reference": None if reference is None else _told(parameters.reference, reference),
-        "similarity": {}
+        reference=None if reference is None else _scores(parameters.reference, reference),
+        similarity={}
         if reference is None
-        else {name: _cosine(subject, maps[name].scores, reference.scores) for name in parameters.methods},
-    }
+        else {name: _cosine(subject, attributions[name].scores, reference.scores) for name in parameters.methods},
+    )
 
 
-def _told(name: str, found: Attribution) -> dict[str, Any]:
+def _scores(name: str, attribution: Attribution) -> MethodScores:
     """A method under its ``name`` with its options, its scores and what they cost."""
-    passes = found.cost.forward + found.cost.backward
-    return {
-        "method": name,
-        "id": found.request.question,
-        "label": parse_method(name).label,
-        "signed": found.signed,
-        "scores": found.scores.tolist(),
-        "cost": {**asdict(found.cost), "passes": passes, "relative": passes - 1},
-        "warnings": list(found.warnings),
-    }
+    cost = attribution.cost
+    passes = cost.forward + cost.backward
+    return MethodScores(
+        method=name,
+        id=attribution.request.question,
+        label=parse_method(name).label,
+        signed=attribution.signed,
+        scores=attribution.scores.tolist(),
+        cost=MethodCost(**asdict(cost), passes=passes, relative=passes - 1),
+        warnings=list(attribution.warnings),
+    )
 
 
 def _curve(
-    subject: Subject, name: str, scores: np.ndarray, direction: str, metric: MetricRequest, metric_result: MetricResult
-) -> dict[str, Any]:
-    probabilities = metric_result.probabilities
-    return {
-        "method": name,
-        "direction": direction,
-        "order": get_metric(metric.metric).order(scores[None], subject.units)[0].tolist(),
-        "k": list(range(len(probabilities))),
-        "probabilities": probabilities.round(DECIMALS).tolist(),
-        "auc": metric_result.value,
-        "flip": flip(probabilities, subject.target.index),
-    }
+    subject: Subject, name: str, scores: np.ndarray, direction: Direction, metric: MetricRequest, value: MetricResult
+) -> Curve:
+    probabilities = value.probabilities
+    return Curve(
+        method=name,
+        direction=direction,
+        order=get_metric(metric.metric).order(scores[None], subject.units)[0].tolist(),
+        k=list(range(len(probabilities))),
+        probabilities=probabilities.round(DECIMALS).tolist(),
+        auc=value.value,
+        flip=flip(probabilities, subject.target.index),
+    )
 
 
 def flip(probabilities: np.ndarray, target: int) -> int | None:
@@ -204,84 +226,87 @@ def _cosine(subject: Subject, scores: np.ndarray, reference: np.ndarray) -> floa
 # A data set ----------------------------------------------------------------------------------------------------------
 
 
-def _mean_curve(curves: Sequence[dict[str, Any]], bodies: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One curve of every text, of the target's probability, averaged; no interval for a single text."""
-    targets = [body["target"]["index"] for body in bodies]
-    values = np.array([_on_grid(curve, target) for curve, target in zip(curves, targets, strict=True)])
-    mean, low, high = (found.tolist() for found in bands(values))
-    told = {key: curves[0][key] for key in ("method", "direction")}
-    return {**told, "mean": mean, "low": low if len(values) > 1 else None, "high": high if len(values) > 1 else None}
+def _mean_curve(i: int, bodies: Sequence[ActivationText]) -> MeanCurve:
+    """The ``i``-th curve of every text, of the target's probability, averaged; no interval for a single text."""
+    values = np.array([_on_grid(body.curves[i], body.target.index) for body in bodies])
+    mean, low, high = (band.tolist() for band in bands(values))
+    several, first = len(values) > 1, bodies[0].curves[i]
+    return MeanCurve(
+        method=first.method,
+        direction=first.direction,
+        mean=mean,
+        low=low if several else None,
+        high=high if several else None,
+    )
 
 
-def _on_grid(curve: dict[str, Any], target: int) -> np.ndarray:
-    return np.interp(GRID, np.array(curve["k"]) / curve["k"][-1], np.array(curve["probabilities"])[:, target])
+def _on_grid(curve: Curve, target: int) -> np.ndarray:
+    return np.interp(GRID, np.array(curve.k) / curve.features, np.array(curve.probabilities)[:, target])
 
 
-def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:
-    """What a text contributes; ``auc``, ``flip`` and ``passes`` by method, the first two by direction."""
-    by_method: dict[str, dict[str, dict[str, Any]]] = {"auc": {}, "flip": {}}
-    for curve in body["curves"]:
-        for key, found in by_method.items():
-            found.setdefault(curve["method"], {})[curve["direction"]] = curve[key]
-    return {
-        "row": row.number,
-        "text": row.text,
-        "text_pair": row.text_pair,
-        "label": row.label,
-        "text_seed": body["text_seed"],
-        "target": body["target"]["label"],
-        "predicted": body["prediction"]["label"],
-        "features": body["curves"][0]["k"][-1],
-        **by_method,
-        "passes": {one["method"]: one["cost"]["passes"] for one in body["methods"]},
-        "similarity": body["similarity"],
-    }
+def _areas(row: Row, body: ActivationText) -> TextAreas:
+    """What a text contributes."""
+    auc: dict[str, dict[Direction, float]] = {}
+    flips: dict[str, dict[Direction, int | None]] = {}
+    for curve in body.curves:
+        auc.setdefault(curve.method, {})[curve.direction] = curve.auc
+        flips.setdefault(curve.method, {})[curve.direction] = curve.flip
+    return TextAreas(
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        text_seed=body.text_seed,
+        target=body.target.label,
+        predicted=body.prediction.label,
+        features=body.features_revealed,
+        auc=auc,
+        flip=flips,
+        passes={method.method: method.cost.passes for method in body.methods},
+        similarity=body.similarity,
+    )
 
 
-def _table_row(i: int, bodies: Sequence[dict[str, Any]], texts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One method of the table: mean areas with intervals, and the mean cost of a text."""
-    told = bodies[0]["methods"][i]
-    costs = [body["methods"][i]["cost"] for body in bodies]
-    return {
-        **{key: told[key] for key in ("method", "id", "label")},
-        **{way: interval([text["auc"][told["method"]][way] for text in texts]) for way in DIRECTIONS},
-        **{part: float(np.mean([cost[part] for cost in costs])) for part in costs[0]},
-        "n": len(bodies),
-    }
+def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas]) -> MethodMeans:
+    """The ``i``-th method of the table: mean areas with intervals, and the mean cost of a text."""
+    first = bodies[0].methods[i]
+    costs = [body.methods[i].cost for body in bodies]
+    areas = {way: interval_of([text.auc[first.method][way] for text in texts]) for way in DIRECTIONS}
+    means = {name: float(np.mean([getattr(cost, name) for cost in costs])) for name in MethodCost.model_fields}
+    return MethodMeans(method=first.method, id=first.id, label=first.label, **areas, **means, n=len(bodies))
 
 
-def _similarity(values: Sequence[float | None]) -> dict[str, Any]:
+def _similarity(values: Sequence[float | None]) -> Similarity:
     """Over the texts that have one."""
     known = [value for value in values if value is not None]
-    return {**interval(known), "n": len(known)}
+    return Similarity(**interval_of(known).model_dump(), n=len(known))
 
 
 # For a reader --------------------------------------------------------------------------------------------------------
 
 
-def _lines_of_text(body: dict[str, Any]) -> list[str]:
-    ways = {(curve["method"], curve["direction"]): curve for curve in body["curves"]}
-    told = []
-    for one in body["methods"]:
-        rising, falling = (ways[one["method"], way] for way in DIRECTIONS)
-        flips = "never" if rising["flip"] is None else rising["flip"]
-        areas = {name: f"{curve['auc']:.4f}" for name, curve in (("AS AUC", rising), ("IAS AUC", falling))}
-        told.append({"method": one["method"], **areas, "flips at": flips, "passes": one["cost"]["passes"]})
-    head = f"Target '{body['target']['label']}', {body['curves'][0]['k'][-1]} features, {body['baseline']} where hidden"
-    return [head, table(told)]
+def _lines_of_text(body: ActivationText) -> list[str]:
+    rows = []
+    for method in body.methods:
+        rising, falling = (body.curve(method.method, way) for way in DIRECTIONS)
+        flips = "never" if rising.flip is None else rising.flip
+        areas = {name: f"{curve.auc:.4f}" for name, curve in (("AS AUC", rising), ("IAS AUC", falling))}
+        rows.append({"method": method.method, **areas, "flips at": flips, "passes": method.cost.passes})
+    head = f"Target '{body.target.label}', {body.features_revealed} features, {body.baseline} where hidden"
+    return [head, table(rows)]
 
 
-def _lines_of_rows(body: dict[str, Any]) -> list[str]:
-    told = [
+def _lines_of_data(body: ActivationData) -> list[str]:
+    rows = [
         {
-            "method": row["method"],
-            "AS AUC": spelled(row["activation"]),
-            "IAS AUC": spelled(row["inverse_activation"]),
-            "passes": f"{row['passes']:,.1f}",
-            "cost (x)": f"{row['relative']:,.1f}",
+            "method": row.method,
+            "AS AUC": str(row.activation),
+            "IAS AUC": str(row.inverse_activation),
+            "passes": f"{row.passes:,.1f}",
+            "cost (x)": f"{row.relative:,.1f}",
         }
-        for row in body["rows"]
+        for row in body.rows
     ]
-    close = [{"method": name, "cosine": spelled(found)} for name, found in body["similarity"].items()]
-    against = [f"Cosine with {body['reference']}", table(close)] if close else []
-    return [f"Means of {body['n']} texts with 95% intervals", table(told), *against]
+    close = [{"method": name, "cosine": str(similarity)} for name, similarity in body.similarity.items()]
+    against = [f"Cosine with {body.reference}", table(close)] if close else []
+    return [f"Means of {body.n} texts with 95% intervals", table(rows), *against]

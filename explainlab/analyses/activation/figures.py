@@ -1,19 +1,28 @@
-"""Charts of the study ``activation``: curves of one text, mean curves, quality against cost, closeness to a reference.
-
-All are pure functions of its body: the first of that of one text, the others of that of a data set.
-"""
+"""Charts of activation curves: curves of one text, mean curves, quality against cost, closeness to a reference."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import plotly.graph_objects as go
 
+from explainlab.analyses.activation.result import (
+    ActivationData,
+    ActivationText,
+    Curve,
+    Direction,
+    MeanCurve,
+    MethodMeans,
+    MethodScores,
+)
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.records import Interval
+from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
-
-Body = dict[str, Any]
-Direction = Literal["activation", "inverse_activation"]
+from explainlab.figures.declared import Map, StudyFigures
+from explainlab.figures.heatmap import heatmap
+from explainlab.request import Request
 
 RANDOM = "random"
 WORDS: dict[Direction, str] = {"activation": "Activation", "inverse_activation": "Inverse activation"}
@@ -22,22 +31,22 @@ _COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid",
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 
 
-def activation_curves(body: Body) -> Chart:
+def activation_curves(body: ActivationText) -> Chart:
     """The target's probability after k features, both directions of every method, with the k of each flip marked."""
-    label = body["target"]["label"]
-    n = body["curves"][0]["k"][-1]
+    label = body.target.label
+    n = body.curves[0].k[-1]
     figure = go.Figure(layout=layout(f"Features revealed (of {n})", f"Probability of “{shown(label)}”"))
-    looks, labels = _looks(body["methods"]), {one["method"]: one["label"] for one in body["methods"]}
+    looks, labels = _looks(body.methods), {method.method: method.label for method in body.methods}
     rows: list[dict[str, Any]] = []
-    for curve in body["curves"]:
-        name, way = curve["method"], curve["direction"]
-        values = [row[body["target"]["index"]] for row in curve["probabilities"]]
+    for curve in body.curves:
+        name, way = curve.method, curve.direction
+        values = [row[body.target.index] for row in curve.probabilities]
         color, symbol = looks[name]
         figure.add_scatter(
-            x=curve["k"],
+            x=curve.k,
             y=values,
             mode="lines+markers",
-            name=shown(f"{labels[name]}, {WORDS[way].lower()}: AUC {curve['auc']:.3f}"),
+            name=shown(f"{labels[name]}, {WORDS[way].lower()}: AUC {curve.auc:.3f}"),
             line={"color": color, "dash": _DASHES[way], "width": 2},
             marker={"symbol": symbol, "size": 6 if n <= 60 else 3},
             hovertemplate="k = %{x}: %{y:.3f}<extra>" + shown(labels[name]) + "</extra>",
@@ -46,94 +55,102 @@ def activation_curves(body: Body) -> Chart:
         _mark_flip(figure, curve, values, color, labels[name])
         rows += [
             {"method": name, "direction": way, "k": k, "feature": place, "probability": value}
-            for k, place, value in zip(curve["k"], [None, *curve["order"]], values, strict=True)
+            for k, place, value in zip(curve.k, [None, *curve.order], values, strict=True)
         ]
     figure.update_yaxes(range=[-0.02, 1.02])
     title = f"Probability of {label} as features are revealed, best first and worst first"
     return Chart("activation-curves", title, f"{title}. {_flip_words(body, labels)}", figure, rows, _not_marked(body))
 
 
-def mean_curves(body: Body, direction: Direction) -> Chart:
+def mean_curves(body: ActivationData, direction: Direction) -> Chart:
     """The mean curve of every method in one direction, each in the band of its 95% intervals."""
     figure = go.Figure(layout=layout("Share of the features revealed", "Mean probability of the target"))
-    looks, table = _looks(body["rows"]), {row["method"]: row for row in body["rows"]}
-    curves = [curve for curve in body["curves"] if curve["direction"] == direction]
+    looks, table = _looks(body.rows), {row.method: row for row in body.rows}
+    curves = [curve for curve in body.curves if curve.direction == direction]
     for curve in curves:
-        color, _ = looks[curve["method"]]
-        if curve["low"] is not None:
-            _band(figure, body["grid"], curve, color)
+        color, _ = looks[curve.method]
+        if curve.low is not None:
+            _band(figure, body.grid, curve, color)
     for curve in curves:
-        row, (color, symbol) = table[curve["method"]], looks[curve["method"]]
+        row, (color, symbol) = table[curve.method], looks[curve.method]
         figure.add_scatter(
-            x=body["grid"],
-            y=curve["mean"],
+            x=body.grid,
+            y=curve.mean,
             mode="lines+markers",
-            name=shown(f"{row['label']}: AUC {_interval_words(row[direction])}"),
+            name=shown(f"{row.label}: AUC {_interval_words(row.area(direction))}"),
             line={"color": color, "dash": _DASHES[direction], "width": 2},
             marker={"symbol": symbol, "size": 7, "maxdisplayed": 10},
-            hovertemplate="%{x:.0%}: %{y:.3f}<extra>" + shown(row["label"]) + "</extra>",
-            legendgroup=curve["method"],
+            hovertemplate="%{x:.0%}: %{y:.3f}<extra>" + shown(row.label) + "</extra>",
+            legendgroup=curve.method,
         )
     figure.update_xaxes(tickformat=".0%")
-    title = f"{WORDS[direction]} curves, {body['n']} texts"
+    title = f"{WORDS[direction]} curves, {body.n} texts"
+    nothing: list[None] = [None] * len(body.grid)
     rows = [
-        {"method": curve["method"], "share": x, "mean": mean, "low": low, "high": high}
+        {"method": curve.method, "share": x, "mean": mean, "low": low, "high": high}
         for curve in curves
         for x, mean, low, high in zip(
-            body["grid"],
-            curve["mean"],
-            *(curve[end] or [None] * len(body["grid"]) for end in ("low", "high")),
+            body.grid,
+            curve.mean,
+            curve.low or nothing,
+            curve.high or nothing,
             strict=True,
         )
     ]
     best = _best(body, direction)
-    alt = f"{title}: means with 95% intervals. Best: {best['label']}."
+    alt = f"{title}: means with 95% intervals. Best: {best.label}."
     return Chart(f"{direction}-means", title, alt, figure, rows)
 
 
-def quality_against_cost(body: Body, direction: Direction) -> Chart:
+def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
     """Every method's mean area over its passes a text, with the front of those that nothing cheaper matches."""
-    table = body["rows"]
+    table = body.rows
     looks = _looks(table)
     figure = go.Figure(layout=layout("Passes a text (forward and backward)", f"{WORDS[direction]} AUC"))
     sign = 1 if direction == "activation" else -1
-    front = pareto_front([row["passes"] for row in table], [sign * row[direction]["mean"] for row in table])
+    front = pareto_front([row.passes for row in table], [sign * row.area(direction).mean for row in table])
     figure.add_scatter(
-        x=[table[i]["passes"] for i in front],
-        y=[table[i][direction]["mean"] for i in front],
+        x=[table[i].passes for i in front],
+        y=[table[i].area(direction).mean for i in front],
         mode="lines",
         name="Pareto front",
         line={"color": GREY, "dash": "dash", "shape": "hv"},
         hoverinfo="skip",
     )
     for row in table:
-        color, symbol = looks[row["method"]]
+        color, symbol = looks[row.method]
         figure.add_scatter(
-            x=[row["passes"]],
-            y=[row[direction]["mean"]],
-            error_y=_error_bar(row[direction]),
+            x=[row.passes],
+            y=[row.area(direction).mean],
+            error_y=_error_bar(row.area(direction)),
             mode="markers",
-            name=shown(row["label"]),
+            name=shown(row.label),
             marker={"color": color, "symbol": symbol, "size": 11},
-            hovertemplate="%{x:,.1f} passes: %{y:.3f}<extra>" + shown(row["label"]) + "</extra>",
+            hovertemplate="%{x:,.1f} passes: %{y:.3f}<extra>" + shown(row.label) + "</extra>",
         )
-    log_steps(figure, [row["passes"] for row in table])
+    log_steps(figure, [row.passes for row in table])
     title = f"{WORDS[direction]} AUC against cost"
-    told = ", ".join(f"{table[i]['label']} ({table[i]['passes']:,.1f})" for i in front)
+    told = ", ".join(f"{table[i].label} ({table[i].passes:,.1f})" for i in front)
     rows = [
-        {**{key: row[key] for key in ("method", "passes", "relative")}, **row[direction], "front": i in front}
+        {
+            "method": row.method,
+            "passes": row.passes,
+            "relative": row.relative,
+            **row.area(direction).model_dump(),
+            "front": i in front,
+        }
         for i, row in enumerate(table)
     ]
     return Chart(f"{direction}-against-cost", title, f"{title}. On the front, with passes: {told}.", figure, rows)
 
 
-def similarity_boxes(body: Body) -> Chart:
+def similarity_boxes(body: ActivationData) -> Chart:
     """How close every method's scores are to the reference's: a box and a point a text of the cosine similarities."""
-    labels, looks = {row["method"]: row["label"] for row in body["rows"]}, _looks(body["rows"])
+    labels, looks = {row.method: row.label for row in body.rows}, _looks(body.rows)
     figure = go.Figure(layout=layout("Cosine similarity", "", height=110 + 70 * len(labels)))
     rows: list[dict[str, Any]] = []
     for name, label in labels.items():
-        found = [(text["row"], text["similarity"][name]) for text in body["texts"]]
+        found = [(text.row, text.similarity[name]) for text in body.texts]
         rows += [{"row": number, "method": name, "cosine": value} for number, value in found]
         known = [(number, value) for number, value in found if value is not None]
         figure.add_box(
@@ -151,8 +168,8 @@ def similarity_boxes(body: Body) -> Chart:
             showlegend=False,
         )
     figure.update_yaxes(autorange="reversed")
-    title = f"Similarity to {body['reference']}, {body['n']} texts"
-    means = {name: found["mean"] for name, found in body["similarity"].items() if found["mean"] is not None}
+    title = f"Similarity to {body.reference}, {body.n} texts"
+    means = {name: found.mean for name, found in body.similarity.items() if found.mean is not None}
     told = ", ".join(f"{labels[name]} {mean:.3f}" for name, mean in means.items())
     none = sum(row["cosine"] is None for row in rows)
     notes = (f"{none} of {len(rows)} similarities are not defined: all scores are zero.",) if none else ()
@@ -168,39 +185,39 @@ def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
     return front
 
 
-def _looks(methods: Sequence[Body]) -> dict[str, tuple[str, str]]:
+def _looks(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
     """Colour and symbol by method; the random map is grey."""
-    others = [one["method"] for one in methods if one["method"] != RANDOM]
+    others = [method.method for method in methods if method.method != RANDOM]
     found = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
     return {**found, RANDOM: (GREY, "cross")}
 
 
-def _mark_flip(figure: go.Figure, curve: Body, values: Sequence[float], color: str, label: str) -> None:
+def _mark_flip(figure: go.Figure, curve: Curve, values: Sequence[float], color: str, label: str) -> None:
     """A ring where the prediction becomes the target for good; none where it is so from the start or never."""
-    if not curve["flip"]:
+    if not curve.flip:
         return
     figure.add_scatter(
-        x=[curve["flip"]],
-        y=[values[curve["flip"]]],
+        x=[curve.flip],
+        y=[values[curve.flip]],
         mode="markers",
         marker={"symbol": "circle-open", "size": 16, "color": color, "line": {"width": 2.5}},
         hovertemplate="predicted from k = %{x} on<extra>" + shown(label) + "</extra>",
-        legendgroup=curve["method"],
+        legendgroup=curve.method,
         showlegend=False,
     )
 
 
-def _flip_words(body: Body, labels: dict[str, str]) -> str:
-    rising = [curve for curve in body["curves"] if curve["direction"] == "activation" and curve["flip"]]
+def _flip_words(body: ActivationText, labels: dict[str, str]) -> str:
+    rising = [curve for curve in body.curves if curve.direction == "activation" and curve.flip]
     if not rising:
         return "The prediction does not flip."
-    told = ", ".join(f"{labels[curve['method']]} {curve['flip']}" for curve in rising)
+    told = ", ".join(f"{labels[curve.method]} {curve.flip}" for curve in rising)
     return f"Predicted from k: {told}."
 
 
-def _not_marked(body: Body) -> tuple[str, ...]:
-    flips = {curve["flip"] for curve in body["curves"]}
-    label = body["target"]["label"]
+def _not_marked(body: ActivationText) -> tuple[str, ...]:
+    flips = {curve.flip for curve in body.curves}
+    label = body.target.label
     notes = []
     if None in flips:
         notes.append(f"The whole text is not predicted as {label}: no flip is marked.")
@@ -209,31 +226,53 @@ def _not_marked(body: Body) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _band(figure: go.Figure, grid: Sequence[float], curve: Body, color: str) -> None:
+def _band(figure: go.Figure, grid: Sequence[float], curve: MeanCurve, color: str) -> None:
     r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     figure.add_scatter(
         x=[*grid, *reversed(grid)],
-        y=[*curve["high"], *reversed(curve["low"])],
+        y=[*curve.high, *reversed(curve.low)],
         fill="toself",
         fillcolor=f"rgba({r},{g},{b},0.15)",
         line={"width": 0},
         hoverinfo="skip",
-        legendgroup=curve["method"],
+        legendgroup=curve.method,
         showlegend=False,
     )
 
 
-def _best(body: Body, direction: Direction) -> Body:
+def _best(body: ActivationData, direction: Direction) -> MethodMeans:
     choose = max if direction == "activation" else min
-    return choose(body["rows"], key=lambda row: row[direction]["mean"])
+    return choose(body.rows, key=lambda row: row.area(direction).mean)
 
 
-def _interval_words(found: Body) -> str:
-    return f"{found['mean']:.3f}" + ("" if found["low"] is None else f" [{found['low']:.3f}, {found['high']:.3f}]")
+def _interval_words(interval: Interval) -> str:
+    return f"{interval.mean:.3f}" + ("" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]")
 
 
-def _error_bar(found: Body) -> dict[str, Any] | None:
-    if found["low"] is None:
+def _error_bar(interval: Interval) -> dict[str, Any] | None:
+    if interval.low is None:
         return None
-    above, below = found["high"] - found["mean"], found["mean"] - found["low"]
+    above, below = interval.high - interval.mean, interval.mean - interval.low
     return {"type": "data", "symmetric": False, "array": [above], "arrayminus": [below], "thickness": 1.2}
+
+
+def _of_data(result: AnalysisResult[ActivationData]) -> list[Chart]:
+    body = result.body
+    directions = list(WORDS)
+    drawn = [draw(body, way) for draw in (mean_curves, quality_against_cost) for way in directions]
+    return [*drawn, *([similarity_boxes(body)] if body.reference else [])]
+
+
+def _maps(result: AnalysisResult[ActivationText]) -> list[Map]:
+    return [
+        Map(method.label, heatmap(method_attribution(result.request, result.body, method)))
+        for method in result.body.methods
+    ]
+
+
+def method_attribution(request: Request, body: ActivationText, method: MethodScores) -> Attribution:
+    """The scores of ``method`` as the attribution of the text that ``request`` names."""
+    return body.attribution(request.model_copy(update={"question": method.id}), method.scores, signed=method.signed)
+
+
+FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _maps)

@@ -6,14 +6,14 @@ Every method comes with its map and both its orders, so that the page can move, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from explainlab.analyses.activation.figures import WORDS, Direction
-from explainlab.analyses.integration.step_morph import FrameToken, attribution
+from explainlab.analyses.activation.figures import WORDS, method_attribution
+from explainlab.analyses.activation.result import ActivationText, Curve, Direction, MethodScores
+from explainlab.analyses.integration.step_morph import FrameToken
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
@@ -23,8 +23,6 @@ MOST_CLASSES = 8
 """More classes than these are drawn as one, with the sum of their probabilities."""
 OTHERS = "all other classes"
 _DECIMALS = 5
-
-Body = dict[str, Any]
 
 
 class Reveal(Record):
@@ -101,38 +99,32 @@ class ActivationScrubber(Record):
         return render("activation_scrubber.html.j2", styles, drawn=self, payload=payload, script=script)
 
 
-def activation_scrubber(request: Request, body: Body, palette: str = DEFAULT) -> ActivationScrubber:
+def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:
     """The scrubber of the study ``activation`` on one text, from its ``body``.
 
     ``request`` says what was asked of the text, whatever its method. Each map has a scale of its own, as scores of
     different methods have no common meaning.
     """
     shown, columns = _classes(body)
-    maps = [
-        replace(
-            attribution(request.model_copy(update={"question": one["id"]}), body, one["scores"]), signed=one["signed"]
-        )
-        for one in body["methods"]
-    ]
-    drawn = [heatmap(found, palette) for found in maps]
-    reveals = {one["method"]: [] for one in body["methods"]}
-    for curve in body["curves"]:
-        reveals[curve["method"]].append(_reveal(curve, columns))
-    methods = [_method(one, found, reveals[one["method"]]) for one, found in zip(body["methods"], drawn, strict=True)]
+    drawn = [heatmap(method_attribution(request, body, method), palette) for method in body.methods]
+    reveals: dict[str, list[Reveal]] = {method.method: [] for method in body.methods}
+    for curve in body.curves:
+        reveals[curve.method].append(_reveal(curve, columns))
+    methods = [_method(method, heat, reveals[method.method]) for method, heat in zip(body.methods, drawn, strict=True)]
     first = methods[0].reveals[0]
     return ActivationScrubber(
         heatmap=drawn[0],
         methods=methods,
         classes=shown,
-        target=shown.index(body["target"]["label"]),
+        target=shown.index(body.target.label),
         start=first.flip or max(1, len(first.order) // 3),
     )
 
 
-def _classes(body: Body) -> tuple[list[str], list[list[int]]]:
+def _classes(body: ActivationText) -> tuple[list[str], list[list[int]]]:
     """The classes drawn, the likeliest of the whole text first, and the columns of the study that each one sums."""
-    likely = body["prediction"]["probabilities"]
-    labels, target = list(likely), body["target"]["label"]
+    likely = body.prediction.probabilities
+    labels, target = list(likely), body.target.label
     ranked = sorted(labels, key=lambda label: -likely[label])
     if len(labels) <= MOST_CLASSES:
         return ranked, [[labels.index(label)] for label in ranked]
@@ -142,11 +134,11 @@ def _classes(body: Body) -> tuple[list[str], list[list[int]]]:
     return [*shown, OTHERS], [*columns, [labels.index(label) for label in others]]
 
 
-def _method(one: Body, drawn: Heatmap, reveals: list[Reveal]) -> ScrubbedMethod:
+def _method(scores: MethodScores, drawn: Heatmap, reveals: list[Reveal]) -> ScrubbedMethod:
     changing = FrameToken.model_fields
     return ScrubbedMethod(
-        name=one["method"],
-        label=one["label"],
+        name=scores.method,
+        label=scores.label,
         signed=drawn.signed,
         limit_value=drawn.limit_value,
         special_share=drawn.special_share,
@@ -155,13 +147,13 @@ def _method(one: Body, drawn: Heatmap, reveals: list[Reveal]) -> ScrubbedMethod:
     )
 
 
-def _reveal(curve: Body, columns: Sequence[Sequence[int]]) -> Reveal:
-    values = np.array(curve["probabilities"])
+def _reveal(curve: Curve, columns: Sequence[Sequence[int]]) -> Reveal:
+    values = np.array(curve.probabilities)
     told = np.stack([values[:, part].sum(axis=1) for part in columns], axis=1)
     return Reveal(
-        direction=curve["direction"],
-        order=curve["order"],
+        direction=curve.direction,
+        order=curve.order,
         probabilities=told.round(_DECIMALS).tolist(),
-        auc=f"{WORDS[curve['direction']]} AUC {curve['auc']:.3f}",
-        flip=curve["flip"],
+        auc=f"{WORDS[curve.direction]} AUC {curve.auc:.3f}",
+        flip=curve.flip,
     )

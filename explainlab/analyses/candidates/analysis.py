@@ -28,6 +28,7 @@ from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
+from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
@@ -85,7 +86,7 @@ class RpiCandidates(TextAnalysis[Body, Body]):
         """That of the family."""
         return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of all metrics."""
         names = [*(request.metric for request in _judges(parameters).values()), parameters.select_by]
         parts = [get_method(parameters.family), *map(get_metric, sorted(set(names)))]

@@ -25,6 +25,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 MOST_ROWS = 100_000
@@ -75,12 +76,12 @@ class Evaluation(TextAnalysis[Body, Body]):
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
     labelled = True
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
         methods = [get_method(name) for name in parameters.methods]
         judges = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
-        read = [data_digest(values) for values in parameters.settings.values()]
-        read += [source_digest(path) for path in parameters.attributions]
+        read = [data_digest(values, reader) for values in parameters.settings.values()]
+        read += [source_digest(path, reader) for path in parameters.attributions]
         return digest([[f"{one.id} {one.version}" for one in (*methods, *judges)], read])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, digest
 
 
@@ -48,14 +49,14 @@ class Explain(Analysis):
         """See :meth:`Analysis.read`."""
         return Attribution.from_json(dict(record))
 
-    def key(self, request: CompleteRequest, model_digest: str) -> str:
+    def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         A retrained directory gets new answers, and one model under two names computes once.
         """
         body = {name: value for name, value in request.to_json("attribution").items() if name != "model"}
         versions = {"model_digest": model_digest, "method_version": self.version, "record_version": RECORD_VERSION}
-        read = data_digest(request.parameters)
+        read = data_digest(request.parameters, reader)
         return digest({**body, **versions, **({"data_digest": read} if read else {})})
 
     def headline(self, result: Attribution) -> str:

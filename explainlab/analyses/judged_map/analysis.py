@@ -18,6 +18,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import FIVE, MetricRequest, get_metric, parse_metric
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 Body = dict[str, Any]
@@ -43,7 +44,7 @@ class JudgedMap(TextAnalysis[Body, Body]):
     source = "DeYoung et al. 2020, Eq. 1 and 2; Barkan et al. 2024 (paper 001), A.3"
     definition = "metric(φ) with each perturbed text, its k and the probability of the target for it"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the metrics."""
         return digest([[request.metric, get_metric(request.metric).version] for request in _asked(parameters)])
 

@@ -24,6 +24,7 @@ from explainlab.attribution.registry import MethodRequest, get_method, parse_met
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
 TOGETHER = 32
@@ -102,9 +103,9 @@ class MistakeDrivers(DataAnalysis[Body]):
     definition = "mean over wrong rows x of φ_w(x; predicted class)"
     labelled = True
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The method's version, and the data that it reads."""
-        return _fingerprint(parse_method(parameters.method))
+        return _fingerprint(parse_method(parameters.method), reader)
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """Logits: the gradient of a probability fades where the model is sure, and so would its surest mistakes."""
@@ -162,7 +163,7 @@ def _asked(found: Predicted, subject: DataSubject, sampled: int) -> tuple[list[A
 def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -> Iterator[WordMap]:
     """The maps in their order; those that the context remembers are not made again."""
     request, model = subject.request, subject.classifier
-    made = [_KEPT, model.digest, str(model.dtype), method.name, _fingerprint(method)]
+    made = [_KEPT, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
     for start in range(0, len(asked), TOGETHER):
         part = asked[start : start + TOGETHER]
         texts = [(row.text, row.text_pair, label) for row, label in part]
@@ -175,8 +176,8 @@ def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -
         yield from (WordMap(row, label, *one) for (row, label), one in zip(part, known["maps"], strict=True))
 
 
-def _fingerprint(method: MethodRequest) -> str:
-    read = data_digest(method.parameters.model_dump(mode="json"))
+def _fingerprint(method: MethodRequest, reader: Reader) -> str:
+    read = data_digest(method.parameters.model_dump(mode="json"), reader)
     return f"{method.method} {get_method(method.method).version} {read}"
 
 

@@ -25,6 +25,7 @@ from explainlab.declared import parse
 from explainlab.metrics import trust
 from explainlab.metrics.registry import get_metric
 from explainlab.models.batching import Batcher
+from explainlab.reader import Reader
 from explainlab.request import digest
 
 
@@ -61,10 +62,10 @@ class Trust(TextAnalysis[Body, Body]):
     source = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
     definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
 
-    def fingerprint(self, parameters: Parameters) -> str:
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
         judges = [get_method(parameters.method), get_metric("comprehensiveness"), get_metric("sufficiency")]
-        return digest([[one.version for one in judges], data_digest(parameters.settings)])
+        return digest([[one.version for one in judges], data_digest(parameters.settings, reader)])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
         get_method(parameters.method).require(subjects[0].classifier)

@@ -141,7 +141,7 @@ def _draw_again(service: Service, found: OpenRun) -> None:
     ask, look = (service.compute_again, service.computed_again) if anew else (service.submit, service.job)
     if not st.session_state[_SUBMITTED]:
         st.session_state[_SUBMITTED].add(ask(found.request, session.owner(), session.user()).key)
-    job = look(found.request)
+    job = look(found.request, session.user())
     if job is not None and job.progress.status != "done":
         draw_jobs(service, [job], runs_page.PAGE)
     elif job is not None and anew and found.result is not None:

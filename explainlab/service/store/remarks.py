@@ -29,8 +29,8 @@ class Remark(BaseModel):
     edit: str = ""
     text: str | None = None
     text_pair: str | None = None
-    note: str = Field("", max_length=MOST_CHARACTERS)
-    tags: tuple[Annotated[str, Field(min_length=1, max_length=60)], ...] = Field((), max_length=20)
+    note: str = Field(default="", max_length=MOST_CHARACTERS)
+    tags: tuple[Annotated[str, Field(min_length=1, max_length=60)], ...] = Field(default=(), max_length=20)
 
     @classmethod
     def of_edit(cls, row: int, text: str, text_pair: str | None = None) -> Remark:

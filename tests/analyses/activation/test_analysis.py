@@ -44,7 +44,7 @@ def data(tmp_path: Path) -> str:
 
 
 def curves_of(body: dict) -> dict[tuple[str, str], dict]:
-    return {(curve["method"], curve["direction"]): curve for curve in body["curves"]}
+    return {(curve.method, curve.direction): curve for curve in body.curves}
 
 
 # One text ------------------------------------------------------------------------------------------------------------
@@ -55,40 +55,40 @@ def test_curves_are_those_of_a_plain_loop(trained: Classifier, unit: Unit) -> No
     options = {"occlusion": {}, "kernel_shap:samples=4n": {"samples": "4n"}, "random": {}}
     body = study(trained, "activation", TEXT, methods=["occlusion", "kernel_shap:samples=4n"], unit=unit).body
     case, seed = case_of(trained, TEXT, unit=unit), text_seed(Subject(trained, trained.encode(TEXT)))
-    assert [one["method"] for one in body["methods"]] == list(options)
-    assert [(c["method"], c["direction"]) for c in body["curves"]] == [(name, way) for name in options for way in WAYS]
-    for one in body["methods"]:
-        found = explain(trained, TEXT, one["id"], unit=unit, seed=seed, **options[one["method"]])
-        assert one["scores"] == found.scores.tolist()
+    assert [one.method for one in body.methods] == list(options)
+    assert [(c.method, c.direction) for c in body.curves] == [(name, way) for name in options for way in WAYS]
+    for one in body.methods:
+        found = explain(trained, TEXT, one.id, unit=unit, seed=seed, **options[one.method])
+        assert one.scores == found.scores.tolist()
         for way in WAYS:
-            curve = curves_of(body)[one["method"], way]
-            slow = slow_curve(trained, case, one["scores"], way == "inverse_activation", "mask")
-            assert np.array(curve["probabilities"])[:, case.target] == pytest.approx(slow, abs=2e-6)
-            assert curve["auc"] == pytest.approx(slow_area(slow), abs=2e-6)
-            assert curve["k"] == list(range(len(case.units.content) + 1))
-            shown = [one["scores"][i] for i in curve["order"]]
+            curve = curves_of(body)[one.method, way]
+            slow = slow_curve(trained, case, one.scores, way == "inverse_activation", "mask")
+            assert np.array(curve.probabilities)[:, case.target] == pytest.approx(slow, abs=2e-6)
+            assert curve.auc == pytest.approx(slow_area(slow), abs=2e-6)
+            assert curve.k == list(range(len(case.units.content) + 1))
+            shown = [one.scores[i] for i in curve.order]
             assert shown == sorted(shown, reverse=way == "activation")
-            assert sorted(curve["order"]) == case.units.content.tolist()
+            assert sorted(curve.order) == case.units.content.tolist()
 
 
 def test_every_class_is_told_at_every_k(encoder: Classifier) -> None:
     first, second = (study(encoder, "activation", TEXT, methods=["random"], target=t).body for t in "01")
-    assert len(encoder.labels) == len(first["curves"][0]["probabilities"][0])
-    for one, other in zip(first["curves"], second["curves"], strict=True):
-        np.testing.assert_allclose(one["probabilities"], other["probabilities"], atol=2e-6)
-        assert one["auc"] != other["auc"]
-    assert first["prediction"]["probabilities"] == pytest.approx(
-        dict(zip(encoder.labels, first["curves"][0]["probabilities"][-1], strict=True)), abs=1e-6
+    assert len(encoder.labels) == len(first.curves[0].probabilities[0])
+    for one, other in zip(first.curves, second.curves, strict=True):
+        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=2e-6)
+        assert one.auc != other.auc
+    assert first.prediction.probabilities == pytest.approx(
+        dict(zip(encoder.labels, first.curves[0].probabilities[-1], strict=True)), abs=1e-6
     )
 
 
 def test_the_terms_of_an_additive_model_have_the_best_curves(toys: Toys) -> None:
     body = study(toys(Additive), "activation", TEXT, methods=["occlusion", "input_x_gradient"]).body
-    areas = {key: curve["auc"] for key, curve in curves_of(body).items()}
+    areas = {key: curve.auc for key, curve in curves_of(body).items()}
     rising, falling = ({name: area for (name, way), area in areas.items() if way == asked} for asked in WAYS)
     assert rising["occlusion"] == max(rising.values())
     assert falling["occlusion"] == min(falling.values())
-    ends = np.array(body["curves"][0]["probabilities"])[[0, -1], body["target"]["index"]].sum()
+    ends = np.array(body.curves[0].probabilities)[[0, -1], body.target.index].sum()
     assert rising["occlusion"] + falling["occlusion"] == pytest.approx(ends, abs=1e-6)
 
 
@@ -113,25 +113,25 @@ def test_a_flip_is_where_the_target_is_reached_for_good(
 
 def test_flips_agree_with_the_model(trained: Classifier) -> None:
     body = study(trained, "activation", TEXT, methods=["occlusion"], unit="word").body
-    for curve in body["curves"]:
-        predicted = np.argmax(curve["probabilities"], axis=1)
-        assert set(predicted[curve["flip"] :]) == {body["target"]["index"]}
-        assert curve["flip"] == 0 or predicted[curve["flip"] - 1] != body["target"]["index"]
-    wrong = "negative" if body["prediction"]["label"] == "positive" else "positive"
+    for curve in body.curves:
+        predicted = np.argmax(curve.probabilities, axis=1)
+        assert set(predicted[curve.flip :]) == {body.target.index}
+        assert curve.flip == 0 or predicted[curve.flip - 1] != body.target.index
+    wrong = "negative" if body.prediction.label == "positive" else "positive"
     other = study(trained, "activation", TEXT, methods=["occlusion"], unit="word", target=wrong).body
-    assert {curve["flip"] for curve in other["curves"]} == {None}
+    assert {curve.flip for curve in other.curves} == {None}
 
 
 def test_costs_are_passes_and_what_they_are_beyond_the_inference(encoder: Classifier) -> None:
     methods = ["input_x_gradient", "attention_last", "kernel_shap", "kernel_shap:samples=16n"]
     with runs(encoder) as seen:
         result = study(encoder, "activation", TEXT, methods=methods, unit="word")
-    n = result.body["curves"][0]["k"][-1]
-    costs = {one["method"]: one["cost"] for one in result.body["methods"]}
-    assert [costs[name]["passes"] for name in methods] == [2, 1, 2 * n + 2, 16 * n + 2]
-    assert (costs["input_x_gradient"]["relative"], costs["attention_last"]["relative"]) == (1, 0)
-    assert (costs["random"]["passes"], costs["random"]["relative"]) == (1, 0)
-    assert (costs["input_x_gradient"]["forward"], costs["input_x_gradient"]["backward"]) == (1, 1)
+    n = result.body.curves[0].k[-1]
+    costs = {one.method: one.cost for one in result.body.methods}
+    assert [costs[name].passes for name in methods] == [2, 1, 2 * n + 2, 16 * n + 2]
+    assert (costs["input_x_gradient"].relative, costs["attention_last"].relative) == (1, 0)
+    assert (costs["random"].passes, costs["random"].relative) == (1, 0)
+    assert (costs["input_x_gradient"].forward, costs["input_x_gradient"].backward) == (1, 1)
     assert result.cost.forward == len(seen)
     assert result.cost.seconds > 0
 
@@ -140,42 +140,42 @@ def test_curves_of_many_methods_run_no_input_twice(encoder: Classifier) -> None:
     asked = {"unit": "word", "reference": "occlusion"}
     alone = study(encoder, "activation", TEXT, methods=["occlusion"], **asked)
     both = study(encoder, "activation", TEXT, methods=["occlusion", "occlusion:baseline=unk"], **asked)
-    n = len(both.body["curves"][0]["order"])
+    n = len(both.body.curves[0].order)
     more = both.cost.forward - alone.cost.forward
-    assert more <= both.body["methods"][1]["cost"]["forward"] + 2 * (n - 1), "the masked text and the text are there"
-    assert both.body["curves"][: len(WAYS)] == alone.body["curves"][: len(WAYS)]
+    assert more <= both.body.methods[1].cost.forward + 2 * (n - 1), "the masked text and the text are there"
+    assert both.body.curves[: len(WAYS)] == alone.body.curves[: len(WAYS)]
 
 
 @pytest.mark.parametrize("baseline", ["pad", "unk"])
 def test_the_baseline_is_what_stands_for_the_hidden(encoder: Classifier, baseline: str) -> None:
     body = study(encoder, "activation", TEXT, methods=["occlusion"], baseline=baseline).body
     case = case_of(encoder, TEXT)
-    slow = slow_curve(encoder, case, body["methods"][0]["scores"], False, baseline)
-    assert np.array(body["curves"][0]["probabilities"])[:, case.target] == pytest.approx(slow, abs=2e-6)
-    assert body["baseline"] == baseline
+    slow = slow_curve(encoder, case, body.methods[0].scores, False, baseline)
+    assert np.array(body.curves[0].probabilities)[:, case.target] == pytest.approx(slow, abs=2e-6)
+    assert body.baseline == baseline
 
 
 def test_a_text_of_one_word(encoder: Classifier) -> None:
     body = study(encoder, "activation", "film", methods=["kernel_shap"], unit="word", reference="lime").body
-    assert {tuple(curve["k"]) for curve in body["curves"]} == {(0, 1)}
-    assert len({curve["auc"] for curve in body["curves"]}) == 1, "there is only one order"
-    assert abs(body["similarity"]["kernel_shap"]) == pytest.approx(1)
+    assert {tuple(curve.k) for curve in body.curves} == {(0, 1)}
+    assert len({curve.auc for curve in body.curves}) == 1, "there is only one order"
+    assert abs(body.similarity["kernel_shap"]) == pytest.approx(1)
 
 
 def test_the_cosine_with_a_reference(encoder: Classifier) -> None:
     asked = {"methods": ["occlusion", "gradient"], "reference": "kernel_shap:samples=16n"}
     body = study(encoder, "activation", TEXT, unit="word", **asked).body
-    content = [i for i, feature in enumerate(body["features"]) if not feature["special"]]
-    reference = [body["reference"]["scores"][i] for i in content]
-    assert body["reference"]["method"] == "kernel_shap:samples=16n"
-    assert list(body["similarity"]) == ["occlusion", "gradient", "random"]
-    for one in body["methods"]:
-        scores = [one["scores"][i] for i in content]
+    content = [i for i, feature in enumerate(body.features) if not feature.special]
+    reference = [body.reference.scores[i] for i in content]
+    assert body.reference.method == "kernel_shap:samples=16n"
+    assert list(body.similarity) == ["occlusion", "gradient", "random"]
+    for one in body.methods:
+        scores = [one.scores[i] for i in content]
         dot = sum(x * y for x, y in zip(scores, reference, strict=True))
         size = sum(x * x for x in scores) ** 0.5 * sum(y * y for y in reference) ** 0.5
-        assert body["similarity"][one["method"]] == pytest.approx(dot / size)
+        assert body.similarity[one.method] == pytest.approx(dot / size)
     itself = study(encoder, "activation", TEXT, unit="word", methods=["lime"], reference="lime").body
-    assert itself["similarity"]["lime"] == pytest.approx(1)
+    assert itself.similarity["lime"] == pytest.approx(1)
 
 
 # A data set ----------------------------------------------------------------------------------------------------------
@@ -185,27 +185,27 @@ def test_a_data_set_has_the_means_of_its_texts_with_intervals(trained: Classifie
     asked = {"methods": ["input_x_gradient", "occlusion"], "unit": "word", "reference": "kernel_shap"}
     body = study(trained, "activation", data=data, **asked).body
     alone = [study(trained, "activation", text, **asked).body for text, _ in TEXTS]
-    assert (body["n"], body["reference"], len(body["grid"])) == (3, "kernel_shap", 51)
-    for i, curve in enumerate(body["curves"]):
-        found = np.array([on_grid(one["curves"][i], one["target"]["index"], body["grid"]) for one in alone])
-        np.testing.assert_allclose(curve["mean"], found.mean(axis=0), atol=2e-6)
+    assert (body.n, body.reference, len(body.grid)) == (3, "kernel_shap", 51)
+    for i, curve in enumerate(body.curves):
+        found = np.array([on_grid(one.curves[i], one.target.index, body.grid) for one in alone])
+        np.testing.assert_allclose(curve.mean, found.mean(axis=0), atol=2e-6)
         for point in (0, 17, 50):
             _, low, high = bootstrap(found[:, point])
-            assert (curve["low"][point], curve["high"][point]) == pytest.approx((low, high), abs=2e-6)
-    for row in body["rows"]:
+            assert (curve.low[point], curve.high[point]) == pytest.approx((low, high), abs=2e-6)
+    for row in body.rows:
         for way in WAYS:
-            areas = [curves_of(one)[row["method"], way]["auc"] for one in alone]
-            assert (row[way]["mean"], row[way]["low"], row[way]["high"]) == pytest.approx(bootstrap(areas), abs=2e-6)
-            assert [text["auc"][row["method"]][way] for text in body["texts"]] == pytest.approx(areas, abs=2e-6)
-        passes = [next(m["cost"]["passes"] for m in one["methods"] if m["method"] == row["method"]) for one in alone]
-        assert (row["passes"], row["relative"]) == (np.mean(passes), np.mean(passes) - 1)
-        similar = [one["similarity"][row["method"]] for one in alone]
-        assert body["similarity"][row["method"]]["mean"] == pytest.approx(np.mean(similar), abs=1e-4)
+            areas = [curves_of(one)[row.method, way].auc for one in alone]
+            assert (row[way].mean, row[way].low, row[way].high) == pytest.approx(bootstrap(areas), abs=2e-6)
+            assert [text.auc[row.method][way] for text in body.texts] == pytest.approx(areas, abs=2e-6)
+        passes = [next(m.cost.passes for m in one.methods if m.method == row.method) for one in alone]
+        assert (row.passes, row.relative) == (np.mean(passes), np.mean(passes) - 1)
+        similar = [one.similarity[row.method] for one in alone]
+        assert body.similarity[row.method].mean == pytest.approx(np.mean(similar), abs=1e-4)
 
 
 def on_grid(curve: dict, target: int, grid: list[float]) -> list[float]:
     """Straight lines between neighbouring k/n, segment by segment."""
-    values = [row[target] for row in curve["probabilities"]]
+    values = [row[target] for row in curve.probabilities]
     n, found = len(values) - 1, []
     for x in grid:
         k = min(int(x * n + 1e-9), n - 1)
@@ -215,20 +215,20 @@ def on_grid(curve: dict, target: int, grid: list[float]) -> list[float]:
 
 def test_one_text_has_no_interval(trained: Classifier, data: str) -> None:
     body = study(trained, "activation", data=data, methods=["random"], rows=1).body
-    assert {(curve["low"], curve["high"]) for curve in body["curves"]} == {(None, None)}
-    assert body["rows"][0]["activation"]["low"] is None
-    assert body["similarity"] == {}
-    assert body["texts"][0]["similarity"] == {}
+    assert {(curve.low, curve.high) for curve in body.curves} == {(None, None)}
+    assert body.rows[0]["activation"].low is None
+    assert body.similarity == {}
+    assert body.texts[0].similarity == {}
 
 
 def test_gold_explains_the_label_of_every_row(trained: Classifier, data: str) -> None:
     body = study(trained, "activation", data=data, methods=["occlusion"], target="gold", unit="word").body
-    assert [text["target"] for text in body["texts"]] == [label for _, label in TEXTS]
-    last = body["texts"][-1]
-    assert last["predicted"] != last["target"]
-    assert last["flip"]["occlusion"] == dict.fromkeys(WAYS)
+    assert [text.target for text in body.texts] == [label for _, label in TEXTS]
+    last = body.texts[-1]
+    assert last.predicted != last.target
+    assert last.flip["occlusion"] == dict.fromkeys(WAYS)
     named = study(trained, "activation", TEXTS[-1][0], methods=["occlusion"], target="negative", unit="word").body
-    assert last["auc"]["occlusion"]["activation"] == pytest.approx(named["curves"][0]["auc"], abs=2e-6)
+    assert last.auc["occlusion"]["activation"] == pytest.approx(named.curves[0].auc, abs=2e-6)
 
 
 def test_equal_masked_texts_of_a_data_set_are_run_once(encoder: Classifier, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
     assert kept.items() <= context._memory.items()
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
-    assert [row["activation"] for row in result.body["rows"]] == [row["activation"] for row in whole.body["rows"]]
+    assert [row["activation"] for row in result.body.rows] == [row["activation"] for row in whole.body.rows]
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))).body == result.body
 
 
@@ -321,12 +321,12 @@ def test_what_the_model_cannot_support_is_refused_before_anything_runs(zoo) -> N
 def test_random_path_integration_is_judged_and_chosen_by_areas(encoder: Classifier) -> None:
     asked = {"metrics": ["activation_auc", "inverse_activation_auc", "comprehensiveness"], "samples": 3, "steps": 2}
     body = study(encoder, "rpi_candidates", TEXT, **asked).body
-    values = {key: [one["metrics"][key] for one in body["candidates"]] for key in body["winners"]}
+    values = {key: [one["metrics"][key] for one in body.candidates] for key in body.winners}
     assert list(values) == asked["metrics"]
-    assert body["winners"]["activation_auc"] == int(np.argmax(values["activation_auc"]))
-    assert body["winners"]["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
+    assert body.winners["activation_auc"] == int(np.argmax(values["activation_auc"]))
+    assert body.winners["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
     best = explain(encoder, TEXT, "rpi", samples=3, steps=2, select_by="activation_auc")
-    assert best.scores.tolist() == body["candidates"][body["winners"]["activation_auc"]]["scores"]
+    assert best.scores.tolist() == body.candidates[body.winners["activation_auc"]].scores
 
 
 def run(monkeypatch, capsys, *arguments: str) -> str:
@@ -342,15 +342,15 @@ def test_the_command_line_prints_the_contract_and_a_table(monkeypatch, capsys, z
     asked += ["--set", "methods=occlusion,kernel_shap:samples=4n", "--set", "reference=kernel_shap:samples=16n"]
     found = json.loads(run(monkeypatch, capsys, *asked, "--text", TEXT, "--json"))
     assert found["study"] == "activation"
-    assert found["parameters"]["methods"] == ["occlusion", "kernel_shap:samples=4n", "random"]
-    assert all(c.keys() >= {"method", "direction", "order", "k", "probabilities", "auc"} for c in found["curves"])
+    assert found["parameters"].methods == ["occlusion", "kernel_shap:samples=4n", "random"]
+    assert all(c.keys() >= {"method", "direction", "order", "k", "probabilities", "auc"} for c in found.curves)
     _, head, *lines = run(monkeypatch, capsys, *asked, "--text", TEXT).splitlines()
     assert head.split() == ["method", "AS", "AUC", "IAS", "AUC", "flips", "at", "passes"]
-    assert [line.split()[0] for line in lines] == found["parameters"]["methods"]
-    assert float(lines[0].split()[1]) == pytest.approx(found["curves"][0]["auc"], abs=1e-4)
+    assert [line.split()[0] for line in lines] == found["parameters"].methods
+    assert float(lines[0].split()[1]) == pytest.approx(found.curves[0].auc, abs=1e-4)
     printed = json.loads(run(monkeypatch, capsys, *asked, "--data", data, "--json"))
     table = run(monkeypatch, capsys, *asked, "--data", data)
-    assert f"{printed['rows'][0]['activation']['mean']:.4f} [" in table
+    assert f"{printed.rows[0]['activation'].mean:.4f} [" in table
     assert "Cosine with kernel_shap:samples=16n" in table
 
 
@@ -359,10 +359,10 @@ def test_evaluate_judges_by_both_areas(monkeypatch, capsys, zoo_path, tmp_path: 
     path.write_text('text,label\n"a good film, a great story",0\nnot a good film,1\n', encoding="utf-8")
     asked = ["evaluate", "--model", str(zoo_path("bert")), "--data", str(path), "--methods", "occlusion", "--json"]
     found = json.loads(run(monkeypatch, capsys, *asked, "--metrics", "activation_auc,inverse_activation_auc"))
-    rows = {(row["method"], row["metric"]): row for row in found["rows"]}
+    rows = {(row.method, row["metric"]): row for row in found.rows}
     assert len(rows) == 4
     body = study(load_model(str(zoo_path("bert"))), "activation", data=str(path), methods=["occlusion"]).body
-    for row in body["rows"]:
+    for row in body.rows:
         for way in WAYS:
-            assert rows[row["method"], f"{way}_auc"]["mean"] == pytest.approx(row[way]["mean"], abs=2e-6)
-            assert rows[row["method"], f"{way}_auc"]["preset"] == ""
+            assert rows[row.method, f"{way}_auc"].mean == pytest.approx(row[way].mean, abs=2e-6)
+            assert rows[row.method, f"{way}_auc"]["preset"] == ""

@@ -59,11 +59,11 @@ def drawn(chart: Chart) -> list[Any]:
 
 def test_both_curves_of_a_method_share_its_colour_and_tell_their_areas(body) -> None:
     lines = drawn(activation_curves(body))
-    assert len(lines) == len(body["curves"]) == 6
-    for line, curve in zip(lines, body["curves"], strict=True):
-        assert list(line.x) == curve["k"]
-        np.testing.assert_allclose(line.y, np.array(curve["probabilities"])[:, body["target"]["index"]])
-        assert line.name.endswith(f"AUC {curve['auc']:.3f}")
+    assert len(lines) == len(body.curves) == 6
+    for line, curve in zip(lines, body.curves, strict=True):
+        assert list(line.x) == curve.k
+        np.testing.assert_allclose(line.y, np.array(curve.probabilities)[:, body.target.index])
+        assert line.name.endswith(f"AUC {curve.auc:.3f}")
     looks = {(line.line.color, line.marker.symbol, line.line.dash) for line in lines}
     assert len(looks) == 6
     assert len({line.line.color for line in lines}) == 3
@@ -72,15 +72,15 @@ def test_both_curves_of_a_method_share_its_colour_and_tell_their_areas(body) -> 
 
 def test_flips_are_rings_where_the_prediction_turns_for_good(body) -> None:
     turned = copy.deepcopy(body)
-    for curve, k in zip(turned["curves"], (3, 0, None, 2, 0, 1), strict=True):
-        curve["flip"] = k
+    for curve, k in zip(turned.curves, (3, 0, None, 2, 0, 1), strict=True):
+        curve.flip = k
     chart = activation_curves(turned)
     rings = [(trace.legendgroup, trace.x[0]) for trace in chart.figure.data if trace.showlegend is False]
     assert rings == [("occlusion", 3), ("input_x_gradient", 2), ("random", 1)]
     assert "Occlusion 3" in chart.alt
     assert len(chart.notes) == 2
-    for curve in turned["curves"]:
-        curve["flip"] = 0
+    for curve in turned.curves:
+        curve.flip = 0
     assert "does not flip" in activation_curves(turned).alt
 
 
@@ -88,16 +88,16 @@ def test_flips_are_rings_where_the_prediction_turns_for_good(body) -> None:
 def test_mean_curves_lie_in_the_bands_of_their_intervals(data, direction) -> None:
     chart = mean_curves(data, direction)
     bands = {trace.legendgroup: trace for trace in chart.figure.data if trace.fill == "toself"}
-    curves = [curve for curve in data["curves"] if curve["direction"] == direction]
-    assert list(bands) == [curve["method"] for curve in curves]
+    curves = [curve for curve in data.curves if curve.direction == direction]
+    assert list(bands) == [curve.method for curve in curves]
     for line, curve in zip(drawn(chart), curves, strict=True):
-        assert list(line.y) == curve["mean"]
-        band = bands[curve["method"]]
-        assert list(band.y) == [*curve["high"], *reversed(curve["low"])]
-        assert list(band.x) == [*data["grid"], *reversed(data["grid"])]
-    areas = [row[direction]["mean"] for row in data["rows"]]
-    best = data["rows"][int(np.argmax(areas) if direction == "activation" else np.argmin(areas))]
-    assert chart.alt.endswith(f"Best: {best['label']}.")
+        assert list(line.y) == curve.mean
+        band = bands[curve.method]
+        assert list(band.y) == [*curve.high, *reversed(curve.low)]
+        assert list(band.x) == [*data.grid, *reversed(data.grid)]
+    areas = [row[direction].mean for row in data.rows]
+    best = data.rows[int(np.argmax(areas) if direction == "activation" else np.argmin(areas))]
+    assert chart.alt.endswith(f"Best: {best.label}.")
 
 
 def test_a_single_text_has_lines_without_bands_and_bars(classifier) -> None:
@@ -110,13 +110,11 @@ def test_a_single_text_has_lines_without_bands_and_bars(classifier) -> None:
 def test_quality_stands_over_cost_with_its_front(data, direction) -> None:
     chart = quality_against_cost(data, direction)
     front, *points = chart.figure.data
-    assert [(point.x[0], point.y[0]) for point in points] == [
-        (row["passes"], row[direction]["mean"]) for row in data["rows"]
-    ]
+    assert [(point.x[0], point.y[0]) for point in points] == [(row.passes, row[direction].mean) for row in data.rows]
     assert list(front.x) == sorted(front.x)
     better = np.greater if direction == "activation" else np.less
     for row in chart.rows:
-        beaten = any(other["passes"] <= row["passes"] and better(other["mean"], row["mean"]) for other in chart.rows)
+        beaten = any(other.passes <= row.passes and better(other.mean, row.mean) for other in chart.rows)
         assert row["front"] == (not beaten)
 
 
@@ -136,11 +134,11 @@ def test_the_front_holds_what_nothing_cheaper_matches(costs, merits, front) -> N
 
 def test_every_text_is_a_point_of_the_similarities(data) -> None:
     unknown = copy.deepcopy(data)
-    unknown["texts"][0]["similarity"]["occlusion"] = None
+    unknown.texts[0].similarity["occlusion"] = None
     chart = similarity_boxes(unknown)
-    for box, row in zip(chart.figure.data, data["rows"], strict=True):
-        known = [t for t in unknown["texts"] if t["similarity"][row["method"]] is not None]
-        assert list(box.x) == [text["similarity"][row["method"]] for text in known]
-        assert list(box.customdata) == [text["row"] for text in known]
+    for box, row in zip(chart.figure.data, data.rows, strict=True):
+        known = [t for t in unknown.texts if t.similarity[row.method] is not None]
+        assert list(box.x) == [text.similarity[row.method] for text in known]
+        assert list(box.customdata) == [text.row for text in known]
     assert chart.notes == ("1 of 18 similarities are not defined: all scores are zero.",)
     assert not similarity_boxes(data).notes

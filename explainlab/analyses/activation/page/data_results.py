@@ -11,12 +11,12 @@ from explainlab.analyses.activation.analysis import DIRECTIONS
 from explainlab.analyses.activation.figures import WORDS, mean_curves, quality_against_cost, similarity_boxes
 from explainlab.analyses.activation.page.controls import question
 from explainlab.analyses.activation.page.results import AREA_HELP, COLUMNS, draw_definitions, number_columns
+from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.records import Interval
 from explainlab.app.chart import draw_chart
 from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
-
-Body = dict[str, Any]
 
 FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -25,20 +25,20 @@ SIMILARITY_HELP = (
 )
 
 
-def draw_data(result: AnalysisResult, open_text: OpenText) -> None:
+def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
-    open_row = row_opener(body, open_text)
+    open_row = row_opener(body.texts, open_text)
     _draw_areas(body)
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
                 chart = once(result, draw, body, way)
                 draw_chart(chart, f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
-    if body["reference"]:
+    if body.reference:
         chart = once(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
-    draw_opener(question, body, open_row)
+    draw_opener(question, body.texts, open_row)
     draw_texts("activation_texts_all", lambda: _text_rows(body), result.skipped)
 
 
@@ -47,34 +47,34 @@ def _row(picked: Any) -> int:
     return int(picked[0] if isinstance(picked, list) else picked)
 
 
-def _draw_areas(body: Body) -> None:
+def _draw_areas(body: ActivationData) -> None:
     """Both areas of every method with their intervals, and its cost: the form of the paper's Tables 2 and 3."""
-    st.caption(f"Means of {body['n']} texts with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al.")
+    st.caption(f"Means of {body.n} texts with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al.")
     rows = []
-    for one in body["rows"]:
-        row = {"Method": one["label"]}
+    for method in body.rows:
+        row: dict[str, Any] = {"Method": method.label}
         for way in DIRECTIONS:
-            row |= {COLUMNS[way]: one[way]["mean"], _interval_of(way): _interval_words(one[way])}
-        rows.append({**row, **{COLUMNS[part]: one[part] for part in ("passes", "relative")}})
+            row |= {COLUMNS[way]: method.area(way).mean, _interval_of(way): _interval_words(method.area(way))}
+        rows.append({**row, **{COLUMNS["passes"]: method.passes, COLUMNS["relative"]: method.relative}})
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=number_columns())
-    draw_definitions(body, body["rows"])
+    draw_definitions(body.baseline, body.rows)
 
 
 def _interval_of(way: str) -> str:
     return f"{COLUMNS[way].split()[0]} interval"
 
 
-def _interval_words(found: Body) -> str:
-    return "none" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
+def _interval_words(interval: Interval) -> str:
+    return "none" if interval.low is None else f"{interval.low:.3f} to {interval.high:.3f}"
 
 
-def _text_rows(body: Body) -> list[Body]:
-    labels = {row["method"]: row["label"] for row in body["rows"]}
+def _text_rows(body: ActivationData) -> list[dict[str, Any]]:
+    labels = {row.method: row.label for row in body.rows}
     rows = []
-    for text in body["texts"]:
-        row = {"Row": text["row"], "Text": text["text"], "Label": text["label"], "Explained": text["target"]}
-        row["Features"] = text["features"]
-        for name, areas in text["auc"].items():
+    for text in body.texts:
+        row = {"Row": text.row, "Text": text.text, "Label": text.label, "Explained": text.target}
+        row["Features"] = text.features
+        for name, areas in text.auc.items():
             row |= {f"{labels[name]}, {WORDS[way].lower()}": areas[way] for way in DIRECTIONS}
         rows.append(row)
     return rows

@@ -27,7 +27,7 @@ def cost_words(view: ActivationView, found: Answer) -> str:
         return plain(str(error))
     if found.result is None or not draft.same_setting(view):
         return f"Press **{PAGE.button}** to see what these controls cost for one text."
-    cost, features = found.result.cost, found.result.body["curves"][0]["k"][-1]
+    cost, features = found.result.cost, found.result.body.features_revealed
     passes = cost.forward + cost.backward
     each = passes + (SAMPLES * features if draft.data.reference else 0)
     return PAGE.cost_words("passes", ", if they are as long as the text above", cost.seconds / passes, each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ from explainlab.analyses.activation.analysis import DIRECTIONS
 from explainlab.analyses.activation.figures import activation_curves
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.analyses.activation.page.view import ActivationView
+from explainlab.analyses.activation.result import ActivationText, Direction, MethodMeans, MethodScores
 from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
@@ -23,10 +25,8 @@ from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.architectures import Architecture
 from explainlab.service.service import Service
 
-Body = dict[str, Any]
-
 SINGLE_PASS = "sp_pi"
-AREA_HELP = {
+AREA_HELP: dict[Direction, str] = {
     "activation": "Highest scores first: the sooner the target is likely, the larger the area. Higher is better.",
     "inverse_activation": "Lowest scores first: the later the target is likely, the smaller the area. Lower is better.",
 }
@@ -44,12 +44,12 @@ COST_HELP = (
 
 
 def draw_text(
-    service: Service, view: ActivationView, result: AnalysisResult, architecture: Architecture | None
+    service: Service, view: ActivationView, result: AnalysisResult[ActivationText], architecture: Architecture | None
 ) -> None:
     """Everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
     _draw_facts(result)
-    for warning in dict.fromkeys(f"{one['label']}: {text}" for one in body["methods"] for text in one["warnings"]):
+    for warning in dict.fromkeys(f"{method.label}: {text}" for method in body.methods for text in method.warnings):
         st.warning(plain(warning), icon=":material/warning:")
     _draw_scrubber(view, result)
     draw_chart(once(result, activation_curves, body), "activation_curves", help=" ".join(AREA_HELP.values()))
@@ -64,35 +64,35 @@ def draw_text(
         _draw_beliefs(service, view, architecture)
 
 
-def draw_definitions(body: Body, methods: list[Body]) -> None:
+def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> None:
     """What both areas and every method compute, one press away."""
     with st.expander("Definitions", icon=":material/functions:"):
         for direction, metric in DIRECTIONS.items():
-            asked = parse_metric(f"{metric}:baseline={body['baseline']}")
-            found = get_metric(asked.metric)
-            words = f"{found.definition(asked.parameters)} {AREA_HELP[direction]}"
-            st.markdown(f"**{COLUMNS[direction]}, {plain(found.label)}**: {plain(words)}")
-        for one in methods:
-            method = get_method(one["id"])
-            st.markdown(f"**{plain(one['label'])}**: {plain(method.definition)} ({plain(method.source)})")
+            parsed = parse_metric(f"{metric}:baseline={baseline}")
+            declared = get_metric(parsed.metric)
+            words = f"{declared.definition(parsed.parameters)} {AREA_HELP[direction]}"
+            st.markdown(f"**{COLUMNS[direction]}, {plain(declared.label)}**: {plain(words)}")
+        for chosen in methods:
+            method = get_method(chosen.id)
+            st.markdown(f"**{plain(chosen.label)}**: {plain(method.definition)} ({plain(method.source)})")
 
 
-def _draw_facts(result: AnalysisResult) -> None:
+def _draw_facts(result: AnalysisResult[ActivationText]) -> None:
     body, cost = result.body, result.cost
-    prediction = body["prediction"]
-    likely = 100 * prediction["probabilities"][prediction["label"]]
-    count, unit = body["curves"][0]["k"][-1], result.request.unit
+    prediction = body.prediction
+    likely = 100 * prediction.probabilities[prediction.label]
+    count, unit = body.features_revealed, result.request.unit
     facts = [
-        f"Prediction **{plain(prediction['label'])}**, {likely:.1f}%",
-        f"explained: **{plain(body['target']['label'])}**",
+        f"Prediction **{plain(prediction.label)}**, {likely:.1f}%",
+        f"explained: **{plain(body.target.label)}**",
         f"{count:,} {unit}{'' if count == 1 else 's'}",
         f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
     ]
     st.markdown(" · ".join(facts))
 
 
-def _draw_scrubber(view: ActivationView, result: AnalysisResult) -> None:
-    request = view.map_request(result.body["methods"][0]["id"])
+def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText]) -> None:
+    request = view.map_request(result.body.methods[0].id)
     scrubber = once(result, activation_scrubber, request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
@@ -108,17 +108,16 @@ def _draw_scrubber(view: ActivationView, result: AnalysisResult) -> None:
         draw_activation_scrubber(scrubber, "activation_scrubber")
 
 
-def _draw_table(body: Body) -> None:
-    ways = {(curve["method"], curve["direction"]): curve for curve in body["curves"]}
+def _draw_table(body: ActivationText) -> None:
     rows = [
         {
-            "Method": one["label"],
-            **{COLUMNS[way]: ways[one["method"], way]["auc"] for way in DIRECTIONS},
-            "Flip": ways[one["method"], "activation"]["flip"],
-            COLUMNS["passes"]: one["cost"]["passes"],
-            COLUMNS["relative"]: one["cost"]["relative"],
+            "Method": method.label,
+            **{COLUMNS[way]: body.curve(method.method, way).auc for way in DIRECTIONS},
+            "Flip": body.curve(method.method, "activation").flip,
+            COLUMNS.passes: method.cost.passes,
+            COLUMNS.relative: method.cost.relative,
         }
-        for one in body["methods"]
+        for method in body.methods
     ]
     st.markdown("**Methods**")
     st.dataframe(
@@ -129,7 +128,7 @@ def _draw_table(body: Body) -> None:
             "Flip": st.column_config.NumberColumn(help=FLIP_HELP),
         },
     )
-    draw_definitions(body, body["methods"])
+    draw_definitions(body.baseline, body.methods)
 
 
 def number_columns() -> dict[str, Any]:
@@ -140,7 +139,7 @@ def number_columns() -> dict[str, Any]:
     }
     passes = st.column_config.NumberColumn(help="Forward and backward, a text.", format="localized")
     cost = st.column_config.NumberColumn(help=COST_HELP, format="%.4g×")
-    return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
+    return {**areas, COLUMNS.passes: passes, COLUMNS.relative: cost}
 
 
 def _draw_beliefs(service: Service, view: ActivationView, architecture: Architecture) -> None:

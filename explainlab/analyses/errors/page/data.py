@@ -11,11 +11,12 @@ from explainlab.analyses.errors.page.controls import question, read, reading
 from explainlab.analyses.errors.page.main import tell
 from explainlab.app import session
 from explainlab.app.text import plain
-from explainlab.data import Preview, Survey, keep_upload
+from explainlab.data import Preview, Survey
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
 from explainlab.request import digest
 from explainlab.service import looks
+from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
 _ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
@@ -52,7 +53,7 @@ def _draw_upload(run: Callable[[], None]) -> None:
         if file is None:
             return
         try:
-            question.set("data", keep_upload(file.getvalue(), file.name, session.user().id))
+            question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
             tell(error)
             return

@@ -78,7 +78,7 @@ def settle(service: Service) -> ErrorsView:
         if draft.requests() == asked.requests():
             session.redraw(PAGE.name, draft)
             return draft
-        if service.find(draft.request()) is not None:
+        if service.find(draft.request(), session.user()) is not None:
             session.ask(service, PAGE.name, draft)
             return draft
     except ExplainLabError as error:
@@ -104,7 +104,7 @@ def find(service: Service, view: ErrorsView) -> Found:
     try:
         if not view.source:
             raise RequestError("No data set is chosen.", "Choose the embedded examples or name a file.")
-        key = (service.key(request), known_digest(request.model))
+        key = (service.key(request, session.user()), known_digest(request.model))
     except ExplainLabError as error:
         return Found(Answer(problem=str(error)))
     held = st.session_state.get(_HELD)
@@ -167,7 +167,7 @@ def explain(
     if all(answer.result is not None for answer in answers):
         with suppress(ExplainLabError):  # a full queue: they are asked when their row is opened
             for request in ahead:
-                if service.find(request) is None:
+                if service.find(request, session.user()) is None:
                     session.submit_once(service, part.name, request, ahead=True)
     return answers
 

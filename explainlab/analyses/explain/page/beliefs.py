@@ -82,7 +82,7 @@ def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
     if found is not None:
         return found
     session.submit_once(service, _PLACE, asked)
-    job = service.job(asked)
+    job = service.job(asked, session.user())
     return job.result if job is not None and job.result is not None else job
 
 

@@ -65,7 +65,7 @@ def settle(service: Service) -> View:
         draft = controls.draft()
         if draft.asks_the_same(asked):
             return draft
-        if draft.methods and all(service.find(request) is not None for request in draft.requests()):
+        if draft.methods and all(service.find(request, session.user()) is not None for request in draft.requests()):
             session.ask(service, controls.PAGE, draft)
             return draft
     except ExplainLabError as error:
@@ -90,7 +90,7 @@ def collect(service: Service, view: View, card: ModelCard | None) -> Answers:
             answers.results.append(result)
             continue
         session.submit_once(service, controls.PAGE, request)
-        job = service.job(request)
+        job = service.job(request, session.user())
         if job is not None and job.progress.status == "done":  # between the two questions
             answers.results.append(job.result)
         elif job is not None:

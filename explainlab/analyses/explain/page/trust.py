@@ -88,11 +88,11 @@ def _place(method_id: str) -> str:
 
 
 def _answer(service: Service, asked: Request, place: str) -> AnalysisResult | Job | None:
-    found = service.find(asked)
+    found = service.find(asked, session.user())
     if found is not None or session.asked(place) != Pressed((asked,)):
         return found
     session.submit_once(service, place, asked)
-    job = service.job(asked)
+    job = service.job(asked, session.user())
     return job.result if job is not None and job.result is not None else job
 
 

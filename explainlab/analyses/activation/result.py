@@ -1,0 +1,139 @@
+"""The typed result of activation curves: of a text, and of a data set."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval, TextBody
+
+Direction = Literal["activation", "inverse_activation"]
+
+
+class MethodCost(Record):
+    """What a method's scores of one text cost: ``passes`` of both kinds, ``relative`` to the one of any prediction."""
+
+    forward: int
+    backward: int
+    seconds: float
+    passes: int
+    relative: int
+
+
+class MethodScores(Record):
+    """The scores [n_features] of the method ``method`` (its id with its options), and what they cost."""
+
+    method: str
+    id: str
+    label: str
+    signed: bool
+    scores: list[float]
+    cost: MethodCost
+    warnings: list[str]
+
+
+class Curve(Record):
+    """What the model says after ``k`` features, in the ``order`` (indices [n]) of one method and direction.
+
+    ``probabilities`` [n + 1, classes]; ``auc`` the area under the target's; ``flip`` the first k from which on the
+    target is predicted (None: not at the end).
+    """
+
+    method: str
+    direction: Direction
+    order: list[int]
+    k: list[int]
+    probabilities: list[list[float]]
+    auc: float
+    flip: int | None
+
+    @property
+    def features(self) -> int:
+        """How many features there are to reveal."""
+        return self.k[-1]
+
+
+class ActivationText(TextBody):
+    """Both curves of every method for one text; ``similarity`` by method is the cosine with the ``reference``."""
+
+    text_seed: int
+    baseline: str
+    methods: list[MethodScores]
+    curves: list[Curve]
+    reference: MethodScores | None
+    similarity: dict[str, float | None]
+
+    @property
+    def features_revealed(self) -> int:
+        """How many features there are to reveal."""
+        return self.curves[0].features
+
+    def curve(self, method: str, direction: Direction) -> Curve:
+        """The curve of ``method`` in ``direction``."""
+        return next(curve for curve in self.curves if (curve.method, curve.direction) == (method, direction))
+
+
+class MeanCurve(Record):
+    """The mean [grid] of the target's probability over texts with its 95% interval (None for a single text)."""
+
+    method: str
+    direction: Direction
+    mean: list[float]
+    low: list[float] | None
+    high: list[float] | None
+
+
+class MethodMeans(Record):
+    """One method over ``n`` texts: mean areas with intervals, and the mean cost of a text."""
+
+    method: str
+    id: str
+    label: str
+    activation: Interval
+    inverse_activation: Interval
+    forward: float
+    backward: float
+    seconds: float
+    passes: float
+    relative: float
+    n: int
+
+    def area(self, direction: Direction) -> Interval:
+        """The mean area in ``direction``."""
+        return self.activation if direction == "activation" else self.inverse_activation
+
+
+class Similarity(Interval):
+    """The mean cosine of a method's scores with the reference's, over the ``n`` texts that have one."""
+
+    n: int
+
+
+class TextAreas(Record):
+    """What one text contributes: ``auc`` and ``flip`` by method and direction, ``passes`` and cosines by method."""
+
+    row: int
+    text: str
+    text_pair: str | None
+    label: str | None
+    text_seed: int
+    target: str
+    predicted: str
+    features: int
+    auc: dict[str, dict[Direction, float]]
+    flip: dict[str, dict[Direction, int | None]]
+    passes: dict[str, int]
+    similarity: dict[str, float | None]
+
+
+class ActivationData(Record):
+    """Mean curves on the ``grid`` of shares [51], the table of methods, and what every text contributes."""
+
+    n: int
+    baseline: str
+    grid: list[float]
+    curves: list[MeanCurve]
+    rows: list[MethodMeans]
+    reference: str
+    similarity: dict[str, Similarity]
+    texts: list[TextAreas]

@@ -1,0 +1,53 @@
+"""The engine behind a service: what runs jobs, on this machine or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
+from explainlab.service.jobs import Job, JobContext
+from explainlab.service.users import User
+
+Work = Callable[[CompleteRequest, JobContext], Result]
+"""Computes the result of one request."""
+Ended = Callable[[Job], None]
+"""Called when a job has ended, however it did; must not raise."""
+
+
+class Engine(Protocol):
+    """A queue of jobs and what works on them. Safe to use from any thread.
+
+    :class:`explainlab.service.worker.Worker` is the engine of one device of this machine.
+    """
+
+    def submit(self, key: str, request: CompleteRequest, owner: str, user: User, urgent: bool) -> Job:
+        """Queue ``request`` under ``key``, or join the job that already has this key.
+
+        ``owner`` is a session of ``user``; an ``urgent`` job comes before those that are not. Raises
+        :class:`explainlab.errors.ResourceError` on a full queue.
+        """
+
+    def job(self, key: str) -> Job | None:
+        """The job under ``key``, if it is waiting, running or among the last that ended."""
+
+    def unfinished(self) -> list[Job]:
+        """The running jobs, then the waiting ones in the order in which they will run."""
+
+    def position(self, key: str) -> int:
+        """How many jobs will run before this one, the running ones included; 0 if it runs or has ended."""
+
+    def cancel(self, key: str, owner: str) -> None:
+        """``owner`` gives the job up; it stops when its last owner has."""
+
+    def wait(self, job: Job, timeout: float | None = None) -> bool:
+        """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
+
+    @property
+    def silent_seconds(self) -> float:
+        """Seconds since the engine last gave a sign of life."""
+
+
+MakeEngine = Callable[[Work, Ended], Engine]
+"""Makes an engine that computes by the first and calls the second when a job has ended."""

@@ -1,0 +1,72 @@
+"""What the command line prints is what it printed before results became typed records, but for added fields."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab.cli import main
+from explainlab.settings import settings
+from tests.compat.cases import cases
+
+RECORDED: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "recorded.json.gz").read_bytes()))
+TOLERANCE = 1e-5
+"""Of logits of about 1 in float32, which other kernels and numbers of threads round differently by up to 4e-6."""
+IGNORED = {"seconds", "device", "torch", "transformers", "tokenizers", "numpy", "scipy", "captum"}
+"""Fields that say how long a result took, on which device and by which libraries."""
+
+
+def differences(recorded: Any, printed: Any, where: str = "") -> list[str]:
+    """Where ``printed`` differs from ``recorded``; fields may be added, floats differ by rounding."""
+    if isinstance(recorded, dict) and isinstance(printed, dict):
+        kept = [name for name in printed if name in recorded]
+        order = [] if kept == list(recorded) else [f"{where}: fields {list(recorded)} are now {list(printed)}"]
+        names = [name for name in kept if name not in IGNORED]
+        return order + [d for name in names for d in differences(recorded[name], printed[name], f"{where}.{name}")]
+    if isinstance(recorded, list) and isinstance(printed, list):
+        if len(recorded) != len(printed):
+            return [f"{where}: {len(recorded)} entries are now {len(printed)}"]
+        pairs = enumerate(zip(recorded, printed, strict=True))
+        return [d for i, pair in pairs for d in differences(*pair, f"{where}[{i}]")]
+    if isinstance(recorded, float) and isinstance(printed, float):
+        same = math.isclose(recorded, printed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    else:
+        same = type(recorded) is type(printed) and recorded == printed
+    return [] if same else [f"{where}: {recorded!r} is now {printed!r}"]
+
+
+def test_a_difference_is_seen() -> None:
+    recorded = {"a": 1, "b": [0.5, {"c": None}], "seconds": 1.0}
+    assert differences(recorded, {"a": 1, "new": 0, "b": [0.5 + 1e-6, {"c": None, "d": 2}], "seconds": 9.0}) == []
+    for other in (
+        {"b": recorded["b"], "a": 1, "seconds": 1.0},
+        {"a": 1, "b": recorded["b"]},
+        {**recorded, "a": 1.0},
+        {**recorded, "a": True},
+        {**recorded, "b": [0.5]},
+        {**recorded, "b": [0.5001, {"c": None}]},
+        {**recorded, "b": [0.5, {"c": 0}]},
+    ):
+        assert len(differences(recorded, other)) == 1
+
+
+def test_every_command_was_recorded() -> None:
+    assert cases().keys() == RECORDED.keys()
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_command_prints_what_it_printed(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["explainlab", *cases()[name], "--device", "cpu", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert differences(RECORDED[name], json.loads(capsys.readouterr().out)) == []
