@@ -25,8 +25,8 @@ from explainlab.analyses.integration.result import (
     TextErrors,
 )
 from explainlab.analyses.parameters import Rules, Steps
-from explainlab.analyses.records import Interval, text_fields
-from explainlab.analyses.summary import interval, quartiles
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval_of, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -94,22 +94,15 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
     def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-        tolerance = f"an error of {100 * result.request.parameters['tolerance']:g}%"
-        body = result.body
+        body, most = result.body, f"{100 * result.request.parameters['tolerance']:g}%"
         if isinstance(body, IntegrationErrorText):
-            if body.cancels:
-                return "The output hardly changes from the baseline to the text: no relative error is defined."
-            ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
-            if not ideal:
-                return f"No rule reaches {tolerance} at any of these step counts."
-            first = min(ideal, key=lambda rule: ideal[rule])
-            return f"The {first.replace('_', '-')} rule is the first to reach {tolerance}: at {ideal[first]:,} steps."
-        within = body.summary.within_1000
-        if not body.summary.n or not within:
+            return _text_headline(body, most)
+        within, n = body.summary.within_1000, body.summary.n
+        if not n or not within:
             return "No text of this data set has a relative error."
         best = max(within, key=lambda rule: within[rule])
-        share = f"{within[best]:,} of {body.summary.n:,} texts"
-        return f"Within 1,000 steps the {best.replace('_', '-')} rule reaches {tolerance} on the most texts: {share}."
+        texts = f"{within[best]:,} of {n:,} text{'s' if n > 1 else ''}"
+        return f"At most 1,000 steps are enough for an error of {most} or less on {texts} by the {_name(best)} rule, which reaches most."
 
     def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
         body = result.body
@@ -118,6 +111,21 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         else:
             short = body.summary.model_dump(mode="json")
         return [json.dumps(short, indent=2, ensure_ascii=False)]
+
+
+def _text_headline(body: IntegrationErrorText, most: str) -> str:
+    if body.cancels:
+        return "The output hardly changes from the baseline to this text, so that no step count can be called enough."
+    ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
+    if not ideal:
+        return f"No step count of the list brings the error down to {most}."
+    rule = min(ideal, key=lambda name: ideal[name])
+    steps = "1 step is" if ideal[rule] == 1 else f"{ideal[rule]:,} steps are"
+    return f"{steps} enough for an error of {most} or less by the {_name(rule)} rule, which needs fewest."
+
+
+def _name(rule: Rule) -> str:
+    return "Gauss-Legendre" if rule == "gauss_legendre" else rule
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
@@ -227,7 +235,7 @@ def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameter
     mean: dict[Rule, dict[str, ErrorMean]] = {rule: {} for rule in parameters.rules}
     for rule, steps in _settings(parameters):
         errors = _known(text.errors[rule][str(steps)] for text in relative)
-        mean[rule][str(steps)] = ErrorMean(**interval(errors), **quartiles(errors))
+        mean[rule][str(steps)] = ErrorMean(**interval_of(errors).model_dump(), **quartiles(errors))
     ideal = {rule: [text.ideal_steps[rule] for text in relative] for rule in parameters.rules}
     return ErrorSummary(
         n=len(relative),
@@ -236,8 +244,8 @@ def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameter
         ideal_steps={rule: _counted(steps, parameters.steps) for rule, steps in ideal.items()},
         within_1000={rule: sum(n is not None and n <= WITHIN for n in steps) for rule, steps in ideal.items()},
         adaptive=AdaptiveMeans(
-            evaluations=Interval(**interval([text.adaptive.evaluations for text in relative])),
-            approximation_error=Interval(**interval(_known(t.adaptive.approximation_error for t in relative))),
+            evaluations=interval_of([text.adaptive.evaluations for text in relative]),
+            approximation_error=interval_of(_known(t.adaptive.approximation_error for t in relative)),
         ),
     )
 
