@@ -14,7 +14,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, as_interval, error_bars, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import Heatmap, heatmap, limit, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -106,7 +106,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
         figure.add_scatter(
             x=middles,
             y=[share.mean for share in shares],
-            error_y=error_bars([as_interval(share) for share in shares]),
+            error_y=error_bars([share.model_dump() for share in shares]),
             mode="lines+markers",
             name=f"{int(steps):,} steps",
             line={"color": style.color, "dash": style.dash},
