@@ -102,7 +102,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
             return "No text of this data set has a relative error."
         best = max(within, key=lambda rule: within[rule])
         texts = f"{within[best]:,} of {n:,} text{'s' if n > 1 else ''}"
-        return f"At most 1,000 steps are enough for an error of {most} or less on {texts} by the {_name(best)} rule, which reaches most."
+        return f"With at most 1,000 steps, the {_name(best)} rule has an error of {most} or less on {texts}."
 
     def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
         body = result.body
@@ -133,7 +133,7 @@ def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
     return _points(list(_settings(parameters)))
 
 
-def _points(settings: list[tuple[Rule, int]]) -> np.ndarray:
+def _points(settings: Sequence[tuple[Rule, int]]) -> np.ndarray:
     return np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings] or [np.empty(0)]))
 
 

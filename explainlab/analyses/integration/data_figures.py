@@ -115,18 +115,18 @@ def mean_by_rule(body: IntegrationErrorData, tolerance: float = 0.05) -> Chart:
     rows, values = [], []
     for rule, means in body.summary.mean.items():
         style = STYLES[rule]
-        drawn = [(int(n), m) for n, m in means.items() if drawable(m.mean)]
+        drawn = [(int(n), 100 * m.mean, m) for n, m in means.items() if drawable(m.mean)]
         figure.add_scatter(
-            x=[n for n, _ in drawn],
-            y=[100 * m.mean for _, m in drawn],
-            error_y=_interval([m for _, m in drawn]),
+            x=[n for n, *_ in drawn],
+            y=[mean for _, mean, _ in drawn],
+            error_y=_interval([m for *_, m in drawn]),
             mode="lines+markers",
             name=shown(style.label),
             line={"color": style.color, "dash": style.dash},
             marker={"symbol": style.symbol, "size": 7},
             hovertemplate="%{x:,}: %{y:.3g}%<extra>" + shown(style.label) + "</extra>",
         )
-        values += [100 * m.mean for _, m in drawn]
+        values += [mean for _, mean, _ in drawn]
         rows += [{"rule": rule, "steps": int(n), **m.model_dump()} for n, m in means.items()]
     limit_line(figure, tolerance)
     if values:
@@ -167,7 +167,7 @@ def _columns(body: IntegrationErrorData, rule: Rule) -> dict[int, list[tuple[int
     """Step count -> (index of the text, error) of every text whose error can be drawn."""
     counts = sorted({int(n) for text in body.texts for n in text.errors.get(rule, {})})
     errors = [text.errors.get(rule, {}) for text in body.texts]
-    return {n: [(i, e[str(n)]) for i, e in enumerate(errors) if drawable(e.get(str(n)))] for n in counts}
+    return {n: [(i, e) for i, each in enumerate(errors) if drawable(e := each.get(str(n)))] for n in counts}
 
 
 def _five(values: list[float]) -> tuple[float | None, ...]:
@@ -202,9 +202,9 @@ def _mean(body: IntegrationErrorData, rule: Rule, steps: int) -> float | None:
 
 
 def _interval(means: Sequence[ErrorMean]) -> dict[str, Any]:
-    known = [m.low is not None and m.high is not None for m in means]
-    above = [100 * (m.high - m.mean) if k else 0 for m, k in zip(means, known, strict=True)]
-    below = [100 * (m.mean - m.low) if k else 0 for m, k in zip(means, known, strict=True)]
+    ends = [(m.mean or 0.0, m.low, m.high) for m in means]
+    above = [0 if low is None or high is None else 100 * (high - mean) for mean, low, high in ends]
+    below = [0 if low is None or high is None else 100 * (mean - low) for mean, low, high in ends]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}
 
 

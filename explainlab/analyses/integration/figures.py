@@ -29,7 +29,7 @@ def error_curve(body: IntegrationErrorText, tolerance: float = 0.05) -> Chart:
     for rule, rows in lines.items():
         _error_line(figure, rule, STYLES[rule].label, [(r.steps, r.approximation_error) for r in rows])
         ideal = body.ideal_steps[rule]
-        _mark_ideal(figure, rule, ideal, {r.steps: r.approximation_error for r in rows}.get(ideal))
+        _mark_ideal(figure, rule, ideal, next((r.approximation_error for r in rows if r.steps == ideal), None))
     points = [(p.evaluations, p.approximation_error) for p in body.adaptive.trace]
     _error_line(figure, "adaptive", STYLES["adaptive"].label, points, width=3)
     if body.doubling is not None:

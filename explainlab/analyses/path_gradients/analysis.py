@@ -73,14 +73,13 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
         body = result.body
         if isinstance(body, PathGradientsData):
-            bins, finest = body.summary.bins, list(body.summary.share.values())[-1]
-            means = [share.mean or 0.0 for share in finest]
+            means = [share.mean or 0.0 for share in list(body.summary.share.values())[-1]]
             whose = f"of {body.summary.n:,} texts"
         else:
-            bins, finest = BINS, max(body.paths, key=lambda path: path.steps)
+            finest = max(body.paths, key=lambda path: path.steps)
             means = _shares(finest.alphas, finest.total)
             whose = "of this text"
-        most = max(range(bins), key=means.__getitem__)
+        bins, most = len(means), max(range(len(means)), key=means.__getitem__)
         part = f"from α = {most / bins:g} to {(most + 1) / bins:g}"
         return f"Most of the gradient {whose} lies {part}: {means[most]:.0%} of it."
 

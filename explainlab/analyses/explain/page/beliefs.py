@@ -9,6 +9,7 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
 from explainlab.analyses.registry import complete
 from explainlab.app import session
 from explainlab.app.heatmap import token_heatmap
@@ -19,6 +20,7 @@ from explainlab.app.session import Pressed
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
+from explainlab.result import Result
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
@@ -75,7 +77,7 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
         draw_jobs(service, [found], _PLACE)
 
 
-def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
+def _answer(service: Service, asked: Request) -> Result | Job | None:
     if session.asked(_PLACE) != Pressed((asked,)):
         session.ask(service, _PLACE, Pressed((asked,)))
     found = session.find(service, _PLACE, asked)
@@ -86,14 +88,14 @@ def _answer(service: Service, asked: Request) -> AnalysisResult | Job | None:
     return job.result if job is not None and job.result is not None else job
 
 
-def _draw_answer(found: AnalysisResult, request: Request, palette: str) -> None:
-    prompted = any(feature.prompt for feature in found.body.features)
+def _draw_answer(result: AnalysisResult[IntermediatePredictionsText], request: Request, palette: str) -> None:
+    prompted = any(feature.prompt for feature in result.body.features)
     meaning = "how probable each label word would be next, among the label words" if prompted else "the prediction"
     st.caption(
         f"A decoder reads from left to right, so it can be asked after every {request.unit}: {meaning}, had the text "
         f"ended there. Point at a {request.unit}, or walk through them with the arrow keys, for every class."
     )
-    for warning in found.warnings:
+    for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    drawn = once(found, beliefs, request, found.body, palette)
+    drawn = once(result, beliefs, request, result.body, palette)
     token_heatmap(drawn, key="beliefs_map")

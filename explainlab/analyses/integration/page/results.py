@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -56,12 +58,12 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     prediction, target = body.prediction, body.target
     columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
     likely = prediction.probabilities[prediction.label]
-    shown = {"delta_color": "off", "delta_arrow": "off"}
+    shown: Any = {"delta_color": "off", "delta_arrow": "off"}
     columns[0].metric("Prediction", plain(prediction.label), f"{100 * likely:.1f}%", **shown)
     columns[1].metric(
-        f"Change of F({plain(target['label'])})",
+        f"Change of F({plain(target.label)})",
         number(body.expected),
-        f"from {number(body['start'], signed=False)} to {number(body['end'], signed=False)}",
+        f"from {number(body.start, signed=False)} to {number(body.end, signed=False)}",
         help="F(x) − F(x′), from the baseline to the text: what the scores must add up to.",
         **shown,
     )
@@ -113,11 +115,10 @@ def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) 
     apart = f"more than {100 * path_gradients.DIFFERS:g}% of the scale"
     st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
     columns = st.columns(len(body.paths), gap="medium")
-    for i, (column, attribution, drawn, path) in enumerate(
-        zip(columns, attributions, heatmaps, body.paths, strict=True)
-    ):
+    sides = zip(columns, attributions, heatmaps, body.paths, strict=True)
+    for i, (column, attribution, drawn, path) in enumerate(sides):
         with column, st.container(border=True):
-            error = attribution.completeness.approximation_error
+            error = attribution.completeness and attribution.completeness.approximation_error
             words = "" if error is None else f": error {percent(error)}"
             st.markdown(f"**{path.steps:,} steps{plain(words)}**")
             token_heatmap(drawn, f"integration_map_{i}", _pick)
