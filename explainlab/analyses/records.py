@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
@@ -130,8 +130,3 @@ def text_fields(subject: Subject) -> TextFields:
         "features": list(subject.units.features),
         "cut": subject.encoding.cut,
     }
-
-
-def described(subject: Subject) -> dict[str, Any]:
-    """The same as plain JSON."""
-    return TextBody(**text_fields(subject)).model_dump(mode="json")

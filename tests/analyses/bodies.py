@@ -1,21 +1,25 @@
-"""Bodies of studies made from functions whose integrals are known, in the very shape that the studies give them."""
+"""Results of integration made from functions whose integrals are known."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
+from explainlab.analyses.path_gradients.result import PathGradientsText
+from explainlab.analyses.summary import quartiles
 from explainlab.attribution.quadrature import nodes
 
 WORDS = ["The", "first", "act", "drags", ",", "<b>but</b>", "the", "ending", "is", "beautiful", "."]
 RULES = ("right", "left", "midpoint", "trapezoid", "gauss_legendre")
 STEPS = (10, 20, 30, 50, 70, 100, 140, 200, 300)
 
-Body = dict[str, Any]
+Fields = dict[str, Any]
 
 
-def features(words: list[str]) -> list[Body]:
+def features(words: list[str]) -> list[Fields]:
     """The words between two special tokens."""
     spans, end = [], 0
     for word in words:
@@ -39,11 +43,12 @@ def derivatives(alphas: np.ndarray, words: list[str], scale: float = 1.0) -> np.
     return np.pad(bumps, ((1, 1), (0, 0)))
 
 
-def _common(words: list[str], expected: float) -> Body:
+def _common(words: list[str], expected: float) -> Fields:
     return {
         "prediction": {"index": 1, "label": "positive", "probabilities": {"negative": 0.1, "positive": 0.9}},
         "target": {"index": 1, "label": "positive"},
         "features": features(words),
+        "cut": 0,
         "start": 0.9 - expected,
         "end": 0.9,
         "expected": expected,
@@ -55,12 +60,14 @@ def _exact(words: list[str], scale: float) -> np.ndarray:
     return derivatives(alphas, words, scale) @ weights
 
 
-def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: float = 1.0, steps=STEPS) -> Body:
+def integration_body(
+    words: list[str] = WORDS, cancels: bool = False, scale: float = 1.0, steps: Sequence[int] = STEPS
+) -> IntegrationErrorText:
     """``integration_error`` of one text."""
     exact = _exact(words, scale)
     expected = float(exact.sum())
 
-    def row(rule: str, n: int) -> Body:
+    def row(rule: str, n: int) -> Fields:
         alphas, weights = nodes(rule, n)
         scores = derivatives(alphas, words, scale) @ weights
         error = None if cancels else float(abs(scores.sum() - expected) / abs(expected))
@@ -79,7 +86,7 @@ def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: flo
         {"evaluations": n, "approximation_error": None if cancels else e, "estimated_error": None if cancels else 2 * e}
         for n, e in ((9, 0.3), (17, 0.04), (31, 0.002))
     ]
-    return {
+    fields = {
         **_common(words, expected),
         "cancels": cancels,
         "rows": rows,
@@ -98,11 +105,12 @@ def integration_body(words: list[str] = WORDS, cancels: bool = False, scale: flo
             "steps": 512,
         },
     }
+    return IntegrationErrorText.model_validate(fields)
 
 
 def path_body(
     steps: tuple[int, ...] = (27, 270), rule: str = "right", words: list[str] = WORDS, cancels: bool = False
-) -> Body:
+) -> PathGradientsText:
     """``path_gradients`` of one text."""
     paths = []
     for n in steps:
@@ -117,10 +125,11 @@ def path_body(
                 "per_feature": values.tolist(),
             }
         )
-    return {**_common(words, float(_exact(words, 1.0).sum())), "cancels": cancels, "paths": paths}
+    expected = float(_exact(words, 1.0).sum())
+    return PathGradientsText.model_validate({**_common(words, expected), "cancels": cancels, "paths": paths})
 
 
-def data_body(n: int = 40, steps=STEPS) -> Body:
+def data_body(n: int = 40, steps: Sequence[int] = STEPS) -> IntegrationErrorData:
     """``integration_error`` of a data set: errors that fall with the step count, each text at its own pace."""
     rng = np.random.default_rng(3)
     texts = []
@@ -140,30 +149,35 @@ def data_body(n: int = 40, steps=STEPS) -> Body:
                 "cancels": cancels,
                 "errors": errors,
                 "ideal_steps": {r: _ideal({int(s): e for s, e in errors[r].items()}) for r in RULES},
-                "adaptive": {"evaluations": 40, "approximation_error": None if cancels else 0.004},
+                "adaptive": {
+                    "evaluations": 40,
+                    "approximation_error": None if cancels else 0.004,
+                    "estimated_error": 0.01,
+                },
             }
         )
-    return {"texts": texts, "skipped": [[n + 1, "The text is empty."]], "summary": _summary(texts, steps)}
+    return IntegrationErrorData.model_validate({"texts": texts, "summary": _summary(texts, steps)})
 
 
-def _summary(texts: list[Body], steps) -> Body:
-    meant = [text for text in texts if not text["cancels"]]
+def _summary(texts: list[Fields], steps: Sequence[int]) -> Fields:
+    relative = [text for text in texts if not text["cancels"]]
     mean, ideal = {}, {}
     for rule in RULES:
-        columns = {str(s): [e for t in meant if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
+        columns = {str(s): [e for t in relative if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
         mean[rule] = {
-            s: {"mean": float(np.mean(v)), "low": 0.8 * float(np.mean(v)), "high": 1.3 * float(np.mean(v))}
+            s: {"mean": (m := float(np.mean(v))), "low": 0.8 * m, "high": 1.3 * m, **quartiles(v)}
             for s, v in columns.items()
         }
-        found = [t["ideal_steps"][rule] for t in meant]
-        ideal[rule] = {**{str(s): found.count(s) for s in steps}, "none": found.count(None)}
+        counted = [t["ideal_steps"][rule] for t in relative]
+        ideal[rule] = {**{str(s): counted.count(s) for s in steps}, "none": counted.count(None)}
     within = {rule: sum(v for s, v in ideal[rule].items() if s != "none") for rule in RULES}
     return {
         "mean": mean,
         "ideal_steps": ideal,
         "within_1000": within,
-        "n": len(meant),
-        "cancelled": len(texts) - len(meant),
+        "adaptive": {key: {"mean": 1.0, "low": None, "high": None} for key in ("evaluations", "approximation_error")},
+        "n": len(relative),
+        "cancelled": len(texts) - len(relative),
     }
 
 

@@ -5,7 +5,8 @@ import streamlit as st
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
 from explainlab.analyses.integration.page.component import step_morph as draw_morph
-from explainlab.analyses.integration.step_morph import path_maps, step_morph
+from explainlab.analyses.integration.step_morph import step_morph
+from explainlab.analyses.path_gradients.figures import gradient_curves, path_maps, token_strip
 from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
 from explainlab.request import Request
@@ -24,9 +25,9 @@ _, maps = path_maps(request, paths)
 for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
     with column:
         token_heatmap(drawn, f"map_{i}")
-draw_chart(integration.gradient_curves(paths, "probability", feature), "gradient")
+draw_chart(gradient_curves(paths, "probability", feature), "gradient")
 theme = st.context.theme.type or "light"
-draw_chart(integration.token_strip(paths, 270, theme=theme), "strip")
+draw_chart(token_strip(paths, 270, theme=theme), "strip")
 draw_chart(integration_data.error_boxes(data, "right"), "boxes", lambda picked: st.session_state.update(row=picked[0]))
 st.text(f"row: {st.session_state.get('row')}")
 draw_chart(integration_data.ideal_histogram(data, "right"), "ideal")

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.integration.result import (
+    Adaptive,
+    AdaptiveMeans,
+    AdaptiveStage,
+    Doubling,
+    DoublingStage,
+    ErrorMean,
+    ErrorSummary,
+    IntegrationErrorData,
+    IntegrationErrorText,
+    RuleRow,
+    TextErrors,
+)
 from explainlab.analyses.parameters import Rules, Steps
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval, quartiles
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval_of, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -27,10 +42,7 @@ MOST_DOUBLED = 1024
 WITHIN = 1000
 
 
-Body = dict[str, Any]
-
-
-class IntegrationError(TextAnalysis[Body, Body]):
+class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData]):
     """The approximation error of every rule at every step count, from one set of gradients that all share.
 
     The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules:
@@ -54,6 +66,8 @@ class IntegrationError(TextAnalysis[Body, Body]):
     id = "integration_error"
     label = "Integration error"
     source = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
+    TextBody = IntegrationErrorText
+    DataBody = IntegrationErrorData
     definition = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -61,20 +75,56 @@ class IntegrationError(TextAnalysis[Body, Body]):
         shared = len(_points(plain))
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntegrationErrorText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
         adaptive = IntegratedGradients.Parameters()
         refinements = [Refinement(path, adaptive.tolerance, adaptive.max_steps) for path in paths]
         refine(refinements)
         grid = _grid(parameters)
         evaluate(paths, [grid] * len(paths))
-        told = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
-        doubled = dict(zip(map(id, told), _double(told, parameters.tolerance), strict=True))
+        relative = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
+        doubled = dict(zip(map(id, relative), _double(relative, parameters.tolerance), strict=True))
         return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+    def of_rows(
+        self, rows: Sequence[Row], bodies: Sequence[IntegrationErrorText], parameters: Parameters
+    ) -> IntegrationErrorData:
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
-        return {"texts": texts, "summary": _summary(texts, parameters)}
+        return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
+
+    def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
+        body, most = result.body, f"{100 * result.request.parameters['tolerance']:g}%"
+        if isinstance(body, IntegrationErrorText):
+            return _text_headline(body, most)
+        within, n = body.summary.within_1000, body.summary.n
+        if not n or not within:
+            return "No text of this data set has a relative error."
+        best = max(within, key=lambda rule: within[rule])
+        texts = f"{within[best]:,} of {n:,} text{'s' if n > 1 else ''}"
+        return f"With at most 1,000 steps, the {_name(best)} rule has an error of {most} or less on {texts}."
+
+    def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
+        body = result.body
+        if isinstance(body, IntegrationErrorText):
+            short = body.model_dump(mode="json", include={"expected", "ideal_steps"})
+        else:
+            short = body.summary.model_dump(mode="json")
+        return [json.dumps(short, indent=2, ensure_ascii=False)]
+
+
+def _text_headline(body: IntegrationErrorText, most: str) -> str:
+    if body.cancels:
+        return "The output hardly changes from the baseline to this text, so that no step count can be called enough."
+    ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
+    if not ideal:
+        return f"No step count of the list brings the error down to {most}."
+    rule = min(ideal, key=lambda name: ideal[name])
+    steps = "1 step is" if ideal[rule] == 1 else f"{ideal[rule]:,} steps are"
+    return f"{steps} enough for an error of {most} or less by the {_name(rule)} rule, which needs fewest."
+
+
+def _name(rule: Rule) -> str:
+    return "Gauss-Legendre" if rule == "gauss_legendre" else rule
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
@@ -82,7 +132,7 @@ def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
     return _points(list(_settings(parameters)))
 
 
-def _points(settings: list[tuple[Rule, int]]) -> np.ndarray:
+def _points(settings: Sequence[tuple[Rule, int]]) -> np.ndarray:
     return np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings] or [np.empty(0)]))
 
 
@@ -94,118 +144,114 @@ def _error(total: float, change: float) -> float:
     return abs(total - change) / abs(change)
 
 
-def _double(paths: Sequence[Path], tolerance: float) -> list[dict[str, Any]]:
+def _double(paths: Sequence[Path], tolerance: float) -> list[Doubling]:
     """The doubling schedule of every path; its points run together, and those already known do not run again."""
-    schedules: list[list[dict[str, Any]]] = [[] for _ in paths]
+    schedules: list[list[DoublingStage]] = [[] for _ in paths]
     going, steps = list(range(len(paths))), 1
     while going and steps <= MOST_DOUBLED:
         alphas, weights = nodes("right", steps)
         evaluate([paths[i] for i in going], [alphas] * len(going))
         for i in going:
             error = _error(float((weights @ paths[i].slopes(alphas)).sum()), paths[i].change)
-            schedules[i].append({"steps": steps, "approximation_error": error})
-        going = [i for i in going if schedules[i][-1]["approximation_error"] > tolerance + SLACK]
+            schedules[i].append(DoublingStage(steps=steps, approximation_error=error))
+        going = [i for i in going if schedules[i][-1].approximation_error > tolerance + SLACK]
         steps *= 2
     return [
-        {
-            "schedule": schedule,
-            "evaluations": sum(stage["steps"] for stage in schedule),
-            "steps": None if i in going else schedule[-1]["steps"],
-        }
+        Doubling(
+            schedule=schedule,
+            evaluations=sum(stage.steps for stage in schedule),
+            steps=None if i in going else schedule[-1].steps,
+        )
         for i, schedule in enumerate(schedules)
     ]
 
 
 def _body(
-    path: Path, refinement: Refinement, parameters: IntegrationError.Parameters, doubled: dict[str, Any] | None
-) -> dict[str, Any]:
+    path: Path, refinement: Refinement, parameters: IntegrationError.Parameters, doubling: Doubling | None
+) -> IntegrationErrorText:
     units, change = path.subject.units, path.change
     start, end = path.values(np.array([0.0, 1.0])).tolist()
     rows = []
     for rule, steps in _settings(parameters):
         alphas, weights = nodes(rule, steps)
         scores = units.sum_tokens(weights @ path.slopes(alphas))
-        error = None if doubled is None else _error(float(scores.sum()), change)
-        rows.append(
-            {
-                "rule": rule,
-                "steps": steps,
-                "evaluations": len(alphas),
-                "approximation_error": error,
-                "scores": scores.tolist(),
-            }
+        error = None if doubling is None else _error(float(scores.sum()), change)
+        row = RuleRow(
+            rule=rule, steps=steps, evaluations=len(alphas), approximation_error=error, scores=scores.tolist()
         )
-    if doubled is None:
+        rows.append(row)
+    if doubling is None:
         size = float(np.abs(refinement.scores).sum())
         path.subject.warnings.append(CANCELLING.format(change=change, size=size))
-    return {
-        **described(path.subject),
-        "start": start,
-        "end": end,
-        "expected": change,
-        "cancels": doubled is None,
-        "rows": rows,
-        "ideal_steps": {rule: _ideal(rows, rule, parameters.tolerance) for rule in parameters.rules},
-        "adaptive": {
-            "trace": [vars(stage) for stage in refinement.trace],
-            "scores": units.sum_tokens(refinement.scores).tolist(),
-            "errors": units.sum_tokens(refinement.errors).tolist(),
-            "alphas": refinement.wanted.tolist(),
-        },
-        "doubling": doubled,
-    }
+    return IntegrationErrorText(
+        **text_fields(path.subject),
+        start=start,
+        end=end,
+        expected=change,
+        cancels=doubling is None,
+        rows=rows,
+        ideal_steps={rule: _ideal(rows, rule, parameters.tolerance) for rule in parameters.rules},
+        adaptive=Adaptive(
+            trace=[AdaptiveStage(**vars(stage)) for stage in refinement.trace],
+            scores=units.sum_tokens(refinement.scores).tolist(),
+            errors=units.sum_tokens(refinement.errors).tolist(),
+            alphas=refinement.wanted.tolist(),
+        ),
+        doubling=doubling,
+    )
 
 
-def _ideal(rows: list[dict[str, Any]], rule: str, tolerance: float) -> int | None:
+def _ideal(rows: Sequence[RuleRow], rule: Rule, tolerance: float) -> int | None:
     """The first step count of ``rule`` within the tolerance."""
     enough = (
-        row["steps"]
+        row.steps
         for row in rows
-        if row["rule"] == rule
-        and row["approximation_error"] is not None
-        and row["approximation_error"] <= tolerance + SLACK
+        if row.rule == rule and row.approximation_error is not None and row.approximation_error <= tolerance + SLACK
     )
     return next(enough, None)
 
 
-def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:
-    errors: dict[str, dict[str, float | None]] = {}
-    for found in body["rows"]:
-        errors.setdefault(found["rule"], {})[str(found["steps"])] = found["approximation_error"]
-    last = body["adaptive"]["trace"][-1]
-    return {
-        "row": row.number,
-        "text": row.text,
-        "text_pair": row.text_pair,
-        "label": row.label,
-        "expected": body["expected"],
-        "cancels": body["cancels"],
-        "errors": errors,
-        "ideal_steps": body["ideal_steps"],
-        "adaptive": {name: last[name] for name in ("evaluations", "approximation_error", "estimated_error")},
-    }
+def _text(row: Row, body: IntegrationErrorText) -> TextErrors:
+    errors: dict[Rule, dict[str, float | None]] = {}
+    for setting in body.rows:
+        errors.setdefault(setting.rule, {})[str(setting.steps)] = setting.approximation_error
+    return TextErrors(
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        expected=body.expected,
+        cancels=body.cancels,
+        errors=errors,
+        ideal_steps=body.ideal_steps,
+        adaptive=body.adaptive.trace[-1],
+    )
 
 
-def _summary(texts: list[dict[str, Any]], parameters: IntegrationError.Parameters) -> dict[str, Any]:
+def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameters) -> ErrorSummary:
     """Over the texts whose relative error means something."""
-    meant = [text for text in texts if not text["cancels"]]
-    mean: dict[str, dict[str, Any]] = {rule: {} for rule in parameters.rules}
+    relative = [text for text in texts if not text.cancels]
+    mean: dict[Rule, dict[str, ErrorMean]] = {rule: {} for rule in parameters.rules}
     for rule, steps in _settings(parameters):
-        errors = [text["errors"][rule][str(steps)] for text in meant]
-        mean[rule][str(steps)] = interval(errors) | quartiles(errors)
-    ideal = {rule: [text["ideal_steps"][rule] for text in meant] for rule in parameters.rules}
-    return {
-        "n": len(meant),
-        "cancelled": len(texts) - len(meant),
-        "mean": mean,
-        "ideal_steps": {rule: _counted(found, parameters.steps) for rule, found in ideal.items()},
-        "within_1000": {rule: sum(n is not None and n <= WITHIN for n in found) for rule, found in ideal.items()},
-        "adaptive": {
-            "evaluations": interval([text["adaptive"]["evaluations"] for text in meant]),
-            "approximation_error": interval([text["adaptive"]["approximation_error"] for text in meant]),
-        },
-    }
+        errors = _known(text.errors[rule][str(steps)] for text in relative)
+        mean[rule][str(steps)] = ErrorMean(**interval_of(errors).model_dump(), **quartiles(errors))
+    ideal = {rule: [text.ideal_steps[rule] for text in relative] for rule in parameters.rules}
+    return ErrorSummary(
+        n=len(relative),
+        cancelled=len(texts) - len(relative),
+        mean=mean,
+        ideal_steps={rule: _counted(steps, parameters.steps) for rule, steps in ideal.items()},
+        within_1000={rule: sum(n is not None and n <= WITHIN for n in steps) for rule, steps in ideal.items()},
+        adaptive=AdaptiveMeans(
+            evaluations=interval_of([text.adaptive.evaluations for text in relative]),
+            approximation_error=interval_of(_known(t.adaptive.approximation_error for t in relative)),
+        ),
+    )
 
 
-def _counted(found: list[int | None], steps: list[int]) -> dict[str, int]:
-    return {str(n): found.count(n) for n in steps} | {"none": found.count(None)}
+def _known(errors: Iterable[float | None]) -> list[float]:
+    return [error for error in errors if error is not None]
+
+
+def _counted(ideal: Sequence[int | None], steps: Sequence[int]) -> dict[str, int]:
+    return {str(n): ideal.count(n) for n in steps} | {"none": ideal.count(None)}

@@ -1,16 +1,15 @@
-"""Charts of a data set's integrals: errors per step count, ideal steps, rules against each other.
-
-All are pure functions of the body of the study ``integration_error`` over a data set.
-"""
+"""Charts of a data set's integrals: errors per step count, ideal steps, rules against each other."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import plotly.graph_objects as go
 
-from explainlab.analyses.integration.figures import Body, drawable
+from explainlab.analyses.integration.result import ErrorMean, IntegrationErrorData
+from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import (
     BLUE,
     GREY,
@@ -28,7 +27,12 @@ from explainlab.figures.chart import (
 NEVER = "none"
 
 
-def error_boxes(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
+def drawable(error: float | None) -> TypeGuard[float]:
+    """Whether a logarithmic axis has a place for this error."""
+    return error is not None and error > 0
+
+
+def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float = 0.05) -> Chart:
     """Box plot of the errors at every step count of ``rule``: each text a point that can be picked, the mean in red."""
     figure = go.Figure(layout=layout("Steps n", "Approximation error (% of change)", height=460))
     columns = _columns(body, rule)
@@ -62,7 +66,7 @@ def error_boxes(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     drawn = [error for column in columns.values() for _, error in column]
     if drawn:
         log_percent(figure, [100 * error for error in drawn])
-    title = f"Errors of {body['summary']['n']} texts, {STYLES[rule].label}"
+    title = f"Errors of {body.summary.n} texts, {STYLES[rule].label}"
     finding = f" The mean falls from {percent(_mean(body, rule, steps[0]))} at {steps[0]:,} steps to " if steps else ""
     finding += f"{percent(_mean(body, rule, steps[-1]))} at {steps[-1]:,}." if steps else ""
     return Chart(
@@ -70,9 +74,9 @@ def error_boxes(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     )
 
 
-def ideal_histogram(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
+def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float = 0.05) -> Chart:
     """How many texts have their ideal step at each step count of the list, and how many at none."""
-    counts = dict(body["summary"]["ideal_steps"][rule])
+    counts = dict(body.summary.ideal_steps[rule])
     never = counts.pop(NEVER, 0)
     names = [f"{int(n):,}" for n in counts] + [NEVER]
     values = [*counts.values(), never]
@@ -94,36 +98,36 @@ def ideal_histogram(body: Body, rule: str, tolerance: float = 0.05) -> Chart:
     ticks = sorted({*range(0, len(names) - 1, every), len(names) - 1})
     figure.update_xaxes(tickvals=ticks, ticktext=[names[i] for i in ticks])
     title = f"Ideal steps, {STYLES[rule].label}"
-    within = body["summary"]["within_1000"][rule]
+    within = body.summary.within_1000[rule]
     rows = [{"steps": name, "texts": count} for name, count in zip([*counts, NEVER], values, strict=True)]
     return Chart(
         "ideal-steps",
         title,
-        f"{title}: {within} of {body['summary']['n']} texts reach it within 1,000 steps, {never} not at all.",
+        f"{title}: {within} of {body.summary.n} texts reach it within 1,000 steps, {never} not at all.",
         figure,
         rows,
     )
 
 
-def mean_by_rule(body: Body, tolerance: float = 0.05) -> Chart:
+def mean_by_rule(body: IntegrationErrorData, tolerance: float = 0.05) -> Chart:
     """The mean error at each step count, one line a rule, with its 95% interval."""
     figure = go.Figure(layout=layout("Steps n", "Mean approximation error (% of change)"))
     rows, values = [], []
-    for rule, means in body["summary"]["mean"].items():
+    for rule, means in body.summary.mean.items():
         style = STYLES[rule]
-        drawn = [(int(n), m) for n, m in means.items() if drawable(m["mean"])]
+        drawn = [(int(n), 100 * m.mean, m) for n, m in means.items() if drawable(m.mean)]
         figure.add_scatter(
-            x=[n for n, _ in drawn],
-            y=[100 * m["mean"] for _, m in drawn],
-            error_y=_interval([m for _, m in drawn]),
+            x=[n for n, *_ in drawn],
+            y=[mean for _, mean, _ in drawn],
+            error_y=_interval([m for *_, m in drawn]),
             mode="lines+markers",
             name=shown(style.label),
             line={"color": style.color, "dash": style.dash},
             marker={"symbol": style.symbol, "size": 7},
             hovertemplate="%{x:,}: %{y:.3g}%<extra>" + shown(style.label) + "</extra>",
         )
-        values += [100 * m["mean"] for _, m in drawn]
-        rows += [{"rule": rule, "steps": int(n), **m} for n, m in means.items()]
+        values += [mean for _, mean, _ in drawn]
+        rows += [{"rule": rule, "steps": int(n), **m.model_dump()} for n, m in means.items()]
     limit_line(figure, tolerance)
     if values:
         log_steps(figure, [row["steps"] for row in rows])
@@ -132,9 +136,9 @@ def mean_by_rule(body: Body, tolerance: float = 0.05) -> Chart:
     return Chart("mean-error-by-rule", title, f"{title}.", figure, rows)
 
 
-def within_limit(body: Body) -> Chart:
+def within_limit(body: IntegrationErrorData) -> Chart:
     """How many texts each rule brings within the tolerance in at most 1000 steps."""
-    counts, n = body["summary"]["within_1000"], body["summary"]["n"]
+    counts, n = body.summary.within_1000, body.summary.n
     figure = go.Figure(layout=layout("Texts within 1,000 steps (count)", "", height=280, bargap=0.35))
     figure.add_bar(
         x=list(counts.values()),
@@ -159,11 +163,11 @@ def within_limit(body: Body) -> Chart:
     )
 
 
-def _columns(body: Body, rule: str) -> dict[int, list[tuple[int, float]]]:
+def _columns(body: IntegrationErrorData, rule: Rule) -> dict[int, list[tuple[int, float]]]:
     """Step count -> (index of the text, error) of every text whose error can be drawn."""
-    counts = sorted({int(n) for text in body["texts"] for n in text["errors"].get(rule, {})})
-    errors = [text["errors"].get(rule, {}) for text in body["texts"]]
-    return {n: [(i, e[str(n)]) for i, e in enumerate(errors) if drawable(e.get(str(n)))] for n in counts}
+    counts = sorted({int(n) for text in body.texts for n in text.errors.get(rule, {})})
+    errors = [text.errors.get(rule, {}) for text in body.texts]
+    return {n: [(i, e) for i, each in enumerate(errors) if drawable(e := each.get(str(n)))] for n in counts}
 
 
 def _five(values: list[float]) -> tuple[float | None, ...]:
@@ -176,9 +180,9 @@ def _five(values: list[float]) -> tuple[float | None, ...]:
     return float(min(inside)), float(low), float(middle), float(high), float(max(inside))
 
 
-def _add_points(figure: go.Figure, body: Body, columns: dict[int, list[tuple[int, float]]]) -> None:
+def _add_points(figure: go.Figure, body: IntegrationErrorData, columns: dict[int, list[tuple[int, float]]]) -> None:
     """Every text as a point, at the same small distance from the middle of each box."""
-    texts = body["texts"]
+    texts = body.texts
     aside = [0.22 * ((i * 0.618034) % 1 * 2 - 1) for i in range(len(texts))]
     points = [(place, i, error) for place, column in enumerate(columns.values()) for i, error in column]
     figure.add_scatter(
@@ -187,45 +191,44 @@ def _add_points(figure: go.Figure, body: Body, columns: dict[int, list[tuple[int
         mode="markers",
         name="Texts",
         marker={"color": BLUE, "size": 6 if len(points) < 3000 else 3, "opacity": 0.55},
-        customdata=[[texts[i]["row"], shown(_short(texts[i]["text"]))] for _, i, _ in points],
+        customdata=[[texts[i].row, shown(_short(texts[i].text))] for _, i, _ in points],
         hovertemplate="row %{customdata[0]}: %{y:.3g}%<br>%{customdata[1]}<extra></extra>",
     )
 
 
-def _mean(body: Body, rule: str, steps: int) -> float | None:
-    return body["summary"]["mean"][rule].get(str(steps), {}).get("mean")
+def _mean(body: IntegrationErrorData, rule: Rule, steps: int) -> float | None:
+    mean = body.summary.mean[rule].get(str(steps))
+    return None if mean is None else mean.mean
 
 
-def _interval(means: list[dict[str, Any]]) -> dict[str, Any]:
-    known = [m["low"] is not None and m["high"] is not None for m in means]
-    above = [100 * (m["high"] - m["mean"]) if k else 0 for m, k in zip(means, known, strict=True)]
-    below = [100 * (m["mean"] - m["low"]) if k else 0 for m, k in zip(means, known, strict=True)]
+def _interval(means: Sequence[ErrorMean]) -> dict[str, Any]:
+    ends = [(m.mean or 0.0, m.low, m.high) for m in means]
+    above = [0 if low is None or high is None else 100 * (high - mean) for mean, low, high in ends]
+    below = [0 if low is None or high is None else 100 * (mean - low) for mean, low, high in ends]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}
 
 
-def _text_rows(body: Body, rule: str) -> list[dict[str, Any]]:
+def _text_rows(body: IntegrationErrorData, rule: Rule) -> list[dict[str, Any]]:
     return [
         {
-            "row": text["row"],
-            "text": text["text"],
-            "label": text["label"],
+            "row": text.row,
+            "text": text.text,
+            "label": text.label,
             "rule": rule,
             "steps": int(n),
             "approximation_error": error,
         }
-        for text in body["texts"]
-        for n, error in text["errors"].get(rule, {}).items()
+        for text in body.texts
+        for n, error in text.errors.get(rule, {}).items()
     ]
 
 
-def _left_out(body: Body, rule: str) -> tuple[str, ...]:
+def _left_out(body: IntegrationErrorData, rule: Rule) -> tuple[str, ...]:
     notes = []
-    cancels = sum(text["cancels"] for text in body["texts"])
-    zero = sum(error == 0 for text in body["texts"] for error in text["errors"].get(rule, {}).values())
+    cancels = sum(text.cancels for text in body.texts)
+    zero = sum(error == 0 for text in body.texts for error in text.errors.get(rule, {}).values())
     if cancels:
-        notes.append(
-            f"{cancels} of {len(body['texts'])} texts are not drawn: their output hardly changes along the path."
-        )
+        notes.append(f"{cancels} of {len(body.texts)} texts are not drawn: their output hardly changes along the path.")
     if zero:
         notes.append(f"{zero} errors are exactly zero: a logarithmic axis has no place for them.")
     return tuple(notes)

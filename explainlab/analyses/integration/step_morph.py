@@ -1,4 +1,4 @@
-"""Maps of one text at many step counts: the payload of the step morph, and two maps beside each other.
+"""Heatmaps of one text at many step counts: the payload of the step morph.
 
 The morph's frames share one scale and one set of tokens; a frame holds only what changes from one step count to the
 next, so that the page can move between them without asking anyone.
@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from explainlab.attribution.quadrature import nodes
+from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.records import Attribution, Completeness, Cost, Target
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
@@ -25,12 +26,7 @@ from explainlab.request import Request
 from explainlab.text.units import Feature
 
 _PAGE = Path(__file__).parent / "page"
-
-DIFFERS = 0.1
-"""Two scores differ where they are further apart than this share of the scale."""
 _MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
-
-Body = dict[str, Any]
 
 
 class FrameToken(Record):
@@ -98,37 +94,18 @@ class StepMorph(Record):
         return render("step_morph.html.j2", styles, _PAGE, morph=self, payload=payload, script=script)
 
 
-def attribution(
-    request: Request, body: Body, scores: Sequence[float], errors: Sequence[float] | None = None
-) -> Attribution:
-    """The map of ``scores`` over the features of a study's ``body``, as a record that can be drawn."""
-    values = np.asarray(scores, dtype=np.float64)
-    return Attribution(
-        request=request,
-        prediction=Prediction(**body["prediction"]),
-        target=Target(**body["target"]),
-        features=tuple(
-            Feature(**{**f, "pieces": tuple(f["pieces"]), "ids": tuple(f["ids"])}) for f in body["features"]
-        ),
-        scores=values,
-        errors=None if errors is None else np.asarray(errors, dtype=np.float64),
-        signed=True,
-        completeness=_completeness(body, float(values.sum())),
-        cost=Cost(0, 0, 0.0),
-        cut=body.get("cut", 0),
-    )
-
-
-def step_morph(request: Request, body: Body, rule: str, palette: str = DEFAULT, tolerance: float = 0.05) -> StepMorph:
+def step_morph(
+    request: Request, body: IntegrationErrorText, rule: Rule, palette: str = DEFAULT, tolerance: float = 0.05
+) -> StepMorph:
     """The frames of ``rule`` in the order of their step counts, and the adaptive map as the last one."""
-    rows = sorted((row for row in body["rows"] if row["rule"] == rule), key=lambda row: row["steps"])
-    adaptive = body["adaptive"]
-    last = adaptive["trace"][-1]
-    maps = [attribution(request, body, row["scores"]) for row in rows]
-    maps.append(attribution(request, body, adaptive["scores"], adaptive["errors"]))
-    alphas = [nodes(rule, row["steps"])[0].tolist() for row in rows] + [adaptive["alphas"]]
-    labels = [f"{row['steps']:,} steps" for row in rows] + [f"adaptive, {last['evaluations']:,} evaluations"]
-    errors = [row["approximation_error"] for row in rows] + [last["approximation_error"]]
+    rows = sorted((row for row in body.rows if row.rule == rule), key=lambda row: row.steps)
+    adaptive = body.adaptive
+    last = adaptive.trace[-1]
+    maps = [body.integral(request, row.scores) for row in rows]
+    maps.append(body.integral(request, adaptive.scores, adaptive.errors))
+    alphas = [nodes(rule, row.steps)[0].tolist() for row in rows] + [adaptive.alphas]
+    labels = [f"{row.steps:,} steps" for row in rows] + [f"adaptive, {last.evaluations:,} evaluations"]
+    errors = [row.approximation_error for row in rows] + [last.approximation_error]
     top = limit(maps)
     drawn = heatmap(maps[0], palette, top)
     pictures = len(maps) * len(drawn.tokens) <= _MOST_PICTURES
@@ -138,7 +115,7 @@ def step_morph(request: Request, body: Body, rule: str, palette: str = DEFAULT, 
         frames=[
             Frame(
                 label=label,
-                error=_told(error),
+                error=_error_words(error),
                 within=error is not None and error <= tolerance + 1e-9,
                 alphas=[round(alpha, 4) for alpha in points],
                 tokens=_frame_tokens(result, top),
@@ -150,33 +127,7 @@ def step_morph(request: Request, body: Body, rule: str, palette: str = DEFAULT, 
     )
 
 
-def path_maps(request: Request, body: Body, palette: str = DEFAULT) -> tuple[list[Attribution], list[Heatmap]]:
-    """The maps at each step count of a ``path_gradients`` body, on one scale, with the features marked that differ."""
-    results = []
-    for path in body["paths"]:
-        _, weights = nodes(path["rule"], path["steps"])
-        results.append(attribution(request, body, np.asarray(path["per_feature"]) @ weights))
-    top = limit(results)
-    marked = differing([result.scores for result in results], top)
-    mark = f"scores this more than {100 * DIFFERS:g}% of the scale apart"
-    return results, [heatmap(result, palette, top, marked, mark) for result in results]
-
-
-def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:
-    """Features whose scores lie further apart than a tenth of the scale ``top``."""
-    apart = np.ptp(np.stack(scores), axis=0)
-    return np.flatnonzero(apart > DIFFERS * top).tolist() if top else []
-
-
-def _completeness(body: Body, total: float) -> Completeness | None:
-    """None where the study promises no sum."""
-    expected = body.get("expected")
-    if expected is None:
-        return None
-    return Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected))
-
-
-def _told(error: float | None) -> str:
+def _error_words(error: float | None) -> str:
     return "no relative error: the change is too small" if error is None else f"error {percent(error)}"
 
 
@@ -198,3 +149,32 @@ def _frame_tokens(result: Attribution, top: float) -> list[FrameToken]:
             result.scores, errors, frame["special"], frame["share"], frame["rank"], strict=True
         )
     ]
+
+
+def attribution(
+    request: Request, body: dict[str, Any], scores: Sequence[float], errors: Sequence[float] | None = None
+) -> Attribution:
+    """``scores`` of the features of a ``body`` that is not typed yet as an attribution, to be drawn."""
+    values = np.asarray(scores, dtype=np.float64)
+    return Attribution(
+        request=request,
+        prediction=Prediction(**body["prediction"]),
+        target=Target(**body["target"]),
+        features=tuple(
+            Feature(**{**f, "pieces": tuple(f["pieces"]), "ids": tuple(f["ids"])}) for f in body["features"]
+        ),
+        scores=values,
+        errors=None if errors is None else np.asarray(errors, dtype=np.float64),
+        signed=True,
+        completeness=_completeness(body, float(values.sum())),
+        cost=Cost(0, 0, 0.0),
+        cut=body.get("cut", 0),
+    )
+
+
+def _completeness(body: dict[str, Any], total: float) -> Completeness | None:
+    """None where the study promises no sum."""
+    expected = body.get("expected")
+    if expected is None:
+        return None
+    return Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,17 +11,23 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.intermediate_predictions.result import (
+    IntermediatePredictionsData,
+    IntermediatePredictionsText,
+    Position,
+    SettledSummary,
+    TextPositions,
+)
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval_of
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
-Body = dict[str, Any]
 
-
-class IntermediatePredictions(TextAnalysis[Body, Body]):
+class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, IntermediatePredictionsData]):
     """Every class's score after each feature, special ones included: one pass a text, its last one the prediction.
 
     ``positions`` belong to ``features`` one by one; ``end`` is how many characters of the feature's text were read.
@@ -33,37 +39,47 @@ class IntermediatePredictions(TextAnalysis[Body, Body]):
     id = "intermediate_predictions"
     label = "Intermediate predictions"
     source = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
+    TextBody = IntermediatePredictionsText
+    DataBody = IntermediatePredictionsData
     definition = "pᵢ = head(last layer at the last token of feature i)"
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:
             subject.warnings += prompt_warning(subject.classifier)
         return [_body(subject, logits) for subject, logits in zip(subjects, _read(subjects), strict=True)]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
-        """``settled``: the share of a text's features that were read when the predicted class changed no more."""
-        texts = [
-            {
-                "row": row.number,
-                "text": row.text,
-                "text_pair": row.text_pair,
-                "label": row.label,
-                "settled": _settled(body["positions"]),
-                "positions": body["positions"],
-            }
-            for row, body in zip(rows, bodies, strict=True)
-        ]
-        return {"texts": texts, "summary": {"n": len(texts), "settled": interval([text["settled"] for text in texts])}}
+    def of_rows(
+        self, rows: Sequence[Row], bodies: Sequence[IntermediatePredictionsText], parameters: Parameters
+    ) -> IntermediatePredictionsData:
+        texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
+        settled = interval_of([text.settled for text in texts])
+        return IntermediatePredictionsData(texts=texts, summary=SettledSummary(n=len(texts), settled=settled))
+
+    def headline(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> str:
+        body = result.body
+        if isinstance(body, IntermediatePredictionsText):
+            read, label = _settled(body.positions), body.prediction.label
+            return f"The prediction {label} is settled once {read:.0%} of the features are read."
+        read, n = body.summary.settled.mean or 0.0, body.summary.n
+        return f"On average of {n:,} texts, the prediction is settled once {read:.0%} of the features are read."
+
+    def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
+        body = result.body
+        if isinstance(body, IntermediatePredictionsText):
+            short = body.model_dump(mode="json", include={"positions"})
+        else:
+            short = body.summary.model_dump(mode="json")
+        return [json.dumps(short, indent=2, ensure_ascii=False)]
 
 
 def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
     """float64 [n_features, classes] of each text: logits after every feature. The passes fix the targets."""
     classifier, batcher = subjects[0].classifier, subjects[0].batcher
     order = sorted(range(len(subjects)), key=lambda i: -len(subjects[i].encoding))
-    found: dict[int, np.ndarray] = {}
+    read: dict[int, np.ndarray] = {}
 
     def run(part: slice) -> Tensor:
         with torch.no_grad():
@@ -73,28 +89,40 @@ def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
     batches = batcher.over(lengths, run, gradients=False, phase="intermediate predictions")
     for i, logits in zip(order, (row for batch in batches for row in batch), strict=True):
         subject = subjects[i]
-        found[i] = classifier.finite(logits[torch.as_tensor(subject.units.ends, device=classifier.device)])
+        read[i] = classifier.finite(logits[torch.as_tensor(subject.units.ends, device=classifier.device)])
         subject.forward += 1
-        subject.see(found[i][-1])
-    return [found[i] for i in range(len(subjects))]
+        subject.see(read[i][-1])
+    return [read[i] for i in range(len(subjects))]
 
 
-def _body(subject: Subject, logits: np.ndarray) -> dict[str, Any]:
-    return {**described(subject), "positions": list(_positions(subject, logits))}
+def _body(subject: Subject, logits: np.ndarray) -> IntermediatePredictionsText:
+    return IntermediatePredictionsText(**text_fields(subject), positions=list(_positions(subject, logits)))
 
 
-def _positions(subject: Subject, logits: np.ndarray) -> Iterator[dict[str, Any]]:
+def _positions(subject: Subject, logits: np.ndarray) -> Iterator[Position]:
     end = 0
     for feature, row in zip(subject.units.features, logits, strict=True):
         end = end if feature.special else feature.end
-        yield {
-            "end": end,
-            "logits": dict(zip(subject.classifier.labels, row.tolist(), strict=True)),
-            "probabilities": subject.classifier.prediction(row).probabilities,
-        }
+        yield Position(
+            end=end,
+            logits=dict(zip(subject.classifier.labels, row.tolist(), strict=True)),
+            probabilities=subject.classifier.prediction(row).probabilities,
+        )
 
 
-def _settled(positions: Sequence[dict[str, Any]]) -> float:
-    classes = [max(position["logits"], key=position["logits"].get) for position in positions]
+def _text(row: Row, body: IntermediatePredictionsText) -> TextPositions:
+    return TextPositions(
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        settled=_settled(body.positions),
+        positions=body.positions,
+    )
+
+
+def _settled(positions: Sequence[Position]) -> float:
+    """The share of the features that were read when the predicted class changed no more."""
+    classes = [max(position.logits, key=position.logits.__getitem__) for position in positions]
     others = [i for i, name in enumerate(classes) if name != classes[-1]]
     return (others[-1] + 2 if others else 1) / len(classes)

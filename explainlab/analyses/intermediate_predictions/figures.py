@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.result import (
+    IntermediatePredictionsData,
+    IntermediatePredictionsText,
+)
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, percent, shown
+from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import number, spelled
+from explainlab.text.units import Feature
 
 _MOST_NAMED = 60  # features up to which each has its name on the axis
 _MOST_LINES = 8  # classes up to which each has a colour of its own
@@ -18,17 +25,15 @@ _LONGEST = 14
 _COLORS = (BLUE, *(STYLES[name].color for name in ("left", "midpoint", "trapezoid", "adaptive")), RED)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
-Body = dict[str, Any]
 
-
-def class_curves(body: Body) -> Chart:
-    """Every class's probability after each content feature, from the study ``intermediate_predictions`` on one text.
+def class_curves(body: IntermediatePredictionsText) -> Chart:
+    """Every class's probability after each content feature of one text.
 
     Of more than eight classes, those that are likeliest at some point are drawn beside the target; the rows hold all.
     """
-    target, kept = body["target"]["label"], _content(body["features"])
-    names = [body["features"][i]["text"] for i in kept]
-    read = [body["positions"][i]["probabilities"] for i in kept]
+    target, kept = body.target.label, _content(body.features)
+    names = [body.features[i].text for i in kept]
+    read = [body.positions[i].probabilities for i in kept]
     peaks = {label: max(row[label] for row in read) for label in read[0]}
     ranked = sorted(peaks, key=lambda label: (label != target, -peaks[label]))
     figure = go.Figure(layout=layout("Last feature read", "Probability", height=360))
@@ -54,11 +59,11 @@ def class_curves(body: Body) -> Chart:
     return Chart("intermediate-predictions", title, f"{title}. {_settled(read, target)}", figure, rows, notes)
 
 
-def feature_changes(found: Attribution) -> Chart:
+def feature_changes(attribution: Attribution) -> Chart:
     """SP-PI's scores as bars in the order of the text: what reading each feature changed in the target's logit."""
-    kept = [i for i, feature in enumerate(found.features) if not feature.special]
-    names, scores = [found.features[i].text for i in kept], [float(found.scores[i]) for i in kept]
-    figure = go.Figure(layout=layout("Feature", f"Change of the {found.request.output}", height=300))
+    kept = [i for i, feature in enumerate(attribution.features) if not feature.special]
+    names, scores = [attribution.features[i].text for i in kept], [float(attribution.scores[i]) for i in kept]
+    figure = go.Figure(layout=layout("Feature", f"Change of the {attribution.request.output}", height=300))
     figure.add_bar(
         x=list(range(1, len(kept) + 1)),
         y=scores,
@@ -69,15 +74,17 @@ def feature_changes(found: Attribution) -> Chart:
     figure.update_yaxes(zeroline=True, zerolinecolor=GREY)
     _name_features(figure, names)
     rows = [{"feature": i, "text": name, "change": score} for i, name, score in zip(kept, names, scores, strict=True)]
-    title = f"What each feature changes when it is read (SP-PI), for {found.target.label}"
+    title = f"What each feature changes when it is read (SP-PI), for {attribution.target.label}"
     up, down = (choose(range(len(kept)), key=scores.__getitem__) for choose in (max, min))
-    told = f"Highest: {spelled(names[up])} {number(scores[up])}; lowest: {spelled(names[down])} {number(scores[down])}."
-    return Chart("feature-changes", title, f"{title}. {told}", figure, rows)
+    extremes = (
+        f"Highest: {spelled(names[up])} {number(scores[up])}; lowest: {spelled(names[down])} {number(scores[down])}."
+    )
+    return Chart("feature-changes", title, f"{title}. {extremes}", figure, rows)
 
 
-def settled(body: Body) -> Chart:
+def settled(body: IntermediatePredictionsData) -> Chart:
     """How much of a text was read when its predicted class changed no more: texts by tenths, of a data set."""
-    shares = [text["settled"] for text in body["texts"]]
+    shares = [text.settled for text in body.texts]
     places = [math.ceil(10 * share - 1e-9) - 1 for share in shares]  # (0, 10%] is the first
     tenths = [places.count(i) for i in range(10)]
     figure = go.Figure(layout=layout("Share of the features read", "Texts (count)", height=360, bargap=0.1))
@@ -94,15 +101,15 @@ def settled(body: Body) -> Chart:
         showlegend=False,
     )
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    mean = percent(body["summary"]["settled"]["mean"])
+    mean = percent(body.summary.settled.mean)
     title = f"When the prediction is settled, {len(shares):,} texts"
     alt = f"{title}: on average once {mean} of the features are read."
-    rows = [{name: text[name] for name in ("row", "label", "settled")} for text in body["texts"]]
+    rows = [text.model_dump(include={"row", "label", "settled"}) for text in body.texts]
     return Chart("settled", title, alt, figure, rows)
 
 
-def _content(features: Sequence[Body]) -> list[int]:
-    return [i for i, feature in enumerate(features) if not feature["special"]]
+def _content(features: Sequence[Feature]) -> list[int]:
+    return [i for i, feature in enumerate(features) if not feature.special]
 
 
 def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
@@ -124,3 +131,13 @@ def _settled(read: Sequence[dict[str, float]], target: str) -> str:
     if first == len(read):
         return f"At the end the model predicts something else than {target}."
     return f"{target} is predicted from feature {first + 1} of {len(read)} on."
+
+
+def _maps(result: AnalysisResult[IntermediatePredictionsText]) -> list[Map]:
+    title = f"Probability of {result.body.target.label} after every {result.request.unit}"
+    return [Map(title, beliefs(result.request, result.body))]
+
+
+FIGURES = StudyFigures(
+    of_text=lambda result: [class_curves(result.body)], of_data=lambda result: [settled(result.body)], maps=_maps
+)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import Steps
-from explainlab.analyses.records import described
-from explainlab.analyses.summary import interval
+from explainlab.analyses.path_gradients.result import (
+    PathGradientsData,
+    PathGradientsText,
+    SampledPath,
+    ShareSummary,
+    TextShares,
+)
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval_of
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -23,10 +31,7 @@ from explainlab.data import Row
 BINS = 20
 
 
-Body = dict[str, Any]
-
-
-class PathGradients(TextAnalysis[Body, Body]):
+class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     """The derivative of F along the path at every point of a rule, in total and for every feature.
 
     Its mean over α is F(x) - F(x′), that of a feature its score. Step counts share their points.
@@ -43,68 +48,92 @@ class PathGradients(TextAnalysis[Body, Body]):
     label = "Path gradients"
     source = "Makino et al. (paper 000), Figure 4"
     version = 2
+    TextBody = PathGradientsText
+    DataBody = PathGradientsData
     definition = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
     def evaluations(self, parameters: Parameters) -> int:
         return len(_grid(parameters))
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[dict[str, Any]]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PathGradientsText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
         evaluate(paths, [_grid(parameters)] * len(paths))
         return [_body(path, parameters) for path in paths]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[dict[str, Any]], parameters: Parameters) -> dict[str, Any]:
+    def of_rows(
+        self, rows: Sequence[Row], bodies: Sequence[PathGradientsText], parameters: Parameters
+    ) -> PathGradientsData:
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         share = {
-            str(steps): [interval([text["shares"][str(steps)][i] for text in texts]) for i in range(BINS)]
+            str(steps): [interval_of([text.shares[str(steps)][i] for text in texts]) for i in range(BINS)]
             for steps in parameters.steps
         }
-        return {"texts": texts, "summary": {"n": len(texts), "bins": BINS, "share": share}}
+        return PathGradientsData(texts=texts, summary=ShareSummary(n=len(texts), bins=BINS, share=share))
+
+    def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
+        body = result.body
+        if isinstance(body, PathGradientsData):
+            means = [share.mean or 0.0 for share in list(body.summary.share.values())[-1]]
+            whose = f"of {body.summary.n:,} texts"
+        else:
+            finest = max(body.paths, key=lambda path: path.steps)
+            means = _shares(finest.alphas, finest.total)
+            whose = "of this text"
+        bins, most = len(means), max(range(len(means)), key=means.__getitem__)
+        part = f"from α = {most / bins:g} to {(most + 1) / bins:g}"
+        return f"Most of the gradient {whose} lies {part}: {means[most]:.0%} of it."
+
+    def lines(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
+        body = result.body
+        if isinstance(body, PathGradientsText):
+            short = body.model_dump(mode="json", include={"expected"})
+        else:
+            short = body.summary.model_dump(mode="json")
+        return [json.dumps(short, indent=2, ensure_ascii=False)]
 
 
 def _grid(parameters: PathGradients.Parameters) -> np.ndarray:
     return np.unique(np.concatenate([nodes(parameters.rule, steps)[0] for steps in parameters.steps]))
 
 
-def _body(path: Path, parameters: PathGradients.Parameters) -> dict[str, Any]:
+def _body(path: Path, parameters: PathGradients.Parameters) -> PathGradientsText:
     units = path.subject.units
-    found = []
+    paths = []
     for steps in parameters.steps:
         alphas, weights = nodes(parameters.rule, steps)
         slopes = path.slopes(alphas)
-        found.append(
-            {
-                "steps": steps,
-                "rule": parameters.rule,
-                "alphas": alphas.tolist(),
-                "total": slopes.sum(axis=1).tolist(),
-                "per_feature": np.array([units.sum_tokens(row) for row in slopes]).T.tolist(),
-            }
+        sampled = SampledPath(
+            steps=steps,
+            rule=parameters.rule,
+            alphas=alphas.tolist(),
+            total=slopes.sum(axis=1).tolist(),
+            per_feature=np.array([units.sum_tokens(row) for row in slopes]).T.tolist(),
         )
+        paths.append(sampled)
     start, end = path.values(np.array([0.0, 1.0])).tolist()
-    return {
-        **described(path.subject),
-        "start": start,
-        "end": end,
-        "expected": path.change,
-        "cancels": cancels(path.change, weights @ slopes),  # by the finest of the rules
-        "paths": found,
-    }
+    return PathGradientsText(
+        **text_fields(path.subject),
+        start=start,
+        end=end,
+        expected=path.change,
+        cancels=cancels(path.change, weights @ slopes),  # by the finest of the rules
+        paths=paths,
+    )
 
 
-def _text(row: Row, body: dict[str, Any]) -> dict[str, Any]:
-    """``shares``: by step count, how much of the total |g| lies in each twentieth of the path."""
-    return {
-        "row": row.number,
-        "text": row.text,
-        "text_pair": row.text_pair,
-        "label": row.label,
-        "expected": body["expected"],
-        "shares": {str(path["steps"]): _shares(path["alphas"], path["total"]) for path in body["paths"]},
-    }
+def _text(row: Row, body: PathGradientsText) -> TextShares:
+    return TextShares(
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        expected=body.expected,
+        shares={str(path.steps): _shares(path.alphas, path.total) for path in body.paths},
+    )
 
 
-def _shares(alphas: list[float], total: list[float]) -> list[float]:
+def _shares(alphas: Sequence[float], total: Sequence[float]) -> list[float]:
+    """How much of the total |g| lies in each twentieth of the path."""
     where = np.clip(np.ceil(np.array(alphas) * BINS).astype(int) - 1, 0, BINS - 1)
     sizes = np.bincount(where, np.abs(total), minlength=BINS)
     return (sizes / max(sizes.sum(), np.finfo(float).tiny)).tolist()

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from explainlab import explain, study
-from explainlab.analyses.registry import evaluations, read_result
+from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.analyses.registry import evaluations
 from explainlab.analyses.summary import interval
 from explainlab.attribution.quadrature import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
@@ -25,8 +26,8 @@ STEPS = [1, 4, 10, 20, 40]
 RULES = ["right", "left", "midpoint", "trapezoid", "gauss_legendre"]
 
 
-def errors(body: dict, rule: str) -> list[float]:
-    return [row["approximation_error"] for row in body["rows"] if row["rule"] == rule]
+def errors(body: IntegrationErrorText, rule: str) -> list[float]:
+    return [row.approximation_error for row in body.rows if row.rule == rule]
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def data(tmp_path: Path) -> Path:
 def test_a_linear_model_needs_one_step_by_any_rule(toys: Toys) -> None:
     body = study(toys(Linear), "integration_error", TEXT, steps=STEPS, output="logit", target="first").body
     assert max(max(errors(body, rule)) for rule in RULES) < 1e-5
-    assert body["ideal_steps"] == dict.fromkeys(RULES, 1)
+    assert body.ideal_steps == dict.fromkeys(RULES, 1)
 
 
 def test_squares_err_by_one_over_n_by_the_one_sided_rules_alone(toys: Toys) -> None:
@@ -54,7 +55,7 @@ def test_squares_err_by_one_over_n_by_the_one_sided_rules_alone(toys: Toys) -> N
         assert errors(body, rule) == pytest.approx([1 / n for n in STEPS], rel=1e-3)
     for rule in ("midpoint", "gauss_legendre"):
         assert max(errors(body, rule)[1:]) < 1 / (4 * 4**2) + 1e-4
-    assert body["ideal_steps"]["right"] == 20
+    assert body.ideal_steps["right"] == 20
 
 
 # Against the method --------------------------------------------------------------------------------------------------
@@ -62,43 +63,43 @@ def test_squares_err_by_one_over_n_by_the_one_sided_rules_alone(toys: Toys) -> N
 
 def test_every_row_is_what_the_method_gives(encoder: Classifier) -> None:
     body = study(encoder, "integration_error", TEXT, steps=[3, 8]).body
-    assert len(body["rows"]) == 2 * len(RULES)
-    for row in body["rows"]:
-        alone = explain(encoder, TEXT, rule=row["rule"], steps=row["steps"])
-        close(np.array(row["scores"]), alone.scores, 1e-5)
-        assert row["approximation_error"] == pytest.approx(alone.completeness.approximation_error, rel=1e-2, abs=1e-4)
-        assert row["evaluations"] == alone.cost.backward
+    assert len(body.rows) == 2 * len(RULES)
+    for row in body.rows:
+        alone = explain(encoder, TEXT, rule=row.rule, steps=row.steps)
+        close(np.array(row.scores), alone.scores, 1e-5)
+        assert row.approximation_error == pytest.approx(alone.completeness.approximation_error, rel=1e-2, abs=1e-4)
+        assert row.evaluations == alone.cost.backward
     adaptive = explain(encoder, TEXT)
-    close(np.array(body["adaptive"]["scores"]), adaptive.scores, 1e-5)
-    assert body["adaptive"]["trace"][-1]["evaluations"] == adaptive.cost.backward == len(body["adaptive"]["alphas"])
+    close(np.array(body.adaptive.scores), adaptive.scores, 1e-5)
+    assert body.adaptive.trace[-1].evaluations == adaptive.cost.backward == len(body.adaptive.alphas)
 
 
 def test_units_are_sums_of_tokens(encoder: Classifier) -> None:
     words = study(encoder, "integration_error", TEXT, steps=[5], rules="midpoint", unit="word").body
     alone = explain(encoder, TEXT, rule="midpoint", steps=5, unit="word")
-    close(np.array(words["rows"][0]["scores"]), alone.scores, 1e-5)
-    assert [f["text"] for f in words["features"]] == [f.text for f in alone.features]
+    close(np.array(words.rows[0].scores), alone.scores, 1e-5)
+    assert [f.text for f in words.features] == [f.text for f in alone.features]
 
 
 def test_no_point_is_evaluated_twice(encoder: Classifier) -> None:
     result = study(encoder, "integration_error", TEXT, steps=[10, 20, 40])
     distinct = {alpha for rule in RULES for steps in (10, 20, 40) for alpha in nodes(rule, steps)[0].tolist()}
-    distinct |= set(result.body["adaptive"]["alphas"])
-    last = result.body["doubling"]["schedule"][-1]["steps"]
+    distinct |= set(result.body.adaptive.alphas)
+    last = result.body.doubling.schedule[-1].steps
     distinct |= set((np.arange(1, last + 1) / last).tolist())
     assert result.cost.backward == result.cost.forward == len(distinct)
 
 
 def test_the_doubling_schedule_counts_every_gradient_of_every_count(encoder: Classifier) -> None:
-    doubling = study(encoder, "integration_error", TEXT, steps=[10], tolerance=0.02).body["doubling"]
-    steps = [stage["steps"] for stage in doubling["schedule"]]
+    doubling = study(encoder, "integration_error", TEXT, steps=[10], tolerance=0.02).body.doubling
+    steps = [stage.steps for stage in doubling.schedule]
     assert steps == [2**i for i in range(len(steps))]
-    assert doubling["evaluations"] == sum(steps)
-    for stage in doubling["schedule"]:
-        alone = explain(encoder, TEXT, rule="right", steps=stage["steps"]).completeness.approximation_error
-        assert stage["approximation_error"] == pytest.approx(alone, rel=1e-2, abs=1e-4)
-    assert all(stage["approximation_error"] > 0.02 for stage in doubling["schedule"][:-1])
-    assert doubling["steps"] in (steps[-1], None)
+    assert doubling.evaluations == sum(steps)
+    for stage in doubling.schedule:
+        alone = explain(encoder, TEXT, rule="right", steps=stage.steps).completeness.approximation_error
+        assert stage.approximation_error == pytest.approx(alone, rel=1e-2, abs=1e-4)
+    assert all(stage.approximation_error > 0.02 for stage in doubling.schedule[:-1])
+    assert doubling.steps in (steps[-1], None)
 
 
 def test_the_cost_is_known_before(encoder: Classifier) -> None:
@@ -113,21 +114,21 @@ def test_the_cost_is_known_before(encoder: Classifier) -> None:
 
 def test_a_data_set_gives_what_its_texts_give_alone(encoder: Classifier, data: Path) -> None:
     result = study(encoder, "integration_error", data=str(data), steps=[2, 6], rows=4)
-    assert [text["row"] for text in result.body["texts"]] == [1, 2, 4, 5]
+    assert [text.row for text in result.body.texts] == [1, 2, 4, 5]
     assert [row for row, _ in result.skipped] == [3]
     assert any("row 3" in warning for warning in result.warnings)
-    for text in result.body["texts"]:
-        alone = study(encoder, "integration_error", text["text"], steps=[2, 6]).body
-        for row in alone["rows"]:
-            found = text["errors"][row["rule"]][str(row["steps"])]
-            assert found == pytest.approx(row["approximation_error"], rel=1e-2, abs=1e-4)
-        assert text["ideal_steps"] == alone["ideal_steps"]
-    summary = result.body["summary"]
-    assert summary["n"] + summary["cancelled"] == 4
+    for text in result.body.texts:
+        alone = study(encoder, "integration_error", text.text, steps=[2, 6]).body
+        for row in alone.rows:
+            error = text.errors[row.rule][str(row.steps)]
+            assert error == pytest.approx(row.approximation_error, rel=1e-2, abs=1e-4)
+        assert text.ideal_steps == alone.ideal_steps
+    summary = result.body.summary
+    assert summary.n + summary.cancelled == 4
     for rule in RULES:
-        found = [text["errors"][rule]["6"] for text in result.body["texts"] if not text["cancels"]]
-        assert summary["mean"][rule]["6"]["mean"] == pytest.approx(np.mean(found))
-        assert sum(summary["ideal_steps"][rule].values()) == summary["n"]
+        found = [text.errors[rule]["6"] for text in result.body.texts if not text.cancels]
+        assert summary.mean[rule]["6"].mean == pytest.approx(np.mean(found))
+        assert sum(summary.ideal_steps[rule].values()) == summary.n
 
 
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, monkeypatch) -> None:
@@ -155,13 +156,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, m
     assert context.told == (5, 5, "texts")
     assert kept.items() <= context._memory.items()
     whole = study(encoder, "integration_error", data=str(data), steps=[2])
-    assert [t["ideal_steps"] for t in result.body["texts"]] == [t["ideal_steps"] for t in whole.body["texts"]]
-
-
-def test_a_result_survives_json(encoder: Classifier, data: Path) -> None:
-    for asked in ({"text": TEXT}, {"data": str(data)}):
-        result = study(encoder, "integration_error", **asked, steps=[2])
-        assert read_result(result.to_json()) == result
+    assert [t.ideal_steps for t in result.body.texts] == [t.ideal_steps for t in whole.body.texts]
 
 
 # Honesty -------------------------------------------------------------------------------------------------------------
@@ -176,15 +171,15 @@ class Constant(torch.nn.Module):
 
 def test_a_constant_output_has_no_relative_error(toys: Toys) -> None:
     result = study(toys(Constant), "integration_error", TEXT, steps=[2, 4])
-    assert result.body["cancels"]
-    assert {row["approximation_error"] for row in result.body["rows"]} == {None}
-    assert set(result.body["ideal_steps"].values()) == {None}
-    assert result.body["doubling"] is None
+    assert result.body.cancels
+    assert {row.approximation_error for row in result.body.rows} == {None}
+    assert set(result.body.ideal_steps.values()) == {None}
+    assert result.body.doubling is None
     assert any("cancel" in warning for warning in result.warnings)
 
 
 def test_a_text_equal_to_its_baseline_has_no_relative_error(encoder: Classifier) -> None:
-    assert study(encoder, "integration_error", "[UNK]", baseline="unk", steps=[2]).body["cancels"]
+    assert study(encoder, "integration_error", "[UNK]", baseline="unk", steps=[2]).body.cancels
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

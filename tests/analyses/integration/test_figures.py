@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from explainlab.analyses.integration.data_figures import error_boxes, ideal_histogram, mean_by_rule, within_limit
-from explainlab.analyses.integration.figures import error_curve, gradient_curves, token_strip
-from explainlab.analyses.integration.step_morph import path_maps
-from explainlab.attribution.quadrature import nodes
+from explainlab.analyses.integration.figures import error_curve
+from explainlab.analyses.path_gradients.figures import gradient_curves, token_strip
 from explainlab.figures.chart import STYLES, Chart, percent
-from explainlab.figures.palette import PALETTES
-from explainlab.request import Request
-from tests.analyses.bodies import RULES, STEPS, WORDS, data_body, derivatives, integration_body, path_body
+from tests.analyses.bodies import RULES, STEPS, data_body, integration_body, path_body
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +49,7 @@ def test_every_chart_names_its_axes_says_what_it_shows_and_gives_its_numbers_awa
     assert chart.alt.startswith(chart.title[:20]) or "steps" in chart.alt
     rows = list(csv.DictReader(io.StringIO(chart.to_csv())))
     assert len(rows) == len(chart.rows) > 0
-    assert len(json.loads(chart.to_json())["rows"]) == len(chart.rows)
+    assert len(json.loads(chart.to_json()).rows) == len(chart.rows)
     page = chart.to_html()
     assert "<html" in page
     assert "<script>text" not in page
@@ -71,15 +68,15 @@ def test_one_line_a_rule_told_apart_by_more_than_colour(body):
     assert chart.figure.layout.xaxis.type == chart.figure.layout.yaxis.type == "log"
     right = drawn[0]
     assert list(right.x) == list(STEPS)
-    wanted = [100 * row["approximation_error"] for row in body["rows"] if row["rule"] == "right"]
+    wanted = [100 * row.approximation_error for row in body.rows if row.rule == "right"]
     np.testing.assert_allclose(right.y, wanted)
 
 
 def test_the_ideal_step_of_each_rule_is_marked_and_told(body):
     chart = error_curve(body)
     marked = {trace.legendgroup: trace.x[0] for trace in chart.figure.data if trace.showlegend is False}
-    assert marked == body["ideal_steps"]
-    for rule, steps in body["ideal_steps"].items():
+    assert marked == body.ideal_steps
+    for rule, steps in body.ideal_steps.items():
         assert f"{STYLES[rule].label} {steps}" in chart.alt
 
 
@@ -92,9 +89,9 @@ def test_the_5_percent_line_and_the_cost_of_doubling_are_there(body):
 
 def test_what_a_logarithmic_axis_cannot_show_is_said():
     body = integration_body()
-    body["rows"][0]["approximation_error"] = 0.0
-    body["rows"][1]["approximation_error"] = None
-    chart = error_curve(body)
+    errors = [0.0, None, *(row.approximation_error for row in body.rows[2:])]
+    rows = [row.model_copy(update={"approximation_error": e}) for row, e in zip(body.rows, errors, strict=True)]
+    chart = error_curve(body.model_copy(update={"rows": rows}))
     assert len(lines(chart)[STYLES["right"].label].x) == len(STEPS) - 2
     assert "exactly zero" in chart.notes[0]
     assert "not defined" in chart.notes[1]
@@ -106,56 +103,22 @@ def test_a_change_near_zero_draws_nothing_and_fails_nowhere():
     assert "not defined" in chart.notes[0]
 
 
-def test_gradients_of_two_step_counts_lie_over_each_other_with_their_means():
-    body = path_body((27, 270))
-    chart = gradient_curves(body, "logit")
-    fewer = next(trace for trace in chart.figure.data if trace.name.startswith("27 "))
-    np.testing.assert_allclose(fewer.x, nodes("right", 27)[0])
-    np.testing.assert_allclose(fewer.y, body["paths"][0]["total"])
-    assert chart.figure.data[-1] is fewer, "fewer points lie above more"
-    assert "error" in fewer.name
-    assert "logit" in chart.figure.layout.yaxis.title.text
-    one = gradient_curves(body, "logit", 6)
-    assert "<b>but</b>" in one.title
-    np.testing.assert_allclose(one.figure.data[-1].y, body["paths"][0]["per_feature"][6])
-
-
-def test_a_strips_rows_are_tokens_on_one_symmetric_scale_that_is_printed():
-    body = path_body((27,), "gauss_legendre")
-    strip = token_strip(body, 27, "blue_orange", "dark")
-    heat = strip.figure.data[0]
-    assert len(heat.y) == len(WORDS), "special tokens without a score are left out"
-    assert heat.zmin == -heat.zmax
-    assert heat.zmax == pytest.approx(np.abs(derivatives(nodes("gauss_legendre", 27)[0], WORDS)).max())
-    assert heat.colorbar.ticktext[0].startswith("−")
-    assert heat.colorscale[0][1] == PALETTES["blue_orange"].dark.negative
-    assert heat.colorscale[-1][1] == PALETTES["blue_orange"].dark.positive
-    assert any("&lt;b&gt;but" in label for label in strip.figure.layout.yaxis.ticktext)
-
-
-def test_a_long_strip_averages_points_and_says_so():
-    strip = token_strip(path_body((870,)), 870)
-    assert np.shape(strip.figure.data[0].z) == (len(WORDS), 200)
-    assert "870 points are averaged into 200 columns." in strip.notes
-    assert len(strip.rows) == 870 * len(WORDS), "the numbers are all there"
-
-
 def test_the_box_plot_has_every_text_as_a_point_that_names_its_row(data):
     chart = error_boxes(data, "right")
     points = lines(chart)["Texts"]
-    drawn = [text for text in data["texts"] if not text["cancels"]]
+    drawn = [text for text in data.texts if not text.cancels]
     assert len(points.x) == len(drawn) * len(STEPS)
-    assert {row for row, _ in points.customdata} == {text["row"] for text in drawn}
+    assert {row for row, _ in points.customdata} == {text.row for text in drawn}
     assert all("&lt;script&gt;" in text for _, text in points.customdata)
     assert lines(chart)["Mean"].line.color == STYLES["right"].color, "red"
-    at_10 = [100 * text["errors"]["right"]["10"] for text in drawn]
+    at_10 = [100 * text.errors["right"]["10"] for text in drawn]
     assert chart.figure.data[0].median[0] == pytest.approx(np.median(at_10))
     assert "1 of 40 texts are not drawn" in chart.notes[0]
 
 
 def test_the_histogram_counts_every_text_once(data):
     bars = ideal_histogram(data, "right").figure.data[0]
-    assert sum(bars.y) == data["summary"]["n"]
+    assert sum(bars.y) == data.summary.n
     assert bars.customdata[-1] == "none"
     assert bars.marker.pattern.shape[-1] == "/"
 
@@ -165,7 +128,7 @@ def test_means_have_intervals_and_counts_their_total(data):
     assert len(mean.error_y.array) == len(mean.x) == len(STEPS)
     assert min(mean.error_y.array) > 0
     table = within_limit(data)
-    assert list(table.figure.data[0].x) == list(data["summary"]["within_1000"].values())
+    assert list(table.figure.data[0].x) == list(data.summary.within_1000.values())
     assert table.figure.data[0].text[0].endswith("of 39")
 
 
@@ -179,16 +142,9 @@ def test_shares_in_words(share, words):
 
 def test_a_chart_of_one_text_is_drawn_without_intervals():
     data = data_body(2)
-    for means in data["summary"]["mean"].values():
-        for mean in means.values():
-            mean |= {"low": None, "high": None}
+    means = {
+        rule: {n: mean.model_copy(update={"low": None, "high": None}) for n, mean in by_steps.items()}
+        for rule, by_steps in data.summary.mean.items()
+    }
+    data = data.model_copy(update={"summary": data.summary.model_copy(update={"mean": means})})
     assert set(mean_by_rule(data).figure.data[0].error_y.array) == {0}
-
-
-def test_no_relative_error_is_told_where_the_scores_cancel():
-    told = [gradient_curves(path_body(cancels=cancels), "probability", None) for cancels in (False, True)]
-    drawn, moot = ["".join(trace.name or "" for trace in chart.figure.data) for chart in told]
-    assert "(error" in drawn
-    assert "error" not in moot
-    results, _ = path_maps(Request(model="tiny", text="", question="integrated_gradients"), path_body(cancels=True))
-    assert all(result.completeness.approximation_error is None for result in results)

@@ -1,4 +1,4 @@
-"""The step morph's payload: one scale, one set of tokens, a frame a step count; and two maps beside each other."""
+"""The step morph's payload: one scale, one set of tokens, a frame a step count."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from explainlab.analyses.integration.step_morph import DIFFERS, attribution, differing, path_maps, step_morph
+from explainlab.analyses.integration.step_morph import step_morph
 from explainlab.attribution.quadrature import nodes
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
-from tests.analyses.bodies import STEPS, WORDS, integration_body, path_body
+from tests.analyses.bodies import STEPS, WORDS, integration_body
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def test_a_frame_a_step_count_and_the_adaptive_map_last(body, request_):
     assert morph.frames[-1].label == "adaptive, 31 evaluations"
     np.testing.assert_allclose(morph.frames[0].alphas, nodes("midpoint", 10)[0], atol=1e-4)
     assert [frame.within for frame in morph.frames[:3]] == [
-        row["approximation_error"] <= 0.05 for row in body["rows"] if row["rule"] == "midpoint"
+        row.approximation_error <= 0.05 for row in body.rows if row.rule == "midpoint"
     ][:3]
 
 
 def test_a_frame_drawn_into_the_tokens_is_the_map_of_its_scores(body, request_):
     morph = step_morph(request_, body, "right")
-    row = next(row for row in body["rows"] if row["rule"] == "right" and row["steps"] == 50)
-    alone = heatmap(attribution(request_, body, row["scores"]), scale=morph.heatmap.limit)
+    row = next(row for row in body.rows if row.rule == "right" and row.steps == 50)
+    alone = heatmap(body.integral(request_, row.scores), scale=morph.heatmap.limit)
     frame = next(frame for frame in morph.frames if frame.label == "50 steps")
     merged = [
         {**token.model_dump(), **change.model_dump()}
@@ -73,28 +73,11 @@ def test_without_a_relative_error_a_frame_says_so(request_):
     assert not frame.within
 
 
-def test_two_maps_share_a_scale_and_mark_what_differs(request_):
-    body = path_body((3, 270))
-    results, maps = path_maps(request_, body)
-    for result, path in zip(results, body["paths"], strict=True):
-        np.testing.assert_allclose(result.scores, np.mean(path["per_feature"], axis=1))
-    assert maps[0].limit == maps[1].limit
-    marked = [i for i, token in enumerate(maps[0].tokens) if token.conflict]
-    apart = np.abs(results[0].scores - results[1].scores)
-    assert marked == np.flatnonzero(apart > DIFFERS * maps[0].limit).tolist()
-    assert marked
-    assert "10% of the scale" in maps[0].mark
-
-
 def test_what_the_model_did_not_read_is_shown_as_such(body):
     request = Request(model="tiny", text=" ".join(WORDS) + " and more", question="integrated_gradients")
-    drawn = step_morph(request, {**body, "cut": 2}, "right").heatmap
+    drawn = step_morph(request, body.model_copy(update={"cut": 2}), "right").heatmap
     assert drawn.cut == 2
     assert drawn.paragraphs[0].cut
-
-
-def test_nothing_differs_where_all_scores_are_zero():
-    assert differing([np.zeros(3), np.zeros(3)], 0.0) == []
 
 
 def test_all_frames_are_saved_as_a_table_a_record_and_a_page(body, request_):
@@ -102,10 +85,10 @@ def test_all_frames_are_saved_as_a_table_a_record_and_a_page(body, request_):
     table = pd.read_csv(io.StringIO(morph.to_csv()), keep_default_na=False)
     assert len(table) == len(morph.frames) * len(morph.heatmap.tokens)
     of_50 = table[table["steps"] == "50 steps"]
-    row = next(row for row in body["rows"] if row["rule"] == "midpoint" and row["steps"] == 50)
-    np.testing.assert_array_equal(of_50["score"].astype(float), row["scores"])
+    row = next(row for row in body.rows if row.rule == "midpoint" and row.steps == 50)
+    np.testing.assert_array_equal(of_50["score"].astype(float), row.scores)
     saved = json.loads(morph.to_json())
-    assert [frame["label"] for frame in saved["frames"]] == [frame.label for frame in morph.frames]
+    assert [frame.label for frame in saved["frames"]] == [frame.label for frame in morph.frames]
     page = morph.to_html()
     assert "<b>but</b>" not in page
     assert "http://" not in page.replace("http://www.w3.org/", "")

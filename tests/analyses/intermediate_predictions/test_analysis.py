@@ -27,7 +27,7 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
 
 def logits(body: dict) -> np.ndarray:
     """[n_features, classes]"""
-    return np.array([list(position["logits"].values()) for position in body["positions"]])
+    return np.array([list(position.logits.values()) for position in body.positions])
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
@@ -35,20 +35,20 @@ def test_every_position_is_a_pass_over_the_text_up_to_it(classifier: Classifier,
     plain = Plain(classifier.id, classifier.tokenizer)
     ids = plain.ids(TEXT)
     body = study(classifier, STUDY, TEXT, unit=unit).body
-    lengths = np.cumsum([len(feature["ids"]) for feature in body["features"]])
+    lengths = np.cumsum([len(feature.ids) for feature in body.features])
     expected = torch.cat([plain.model(inputs_embeds=plain.embed(ids[:length])).logits for length in lengths])
     close(logits(body), expected)
-    probabilities = [list(position["probabilities"].values()) for position in body["positions"]]
+    probabilities = [list(position.probabilities.values()) for position in body.positions]
     close(np.array(probabilities), expected.softmax(dim=-1))
-    assert all(tuple(position["logits"]) == LABELS for position in body["positions"])
-    assert body["positions"][-1]["probabilities"] == body["prediction"]["probabilities"]
+    assert all(tuple(position.logits) == LABELS for position in body.positions)
+    assert body.positions[-1].probabilities == body.prediction.probabilities
 
 
 def test_ends_are_where_features_end(zoo: Zoo) -> None:
     body = study(zoo("llama"), STUDY, TEXT, unit="word").body
-    assert body["features"][0]["special"]
-    ends = [0 if feature["special"] else feature["end"] for feature in body["features"]]
-    assert [position["end"] for position in body["positions"]] == ends
+    assert body.features[0].special
+    ends = [0 if feature.special else feature.end for feature in body.features]
+    assert [position.end for position in body.positions] == ends
     assert ends == sorted(ends)
     assert ends[-1] == len(TEXT)
 
@@ -56,7 +56,7 @@ def test_ends_are_where_features_end(zoo: Zoo) -> None:
 def test_differences_are_single_pass_progressive_inference(classifier: Classifier) -> None:
     body = study(classifier, STUDY, TEXT, unit="word", target=1).body
     scores = explain(classifier, TEXT, "sp_pi", unit="word", target=1, start="zero").scores
-    special = [feature["special"] for feature in body["features"]]
+    special = [feature.special for feature in body.features]
     close(np.diff(logits(body)[np.logical_not(special), 1], prepend=0), scores[np.logical_not(special)], 1e-5)
 
 
@@ -72,16 +72,14 @@ def test_a_data_set_runs_together_and_tells_when_predictions_settle(decoder: Cla
     path.write_text("text\n" + "\n".join(f'"{text}"' for text in texts) + "\n", encoding="utf-8")
     found = study(decoder, STUDY, data=str(path))
     assert found.cost.forward == len(texts)
-    for text, body in zip(texts, found.body["texts"], strict=True):
+    for text, body in zip(texts, found.body.texts, strict=True):
         alone = study(decoder, STUDY, text).body
         close(logits(body), logits(alone), 1e-5)
         classes = logits(alone).argmax(axis=1).tolist()
         settled = next(i for i in range(len(classes)) if set(classes[i:]) == {classes[-1]})
-        assert body["settled"] == pytest.approx((settled + 1) / len(classes))
-    assert found.body["summary"]["n"] == len(texts)
-    assert found.body["summary"]["settled"]["mean"] == pytest.approx(
-        np.mean([body["settled"] for body in found.body["texts"]])
-    )
+        assert body.settled == pytest.approx((settled + 1) / len(classes))
+    assert found.body.summary.n == len(texts)
+    assert found.body.summary.settled.mean == pytest.approx(np.mean([body.settled for body in found.body.texts]))
 
 
 @pytest.mark.parametrize("name", ["bert", "modernbert", "t5"])
@@ -99,8 +97,8 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys, zoo_path) -> 
     found = json.loads(capsys.readouterr().out)
     assert not ended.value.code
     assert found.keys() >= {"study", "parameters", "seed", "features", "positions"}
-    assert len(found["positions"]) == len(found["features"])
-    assert all(position.keys() == {"end", "logits", "probabilities"} for position in found["positions"])
+    assert len(found.positions) == len(found.features)
+    assert all(position.keys() == {"end", "logits", "probabilities"} for position in found.positions)
 
 
 def test_a_prompt_that_asks_after_the_text_is_warned_of(zoo: Zoo, speaker: Zoo) -> None:

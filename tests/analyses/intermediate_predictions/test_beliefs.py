@@ -26,15 +26,15 @@ def found(zoo: Zoo, name: str, **asked: Any) -> tuple[Request, AnalysisResult]:
 def test_a_colour_is_the_probability_of_the_target_and_a_card_tells_all_classes(zoo: Zoo, unit: str) -> None:
     request, result = found(zoo, "llama", unit=unit, target="neutral")
     drawn = beliefs(request, result.body)
-    assert len(drawn.tokens) == len(result.body["positions"])
-    for token, position in zip(drawn.tokens, result.body["positions"], strict=True):
-        believed = position["probabilities"]
+    assert len(drawn.tokens) == len(result.body.positions)
+    for token, position in zip(drawn.tokens, result.body.positions, strict=True):
+        believed = position.probabilities
         assert token.score == token.strength == believed["neutral"]
         assert token.value == f"{100 * believed['neutral']:.1f}%"
         assert dict(token.told) == {label: f"{100 * p:.1f}%" for label, p in believed.items()}
         assert [believed[label] for label, _ in token.told] == sorted(believed.values(), reverse=True)
         assert not token.clipped
-    assert drawn.tokens[-1].score == result.body["prediction"]["probabilities"]["neutral"]
+    assert drawn.tokens[-1].score == result.body.prediction.probabilities["neutral"]
 
 
 def test_the_scale_ends_at_certainty_and_says_what_it_shows(zoo: Zoo) -> None:
@@ -56,4 +56,4 @@ def test_the_prompt_is_told_apart_and_its_end_is_the_prediction(speaker: Zoo) ->
     said = [token.shown for token in drawn.tokens if not token.special]
     assert "".join(said).replace(" ", "") == TEXT.replace(" ", "")
     assert drawn.tokens[-1].prompt
-    assert drawn.tokens[-1].score == max(result.body["prediction"]["probabilities"].values())
+    assert drawn.tokens[-1].score == max(result.body.prediction.probabilities.values())

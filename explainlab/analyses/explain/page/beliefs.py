@@ -9,6 +9,7 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
 from explainlab.analyses.registry import complete
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
@@ -20,7 +21,7 @@ from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
 _PLACE = Place("explain.beliefs")
-_PASSED_OVER = {"method", "parameters", "output", "seed"}
+_PASSED_OVER = {"question", "parameters", "output", "seed"}
 
 
 def question(request: Request) -> Request:
@@ -65,14 +66,14 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
         _draw_answer(answer.result, request, palette)
 
 
-def _draw_answer(found: AnalysisResult, request: Request, palette: str) -> None:
-    prompted = any(feature["prompt"] for feature in found.body["features"])
+def _draw_answer(result: AnalysisResult[IntermediatePredictionsText], request: Request, palette: str) -> None:
+    prompted = any(feature.prompt for feature in result.body.features)
     meaning = "how probable each label word would be next, among the label words" if prompted else "the prediction"
     st.caption(
         f"A decoder reads from left to right, so it can be asked after every {request.unit}: {meaning}, had the text "
         f"ended there. Point at a {request.unit}, or walk through them with the arrow keys, for every class."
     )
-    for warning in found.warnings:
+    for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    drawn = once(found, beliefs, request, found.body, palette)
+    drawn = once(result, beliefs, request, result.body, palette)
     token_heatmap(drawn, key="beliefs_map")

@@ -38,7 +38,7 @@ _VERDICTS_HELP = (
 
 def question(request: Request) -> Request:
     """The complete study that holds the map of ``request``, which is complete as well, against random maps."""
-    shared = request.model_dump(exclude={"method", "parameters"})
+    shared = request.model_dump(exclude={"question", "parameters"})
     parameters = {"method": request.question, "settings": request.parameters}
     return complete(Request(question=Trust.id, **shared, parameters=parameters))
 

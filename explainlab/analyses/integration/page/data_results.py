@@ -10,23 +10,23 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.results import ERROR_HELP, IDEAL_HELP
+from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
+from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES
 
-Body = dict[str, Any]
 
-
-def draw_data(result: AnalysisResult, rule: str, open_text: OpenText) -> None:
+def draw_data(result: AnalysisResult[IntegrationErrorData], rule: Rule, open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
-    if not body["texts"]:
+    if not body.texts:
         st.info("No row of this data set could be studied.", icon=":material/info:")
         return
-    rules = list(body["summary"]["mean"])
+    rules = list(body.summary.mean)
     rule = rule if rule in rules else rules[0]
-    open_row = row_opener(body, open_text)
+    open_row = row_opener(body.texts, open_text)
     boxes, histogram = st.columns([3, 2], gap="large")
     with boxes:
         chart = once(result, integration_data.error_boxes, body, rule)
@@ -39,21 +39,21 @@ def draw_data(result: AnalysisResult, rule: str, open_text: OpenText) -> None:
         draw_chart(once(result, integration_data.mean_by_rule, body), "integration_means")
     with within:
         draw_chart(once(result, integration_data.within_limit, body), "integration_within")
-    draw_opener(question, body, open_row, "Choose a row, or press a point in the box plot")
+    draw_opener(question, body.texts, open_row, "Choose a row, or press a point in the box plot")
     draw_texts("integration_table", lambda: _text_rows(body, rule), result.skipped)
 
 
-def _text_rows(body: Body, rule: str) -> list[Body]:
+def _text_rows(body: IntegrationErrorData, rule: Rule) -> list[dict[str, Any]]:
     return [
         {
-            "Row": text["row"],
-            "Text": text["text"],
-            "Label": text["label"],
-            "Change of F": text["expected"],
-            f"Ideal step, {STYLES[rule].label}": text["ideal_steps"].get(rule),
-            "Adaptive evaluations": text["adaptive"]["evaluations"],
-            "Adaptive error": text["adaptive"]["approximation_error"],
-            "Cancels": text["cancels"],
+            "Row": text.row,
+            "Text": text.text,
+            "Label": text.label,
+            "Change of F": text.expected,
+            f"Ideal step, {STYLES[rule].label}": text.ideal_steps.get(rule),
+            "Adaptive evaluations": text.adaptive.evaluations,
+            "Adaptive error": text.adaptive.approximation_error,
+            "Cancels": text.cancels,
         }
-        for text in body["texts"]
+        for text in body.texts
     ]

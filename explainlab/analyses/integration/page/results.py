@@ -13,6 +13,9 @@ from explainlab.analyses.integration import step_morph
 from explainlab.analyses.integration.page.component import step_morph as draw_step_morph
 from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.view import IntegrationView
+from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.analyses.path_gradients import figures as path_gradients
+from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
@@ -20,8 +23,6 @@ from explainlab.app.text import plain
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request
-
-Body = dict[str, Any]
 
 ERROR_HELP = (
     "|Σφ − (F(x) − F(x′))| / |F(x) − F(x′)|: how far the scores' sum misses the change of the output that they promise "
@@ -51,36 +52,34 @@ k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weig
 """
 
 
-def draw_errors(result: AnalysisResult) -> None:
+def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     """The prediction, the change to be explained, and the error of every rule at every step count."""
     body = result.body
-    prediction, target = body["prediction"], body["target"]
+    prediction, target = body.prediction, body.target
     columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
-    likely = prediction["probabilities"][prediction["label"]]
-    shown = {"delta_color": "off", "delta_arrow": "off"}
-    columns[0].metric("Prediction", plain(prediction["label"]), f"{100 * likely:.1f}%", **shown)
+    likely = prediction.probabilities[prediction.label]
+    shown: Any = {"delta_color": "off", "delta_arrow": "off"}
+    columns[0].metric("Prediction", plain(prediction.label), f"{100 * likely:.1f}%", **shown)
     columns[1].metric(
-        f"Change of F({plain(target['label'])})",
-        number(body["expected"]),
-        f"from {number(body['start'], signed=False)} to {number(body['end'], signed=False)}",
+        f"Change of F({plain(target.label)})",
+        number(body.expected),
+        f"from {number(body.start, signed=False)} to {number(body.end, signed=False)}",
         help="F(x) − F(x′), from the baseline to the text: what the scores must add up to.",
         **shown,
     )
-    last = body["adaptive"]["trace"][-1]
+    last = body.adaptive.trace[-1]
     columns[2].metric(
         "Adaptive",
-        f"{last['evaluations']:,}",
-        f"evaluations, error {percent(last['approximation_error'])}",
+        f"{last.evaluations:,}",
+        f"evaluations, error {percent(last.approximation_error)}",
         help=ADAPTIVE_HELP,
         **shown,
     )
-    doubling = body["doubling"]
+    doubling = body.doubling
     if doubling is not None:
-        end = (
-            f"evaluations up to {doubling['steps']:,} steps" if doubling["steps"] else "evaluations, never close enough"
-        )
-        columns[3].metric("Doubling", f"{doubling['evaluations']:,}", end, help=DOUBLING_HELP, **shown)
-    if body["cancels"]:
+        end = f"evaluations up to {doubling.steps:,} steps" if doubling.steps else "evaluations, never close enough"
+        columns[3].metric("Doubling", f"{doubling.evaluations:,}", end, help=DOUBLING_HELP, **shown)
+    if body.cancels:
         _draw_cancelling(body)
     else:
         chart, table = st.columns([3, 1], gap="large")
@@ -92,7 +91,7 @@ def draw_errors(result: AnalysisResult) -> None:
         st.markdown(NOTES)
 
 
-def draw_morph(view: IntegrationView, result: AnalysisResult) -> None:
+def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorText]) -> None:
     """The map of the rule shown at every step count."""
     morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
@@ -108,26 +107,27 @@ def draw_morph(view: IntegrationView, result: AnalysisResult) -> None:
         draw_step_morph(morph, "integration_morph", _pick)
 
 
-def draw_path(view: IntegrationView, result: AnalysisResult) -> None:
+def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
     """Two maps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
-    shown = once(result, step_morph.path_maps, _map_request(view), body, view.palette)
+    attributions, heatmaps = once(result, path_gradients.path_maps, _map_request(view), body, view.palette)
     st.header("Two step counts side by side", anchor=False)
-    apart = f"more than {100 * step_morph.DIFFERS:g}% of the scale"
+    apart = f"more than {100 * path_gradients.DIFFERS:g}% of the scale"
     st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
-    columns = st.columns(len(body["paths"]), gap="medium")
-    for i, (column, found, drawn, path) in enumerate(zip(columns, *shown, body["paths"], strict=True)):
+    columns = st.columns(len(body.paths), gap="medium")
+    sides = zip(columns, attributions, heatmaps, body.paths, strict=True)
+    for i, (column, attribution, drawn, path) in enumerate(sides):
         with column, st.container(border=True):
-            error = found.completeness.approximation_error
-            told = "" if error is None else f": error {percent(error)}"
-            st.markdown(f"**{path['steps']:,} steps{plain(told)}**")
+            error = attribution.completeness and attribution.completeness.approximation_error
+            words = "" if error is None else f": error {percent(error)}"
+            st.markdown(f"**{path.steps:,} steps{plain(words)}**")
             token_heatmap(drawn, f"integration_map_{i}", _pick)
     st.header("The gradient along the path", anchor=False)
     feature = _draw_feature(body)
-    draw_chart(once(result, integration.gradient_curves, body, view.output, feature), "integration_gradient")
-    steps = max(path["steps"] for path in body["paths"])
+    draw_chart(once(result, path_gradients.gradient_curves, body, view.output, feature), "integration_gradient")
+    steps = max(path.steps for path in body.paths)
     theme = "dark" if st.context.theme.type == "dark" else "light"
-    draw_chart(once(result, integration.token_strip, body, steps, view.palette, theme), "integration_strip")
+    draw_chart(once(result, path_gradients.token_strip, body, steps, view.palette, theme), "integration_strip")
 
 
 def _map_request(view: IntegrationView) -> Request:
@@ -135,35 +135,35 @@ def _map_request(view: IntegrationView) -> Request:
     return Request(**shared, question="integrated_gradients")
 
 
-def _draw_cancelling(body: Body) -> None:
+def _draw_cancelling(body: IntegrationErrorText) -> None:
     st.caption(
         "The scores cancel: a relative error would divide by that small change and mean nothing, so it is not drawn. "
         "The sums themselves are these."
     )
     rows = [
         {
-            "Rule": STYLES[row["rule"]].label,
-            "Steps": row["steps"],
-            "Sum of the scores": sum(row["scores"]),
-            "Should be": body["expected"],
-            "Off by": abs(sum(row["scores"]) - body["expected"]),
+            "Rule": STYLES[row.rule].label,
+            "Steps": row.steps,
+            "Sum of the scores": sum(row.scores),
+            "Should be": body.expected,
+            "Off by": abs(sum(row.scores) - body.expected),
         }
-        for row in body["rows"]
+        for row in body.rows
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, height=280)
 
 
-def _draw_ideal(body: Body) -> None:
+def _draw_ideal(body: IntegrationErrorText) -> None:
     st.markdown("**Ideal steps**", help=IDEAL_HELP)
-    rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body["ideal_steps"].items()]
+    rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body.ideal_steps.items()]
     st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
     if any(row["Steps"] is None for row in rows):
         st.caption("None: not within 5% at any step count of the list.")
 
 
-def _draw_feature(body: Body) -> int | None:
+def _draw_feature(body: PathGradientsText) -> int | None:
     """Whose gradient is drawn; None for the whole text."""
-    names = {i: spelled(f["text"]) or "(nothing)" for i, f in enumerate(body["features"])}
+    names = {i: spelled(f.text) or "(nothing)" for i, f in enumerate(body.features)}
     key = question.key("feature")
     if st.session_state.get(key) not in names:
         st.session_state[key] = None

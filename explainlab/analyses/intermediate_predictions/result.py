@@ -1,0 +1,48 @@
+"""What the intermediate predictions of a text and of a data set consist of."""
+
+from __future__ import annotations
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval, TextBody
+
+
+class Position(Record):
+    """The prediction once ``end`` characters of the feature's text are read: logits and probabilities by class."""
+
+    end: int
+    logits: dict[str, float]
+    probabilities: dict[str, float]
+
+
+class IntermediatePredictionsText(TextBody):
+    """The predictions on the way through a text: a position a feature, the last one being the prediction."""
+
+    positions: list[Position]
+
+
+class TextPositions(Record):
+    """One text of a data set: ``row`` is its number.
+
+    ``settled`` is the share of its features, above 0 to 1, that were read when the predicted class changed no more.
+    """
+
+    row: int
+    text: str
+    text_pair: str | None = None
+    label: str | None
+    settled: float
+    positions: list[Position]
+
+
+class SettledSummary(Record):
+    """The mean of ``settled`` over ``n`` texts."""
+
+    n: int
+    settled: Interval
+
+
+class IntermediatePredictionsData(Record):
+    """The predictions on the way through a data set's texts, and when they settle."""
+
+    texts: list[TextPositions]
+    summary: SettledSummary
