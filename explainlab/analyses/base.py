@@ -61,7 +61,8 @@ class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON.
+    results are called in JSON. ``parameters`` are an instance of the class' own ``Parameters``, as a subclass may
+    annotate, wherever they are not a mapping.
     """
 
     id: str

@@ -97,7 +97,7 @@ class TextBody(Record):
     prediction: Prediction
     target: Target
     features: list[Feature]
-    cut: int
+    cut: int = 0
 
     def attribution(
         self,

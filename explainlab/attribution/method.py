@@ -87,7 +87,7 @@ class Method(ABC):
     ``source`` names paper and equation; ``version`` rises whenever the numbers change (it is part of the store's key);
     ``needs`` are names of :attr:`Classifier.capabilities`; ``signed`` tells whether a negative score speaks against the
     target, ``random`` whether another seed gives other scores; ``definition`` is the formula in one line, as the page
-    shows it.
+    shows it. ``parameters`` are always an instance of the class' own ``Parameters``, as a subclass may annotate.
     """
 
     id: ClassVar[str]
@@ -103,10 +103,10 @@ class Method(ABC):
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     @abstractmethod
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+    def attribute(self, subject: Subject, parameters: Any) -> Outcome:
         """Score the features of ``subject``; every model pass is counted with it."""
 
-    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         """Score the features of every one of ``subjects``, which have one batcher: here one after another."""
         outcomes = []
         for i, subject in enumerate(subjects):
@@ -120,12 +120,12 @@ class Method(ABC):
         return cls.output
 
     @classmethod
-    def idle(cls, parameters: Parameters) -> frozenset[str]:
+    def idle(cls, parameters: Any) -> frozenset[str]:
         """The names of parameters that change nothing beside the others; nobody needs to be told their values."""
         return frozenset()
 
     @classmethod
-    def is_signed(cls, parameters: Parameters) -> bool:
+    def is_signed(cls, parameters: Any) -> bool:
         """Whether scores under these parameters can speak against the target; :attr:`signed` unless overridden."""
         return cls.signed
 
@@ -150,10 +150,10 @@ class Method(ABC):
 class BatchedMethod(Method):
     """A method whose passes of many texts run together; see :mod:`explainlab.attribution.passes`."""
 
-    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+    def attribute(self, subject: Subject, parameters: Any) -> Outcome:
         """Score the features of one subject, as one of many."""
         return self.attribute_many([subject], parameters)[0]
 
     @abstractmethod
-    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         """Score the features of every one of ``subjects``, which have one batcher, as if each were alone."""

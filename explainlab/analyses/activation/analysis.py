@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -94,7 +94,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
         chosen = [parse_method(name) for name in _computed(parameters)]
-        parts: list[Method | Metric] = [get_method(method.method) for method in chosen]
+        parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
         parts += map(get_metric, DIRECTIONS.values())
         read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         return digest([[f"{part.id} {part.version}" for part in parts], read])
@@ -139,10 +139,10 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             best = max(body.rows, key=lambda row: row.activation.mean)
             return f"Over {body.n:,} texts the order of {best.label} tells the target soonest: area {best.activation}."
         areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
-        best = max(body.methods, key=lambda method: areas[method.method])
-        area = areas[best.method]
-        words = f"The order of {best.label} tells “{body.target.label}” soonest, with an area of {area:.3f}"
-        if best.method == RANDOM or RANDOM not in areas:
+        first = max(body.methods, key=lambda method: areas[method.method])
+        area = areas[first.method]
+        words = f"The order of {first.label} tells “{body.target.label}” soonest, with an area of {area:.3f}"
+        if first.method == RANDOM or RANDOM not in areas:
             return f"{words}."
         return f"{words}; a random order has {areas[RANDOM]:.3f}."
 
