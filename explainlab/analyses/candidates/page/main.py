@@ -44,4 +44,5 @@ def pace(answer: Answer) -> float | None:
     """Seconds that one pass of the text's study took; None if unknown."""
     if answer.result is None or not answer.result.cost.seconds:
         return None
-    return answer.result.cost.seconds / evaluations(answer.result.request)
+    seconds: float = answer.result.cost.seconds
+    return seconds / evaluations(answer.result.request)
