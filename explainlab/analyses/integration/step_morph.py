@@ -14,7 +14,7 @@ import pandas as pd
 
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.attribution.quadrature import Rule, nodes
-from explainlab.attribution.records import Attribution, Completeness, Cost, Target
+from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
@@ -22,6 +22,7 @@ from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
+from explainlab.result import Cost
 from explainlab.text.units import Feature
 
 _MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
@@ -78,7 +79,8 @@ class StepMorph(Record):
             for frame in self.frames
             for token, now in zip(self.heatmap.tokens, frame.tokens, strict=True)
         ]
-        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+        table: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+        return table
 
     def to_json(self) -> str:
         """The record itself, without its pictures."""

@@ -98,7 +98,7 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys, zoo_path) -> 
     found = json.loads(capsys.readouterr().out)
     assert not ended.value.code
     assert found.keys() >= {"study", "parameters", "seed", "features", "positions"}
-    assert len(found["positions"]) == len(found.features)
+    assert len(found["positions"]) == len(found["features"])
     assert all(position.keys() == {"end", "logits", "probabilities"} for position in found["positions"])
 
 
