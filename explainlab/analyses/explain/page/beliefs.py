@@ -26,7 +26,7 @@ from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
 _PLACE = "explain.beliefs"
-_PASSED_OVER = {"method", "parameters", "output", "seed"}
+_PASSED_OVER = {"question", "parameters", "output", "seed"}
 
 
 def question(request: Request) -> Request:
