@@ -15,7 +15,7 @@ import pandas as pd
 
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.attribution.quadrature import Rule, nodes
-from explainlab.attribution.records import Attribution, Completeness, Cost, Target
+from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
@@ -23,6 +23,7 @@ from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
+from explainlab.result import Cost
 from explainlab.text.units import Feature
 
 _PAGE = Path(__file__).parent / "page"
@@ -80,7 +81,8 @@ class StepMorph(Record):
             for frame in self.frames
             for token, now in zip(self.heatmap.tokens, frame.tokens, strict=True)
         ]
-        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+        table: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
+        return table
 
     def to_json(self) -> str:
         """The record itself, without its pictures."""

@@ -136,4 +136,5 @@ def _shares(alphas: Sequence[float], total: Sequence[float]) -> list[float]:
     """How much of the total |g| lies in each twentieth of the path."""
     where = np.clip(np.ceil(np.array(alphas) * BINS).astype(int) - 1, 0, BINS - 1)
     sizes = np.bincount(where, np.abs(total), minlength=BINS)
-    return (sizes / max(sizes.sum(), np.finfo(float).tiny)).tolist()
+    shares: list[float] = (sizes / max(sizes.sum(), np.finfo(float).tiny)).tolist()
+    return shares

@@ -49,7 +49,7 @@ def test_every_chart_names_its_axes_says_what_it_shows_and_gives_its_numbers_awa
     assert chart.alt.startswith(chart.title[:20]) or "steps" in chart.alt
     rows = list(csv.DictReader(io.StringIO(chart.to_csv())))
     assert len(rows) == len(chart.rows) > 0
-    assert len(json.loads(chart.to_json()).rows) == len(chart.rows)
+    assert len(json.loads(chart.to_json())["rows"]) == len(chart.rows)
     page = chart.to_html()
     assert "<html" in page
     assert "<script>text" not in page

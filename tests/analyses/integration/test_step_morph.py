@@ -88,7 +88,7 @@ def test_all_frames_are_saved_as_a_table_a_record_and_a_page(body, request_):
     row = next(row for row in body.rows if row.rule == "midpoint" and row.steps == 50)
     np.testing.assert_array_equal(of_50["score"].astype(float), row.scores)
     saved = json.loads(morph.to_json())
-    assert [frame.label for frame in saved["frames"]] == [frame.label for frame in morph.frames]
+    assert [frame["label"] for frame in saved["frames"]] == [frame.label for frame in morph.frames]
     page = morph.to_html()
     assert "<b>but</b>" not in page
     assert "http://" not in page.replace("http://www.w3.org/", "")

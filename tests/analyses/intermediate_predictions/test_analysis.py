@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from explainlab import cli, explain, study
+from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText, TextPositions
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from tests.attribution.plain import Plain, close
@@ -25,7 +26,7 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     return zoo(request.param)
 
 
-def logits(body: dict) -> np.ndarray:
+def logits(body: IntermediatePredictionsText | TextPositions) -> np.ndarray:
     """[n_features, classes]"""
     return np.array([list(position.logits.values()) for position in body.positions])
 
@@ -97,8 +98,8 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys, zoo_path) -> 
     found = json.loads(capsys.readouterr().out)
     assert not ended.value.code
     assert found.keys() >= {"study", "parameters", "seed", "features", "positions"}
-    assert len(found.positions) == len(found.features)
-    assert all(position.keys() == {"end", "logits", "probabilities"} for position in found.positions)
+    assert len(found["positions"]) == len(found["features"])
+    assert all(position.keys() == {"end", "logits", "probabilities"} for position in found["positions"])
 
 
 def test_a_prompt_that_asks_after_the_text_is_warned_of(zoo: Zoo, speaker: Zoo) -> None:

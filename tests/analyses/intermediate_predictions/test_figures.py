@@ -43,7 +43,7 @@ def test_every_class_has_a_line_and_the_target_comes_first(body) -> None:
         label = line.name.split(" (")[0]
         assert list(line.y) == [position.probabilities[label] for position in body.positions]
     rows = list(csv.DictReader(io.StringIO(chart.to_csv())))
-    assert [row.text for row in rows] == [feature.text for feature in body.features]
+    assert [row["text"] for row in rows] == [feature.text for feature in body.features]
     assert float(rows[-1][f"p({target})"]) == pytest.approx(body.prediction.probabilities[target])
 
 

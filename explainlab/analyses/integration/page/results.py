@@ -118,7 +118,7 @@ def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) 
     sides = zip(columns, attributions, heatmaps, body.paths, strict=True)
     for i, (column, attribution, drawn, path) in enumerate(sides):
         with column, st.container(border=True):
-            error = attribution.completeness and attribution.completeness.approximation_error
+            error = attribution.completeness.approximation_error if attribution.completeness is not None else None
             words = "" if error is None else f": error {percent(error)}"
             st.markdown(f"**{path.steps:,} steps{plain(words)}**")
             token_heatmap(drawn, f"integration_map_{i}", _pick)
