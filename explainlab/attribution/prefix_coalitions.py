@@ -109,7 +109,7 @@ def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.n
     """
     n = keep.shape[1]
     size = keep.cumsum(axis=1)
-    read = keep & (size < n)
+    read: np.ndarray = keep & (size < n)
     if kind == "none" or not read.any():
         return read.astype(np.float64)
     if kind == "class":
@@ -179,7 +179,8 @@ def _log_kernel(n: int) -> np.ndarray:
     """float64 [n - 1]: log of the Shapley kernel's mass of one coalition of each size from 1."""
     size = np.arange(1, n)
     mass = 1 / (size * (n - size))
-    return np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
+    logs: np.ndarray = np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
+    return logs
 
 
 def _log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:

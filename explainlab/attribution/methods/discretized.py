@@ -137,7 +137,8 @@ class Vocabulary:
         """int64 [T, neighbours]: the words nearest to each anchor, itself not counted, nearest first."""
         twice = 2 * self.table[anchors].float()
         products = torch.cat([twice @ rows.float().T for rows in self.table.split(ROWS)], dim=1)
-        distance = (self._squares - products).scatter_(1, anchors[:, None], torch.inf)  # squared, up to a constant
+        squared: Tensor = self._squares - products  # up to a constant
+        distance = squared.scatter_(1, anchors[:, None], torch.inf)
         return distance.topk(min(self.neighbours, len(self.table) - 1), largest=False).indices
 
     @cached_property
