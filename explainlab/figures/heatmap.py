@@ -207,8 +207,10 @@ def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
     ]
 
 
-def number(value: float, signed: bool = True) -> str:
-    """``value`` with three significant figures and a true minus; with ``signed`` also a plus."""
+def number(value: float | None, signed: bool = True) -> str:
+    """``value`` with three significant figures and a true minus; with ``signed`` also a plus; a dash for None."""
+    if value is None:
+        return "–"
     size = abs(value)
     if size == 0:
         return "0"
