@@ -47,7 +47,7 @@ def _measured(
     classifier: Classifier, name: str, encodings: Sequence[Encoding], method_id: str, parameters: dict[str, Any]
 ) -> Row:
     method = get_method(method_id)
-    fields = {"model": classifier.id, "method": method_id, "parameters": parameters}
+    fields = {"model": classifier.id, "question": method_id, "parameters": parameters}
     requests = [complete(Request(text=encoding.text, **fields)) for encoding in encodings]
 
     def together() -> list[Attribution]:
@@ -83,16 +83,17 @@ def _bare(
     classifier: Classifier, encodings: Sequence[Encoding], size: int, forward: int, backward: int
 ) -> Callable[[], None]:
     """transformers' own passes over texts, the longest first: so many a text, ``backward`` of them there and back."""
+    network: Any = classifier.model.network
 
     def run() -> None:
         for start, stop in _slices(len(encodings) * (forward - backward), size):
             tokens, mask = _collated(classifier, encodings, start, stop, forward - backward)
             with torch.no_grad():
-                classifier.model(input_ids=tokens, attention_mask=mask).logits.cpu()
+                network(input_ids=tokens, attention_mask=mask).logits.cpu()
         for start, stop in _slices(len(encodings) * backward, size):
             tokens, mask = _collated(classifier, encodings, start, stop, backward)
             points = classifier.embed(tokens).requires_grad_()
-            value = classifier.model(inputs_embeds=points, attention_mask=mask).logits.softmax(-1)[:, 0]
+            value = network(inputs_embeds=points, attention_mask=mask).logits.softmax(-1)[:, 0]
             torch.autograd.grad(value.sum(), points)[0].sum(dim=-1).cpu()
 
     return run
