@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explainlab import load_model, study
 from explainlab.analyses.integration.headline import headline
+
+from explainlab import load_model, study
 
 
 def test_the_rule_with_the_fewest_steps_is_told() -> None:
