@@ -126,18 +126,35 @@ class Question:
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
         """One of a few ``options`` (value: label), all of them seen."""
         names = list(options)
-        index = names.index(self.now(name))
-        shared = {"format_func": options.get, "help": help_text}
-        st.radio(label, names, index=index, key=self.key(name), horizontal=True, **shared)
+        st.radio(
+            label,
+            names,
+            index=names.index(self.now(name)),
+            key=self.key(name),
+            horizontal=True,
+            format_func=options.__getitem__,
+            help=help_text,
+        )
 
     def select(
-        self, label: str, name: str, options: dict[str, str], help_text: str | None = None, on_change=None
+        self,
+        label: str,
+        name: str,
+        options: dict[str, str],
+        help_text: str | None = None,
+        on_change: Callable[[], None] | None = None,
     ) -> None:
         """One of many ``options`` (value: label)."""
         names = list(options)
-        index = names.index(self.now(name))
-        shared = {"format_func": options.get, "help": help_text, "on_change": on_change}
-        st.selectbox(label, names, index=index, key=self.key(name), **shared)
+        st.selectbox(
+            label,
+            names,
+            index=names.index(self.now(name)),
+            key=self.key(name),
+            format_func=options.__getitem__,
+            help=help_text,
+            on_change=on_change,
+        )
 
     def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
         """The model and its prompt; ``run`` is called when it is changed. Returns what :meth:`draw` does."""
@@ -160,7 +177,9 @@ class Question:
         )
         return card_of(self.now("model") or "")
 
-    def _draw_text(self, label: str, name: str, height: int, run, help_text: str | None = None) -> None:
+    def _draw_text(
+        self, label: str, name: str, height: int, run: Callable[[], None], help_text: str | None = None
+    ) -> None:
         st.text_area(
             label,
             self.now(name),

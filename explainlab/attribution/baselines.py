@@ -74,8 +74,10 @@ def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntro
 def data_source(data: str, classifier: Classifier) -> str:
     """``data`` itself, or the embedded examples with the model's class names; raises :class:`RequestError`."""
     examples = examples_for(classifier.labels)
-    if data or examples:
-        return data or examples.id
+    if data:
+        return data
+    if examples:
+        return examples.id
     raise RequestError(
         f"No embedded examples have the classes of {classifier.id}, so max_entropy has no text to choose.",
         "Name a data file in baseline_data, or choose another baseline.",

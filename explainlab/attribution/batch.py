@@ -16,13 +16,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.models.prefix import FEW, LEAST, Prefix
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
 
 T = TypeVar("T")
+Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +39,12 @@ class Part:
     @property
     def count(self) -> int:
         """How many points there are."""
-        return self.rows.stop - self.rows.start
+        return int(self.rows.stop - self.rows.start)
 
-    def own(self, rows: np.ndarray) -> np.ndarray:
+    def own(self, rows: Rows) -> Rows:
         """[count, N, ...]: of ``rows`` [B, longest, ...] those of this subject, without what the batch pads."""
-        return rows[self.rows, : len(self.subject.encoding)]
+        own: Rows = rows[self.rows, : len(self.subject.encoding)]
+        return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Batch:
     @property
     def size(self) -> int:
         """B."""
-        return self.parts[-1].rows.stop
+        return int(self.parts[-1].rows.stop)
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -120,7 +123,7 @@ def stream(
         numbers.sort(key=lambda i: -len(subjects[i].encoding))
         points = _Points(subjects, numbers, np.cumsum([counts[i] for i in numbers]))
         over = partial(subjects[0].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
-        yield from over(points.lengths, lambda part, points=points: run(points.batch(part)), done=done)
+        yield from over(points.lengths, partial(_run, run, points), done=done)
         done += points.count
 
 
@@ -163,6 +166,10 @@ class _Points:
         return first.classifier.prefix(first.inputs.ids[0, :before])
 
 
+def _run(run: Callable[[Batch], T], points: _Points, part: slice) -> T:
+    return run(points.batch(part))
+
+
 def _filled(points: Tensor, length: int) -> Tensor:
     missing = length - points.shape[1]
     return pad(points, (*(0, 0) * (points.ndim - 2), 0, missing)) if missing else points
@@ -170,9 +177,8 @@ def _filled(points: Tensor, length: int) -> Tensor:
 
 def _marks(subject: Subject) -> int:
     """How many end tokens a text has: a model that is read at them wants the same number in a whole batch."""
-    if subject.classifier.architecture.pooling != "eos":
-        return 0
-    return int((subject.encoding.ids == subject.classifier.model.config.eos_token_id).sum())
+    end_id = subject.classifier.model.end_id
+    return 0 if end_id is None else int((subject.encoding.ids == end_id).sum())
 
 
 def _prompt(subject: Subject) -> tuple[int, ...]:

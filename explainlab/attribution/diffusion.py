@@ -36,7 +36,7 @@ class Preset:
     still: float
 
 
-PRESETS: dict[PresetId, Preset] = {
+PRESETS: dict[str, Preset] = {
     "paper": Preset("uniform", 0.5, True, 1, "difference", "last", "probability", 0.0),
     "reference": Preset("last", 1.0, False, 0, "attention", "-3", "logit", 1.0),
 }
@@ -121,7 +121,8 @@ class Maps(ABC):
     def diffused(self, start: np.ndarray, draw: Draw, noise: np.ndarray) -> np.ndarray:
         """float64: ``start`` after the draw's timestep, √ᾱ start + (1 - ᾱ)^power noise."""
         share = kept(self.timesteps)[draw.timestep]
-        return np.sqrt(share) * start + (1 - share) ** self.preset.power * noise
+        mixed: np.ndarray = np.sqrt(share) * start + (1 - share) ** self.preset.power * noise
+        return mixed
 
     def _generator(self, layer: int, number: int) -> np.random.Generator:
         return np.random.default_rng([self.subject.seed, layer, number])

@@ -58,6 +58,7 @@ class GivenMap(BaseModel):
             if len(self.scores) != len(features):
                 raise self._misfit(name, f"has {len(self.scores)} scores for {len(features)} features")
             return np.array(self.scores, dtype=np.float64)
+        assert self.features is not None
         found, seen = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
         for one in self.features:
             if not one.special:
@@ -131,7 +132,7 @@ def _json(path: Path) -> list[Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if text.lstrip().startswith("["):
-            return json.loads(text)
+            return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise DataError(f"{path.name} is no JSON: {error}.", "Save a list of records, or one a line.") from None

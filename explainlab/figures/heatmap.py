@@ -302,8 +302,8 @@ def _shown(text: str) -> str:
 
 
 def _texts(attribution: Attribution) -> list[str]:
-    pair = attribution.request.text_pair
-    return [attribution.request.text] if pair is None else [attribution.request.text, pair]
+    text, pair = attribution.request.single_text, attribution.request.text_pair
+    return [text] if pair is None else [text, pair]
 
 
 def _paragraphs(attribution: Attribution) -> list[Paragraph]:

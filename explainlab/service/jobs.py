@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
@@ -69,7 +69,7 @@ class Job:
         """Who asks, each once, the first to ask first."""
         return list(dict.fromkeys([*self.owners.values()]))
 
-    def update(self, **changes) -> None:
+    def update(self, **changes: Any) -> None:
         """Replace the snapshot."""
         self.progress = replace(self.progress, **changes)
 

@@ -22,14 +22,15 @@ _FIELDS = ("job", "user", "kind", "method", "model", "seconds", "passes", "statu
 
 def log_end(job: Job, users: Sequence[User], status: Status) -> None:
     """One line on a job that ``users`` asked for and that has ended with ``status``."""
-    request, cost = job.request, job.result and job.result.cost
+    request, cost, started = job.request, job.result and job.result.cost, job.progress.started
+    assert started is not None
     told = {
         "job": job.key[:12],
         "user": ", ".join(user.id for user in users),
         "kind": kind_of(request),
         "method": request.question,
         "model": request.model,
-        "seconds": round(time.monotonic() - job.progress.started, 3),
+        "seconds": round(time.monotonic() - started, 3),
         "passes": cost.forward + cost.backward if cost else None,
         "status": status,
     }

@@ -77,11 +77,11 @@ class Scheduler:
         users, taken = deque(sorted(lines, key=lambda user: self._served[rank, user])), set()
         while users:
             user = users.popleft()
-            job = next((job for job in _emptied(lines[user]) if job.key not in taken), None)
-            if job is not None:
-                taken.add(job.key)
+            due = next((job for job in _emptied(lines[user]) if job.key not in taken), None)
+            if due is not None:
+                taken.add(due.key)
                 users.append(user)
-                yield user, job
+                yield user, due
 
 
 def _emptied(line: deque[Job]) -> Iterator[Job]:

@@ -99,7 +99,8 @@ class Runs:
         row.pop("created")
         if not self._database.change(again) and not self._database.insert(RUNS, row):
             self._database.change(again)
-        return self._database.value(select(RUNS.c.id).where(*same))
+        run_id: str = self._database.value(select(RUNS.c.id).where(*same))
+        return run_id
 
     def get(self, run_id: str) -> Run | None:
         """The run with this id, whoever's it is; None if there is none."""

@@ -86,12 +86,13 @@ class Store:
         """
         same = (VIEWS.c.owner == owner, VIEWS.c.digest == digest(view))
         known = select(VIEWS.c.id).where(*same)
-        found = self._database.value(known)
-        if found is not None:
-            return found
+        view_id: str | None = self._database.value(known)
+        if view_id is not None:
+            return view_id
         row = {"id": secrets.token_hex(16), "owner": owner, "digest": digest(view), "visibility": "private"}
         added = self._database.insert(VIEWS, {**row, "body": json.dumps(view, allow_nan=False)})
-        return row["id"] if added else self._database.value(known)
+        made: str = row["id"] if added else self._database.value(known)
+        return made
 
     def view(self, view_id: str) -> SavedView | None:
         """The view saved under ``view_id``, whoever's it is, or None."""
@@ -114,7 +115,8 @@ class Store:
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
 
     def _body(self, key: str) -> str | None:
-        return self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+        body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+        return body
 
 
 def _read(body: str) -> Result:
