@@ -53,8 +53,7 @@ class AnalysisResult(Result, Generic[B]):
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
-        body: Any = self.body
-        return body.model_dump(mode="json") if isinstance(body, Record) else dict(body)
+        return self.body.model_dump(mode="json")
 
 
 class Analysis(ABC):
