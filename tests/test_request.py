@@ -64,15 +64,15 @@ def test_completing_twice_changes_nothing(method: str) -> None:
     assert json.loads(json.dumps(once.parameters)) == once.parameters
 
 
-def test_every_field_but_the_models_name_changes_the_key() -> None:
+def test_every_field_but_the_models_name_and_the_reader_changes_the_key() -> None:
     others = {
         "text": "a film ", "text_pair": "a plot", "question": "gradient", "parameters": {"steps": 51},
         "target": "negative", "output": "logit", "unit": "word", "seed": 1, "dtype": "bfloat16",
     }  # fmt: skip
-    assert others.keys() == Request.model_fields.keys() - {"model", "data", "columns", "classes"}
+    assert others.keys() == Request.model_fields.keys() - {"model", "reader", "data", "columns", "classes"}
     keys = [key(), *(key(**{name: value}) for name, value in others.items())]
     assert len(set(keys)) == len(keys)
-    assert key(model="another name") == key()
+    assert key(model="another name") == key(reader="somebody") == key()
 
 
 def test_model_and_version_change_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -99,17 +98,13 @@ class Analysis(ABC):
     def read(self, record: Mapping[str, Any]) -> Result:
         """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
 
+    @abstractmethod
     def headline(self, result: Any) -> str:
-        """The answer in one sentence, in plain text."""
-        return ""
+        """The answer of ``result`` in one sentence, in plain text."""
 
     def lines(self, result: Any) -> list[str]:
-        """What a command line prints of ``result`` for a reader: the summary as JSON unless overridden."""
-        body = result.body_json()
-        short = body.get("summary") or {
-            key: body[key] for key in ("expected", "ideal_steps", "selection", "positions") if key in body
-        }
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        """What a command line prints of ``result`` for a reader: the headline unless overridden."""
+        return [self.headline(result)]
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""

@@ -43,8 +43,11 @@ def logits_of(
 
 
 def read_originals(subjects: Sequence[Subject]) -> None:
-    """Every subject knows its own logits afterwards: one forward pass each, where no other of its text made it."""
-    unread = [subject for subject in subjects if not subject.recalls()]
+    """Every subject knows its own logits afterwards: one forward pass each, where no other of its text made it.
+
+    A subject that is repeated is read once.
+    """
+    unread = [subject for subject in dict.fromkeys(subjects) if not subject.recalls()]
     points = [lambda _, subject=subject: subject.embeddings[None] for subject in unread]
     for subject, logits in zip(unread, logits_of(unread, points, [1] * len(unread), "prediction"), strict=True):
         subject.see(logits[0])

@@ -71,10 +71,12 @@ def evaluate_attributions(
 ) -> list[list[list[MetricResult]]]:
     """``maps`` float64 [C, n_features] of every subject by ``metrics``: subject by map by metric.
 
-    The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them.
+    The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them. Where the
+    first text has not been read, its own pass is counted in the shares as well.
     """
+    unread = not subjects[0].recalls()
     read_originals(subjects)
-    before = batcher.passes
+    before = batcher.passes - unread
     judged = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
     made = batcher.passes - before
     for i, subject in enumerate(subjects):

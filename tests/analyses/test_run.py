@@ -52,7 +52,7 @@ def test_the_texts_of_a_data_set_are_there_to_be_opened(model: str, data: Path) 
     whole = service.run(request(model, data=str(data)))
     alone = service.find(request(model, text=TEXT))
     assert alone is not None
-    assert alone.body["ideal_steps"] == whole.body["texts"][0]["ideal_steps"]
+    assert alone.body.ideal_steps == whole.body.texts[0].ideal_steps
     data.write_text("text\nanother one\n", encoding="utf-8")
     assert service.find(request(model, data=str(data))) is None
 
@@ -112,6 +112,6 @@ def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: s
     assert service.find(request(model, text=TEXT)).cost == first.cost
     assert service.find(request(model, text="not good at all")) is None
     both = service.run(request(model, data=str(data), parameters={"rows": 2}))
-    assert both.body["texts"][0] == first.body["texts"][0]
+    assert both.body.texts[0] == first.body.texts[0]
     assert both.cost.seconds > first.cost.seconds
     assert service.find(request(model, text="not good at all")) is not None

@@ -15,7 +15,7 @@ from explainlab.app import session
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
-from explainlab.service.questions import job_key
+from explainlab.service.questions import job_key, kind_of, request_json
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.store.store import Store
@@ -247,9 +247,8 @@ def cut_short(service: Service) -> Service:
     """Three questions that a server before this one did not live to answer, one of them nobody's business."""
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
-        asked = Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient")
-        asked = complete(asked)
-        before.begin(job_key(asked), user.id, "attribution", asked.model_dump(mode="json"))
+        request = complete(Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient"))
+        before.begin(job_key(request), user.id, kind_of(request), request_json(request))
     return service
 
 

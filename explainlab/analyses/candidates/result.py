@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypeVar
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, TextBody
 
@@ -64,11 +66,11 @@ class BestOfDraws(Record, Generic[V]):
     """One metric of the best among r candidates: of the first r, and expected of r taken at random.
 
     Of one text r = 1..C; of a data set r is in :attr:`CandidatesData.draws`. ``expected`` is None for an adaptive
-    search.
+    search, and then not in the JSON.
     """
 
     nested: list[V]
-    expected: list[V] | None = None
+    expected: list[V] | None = Field(None, exclude_if=lambda value: value is None)
 
     @property
     def by_kind(self) -> dict[str, list[V]]:

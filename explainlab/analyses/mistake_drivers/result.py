@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval
 
@@ -62,9 +64,9 @@ class DrivingWord(Driver, _Named):
 
 
 class DrivingPair(Driver):
-    """Two words; the ``interaction`` is measured for the first pairs only."""
+    """Two words; the ``interaction`` is measured for the first pairs only, and the JSON has no other."""
 
-    interaction: Interaction | None = None
+    interaction: Interaction | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class MistakeDriversData(Record):

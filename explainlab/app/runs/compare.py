@@ -15,6 +15,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import Comparison, compare, table_difference
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
+from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 
 
@@ -124,6 +125,7 @@ def _draw_settings(first: OpenRun, second: OpenRun) -> None:
 
 
 def _flat(found: OpenRun) -> dict[str, str]:
-    asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    fields = request_json(found.request)
+    parameters = fields.pop("parameters")
     versions = {f"version of {name}": value for name, value in (found.result.versions if found.result else {}).items()}
-    return {name: str(value) for name, value in {**asked, **found.request.parameters, **versions}.items()}
+    return {name: str(value) for name, value in {**fields, **parameters, **versions}.items()}

@@ -324,12 +324,12 @@ def test_what_the_model_cannot_support_is_refused_before_anything_runs(zoo) -> N
 def test_random_path_integration_is_judged_and_chosen_by_areas(encoder: Classifier) -> None:
     asked = {"metrics": ["activation_auc", "inverse_activation_auc", "comprehensiveness"], "samples": 3, "steps": 2}
     body = study(encoder, "rpi_candidates", TEXT, **asked).body
-    values = {key: [one["metrics"][key] for one in body["candidates"]] for key in body["winners"]}
+    values = {key: [candidate.metrics[key] for candidate in body.candidates] for key in body.winners}
     assert list(values) == asked["metrics"]
-    assert body["winners"]["activation_auc"] == int(np.argmax(values["activation_auc"]))
-    assert body["winners"]["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
+    assert body.winners["activation_auc"] == int(np.argmax(values["activation_auc"]))
+    assert body.winners["inverse_activation_auc"] == int(np.argmin(values["inverse_activation_auc"]))
     best = explain(encoder, TEXT, "rpi", samples=3, steps=2, select_by="activation_auc")
-    assert best.scores.tolist() == body["candidates"][body["winners"]["activation_auc"]]["scores"]
+    assert best.scores.tolist() == body.candidates[body.winners["activation_auc"]].scores
 
 
 def run(monkeypatch, capsys, *arguments: str) -> str:
