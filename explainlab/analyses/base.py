@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions
+from explainlab.attribution.registry import MethodRequest
 from explainlab.data import source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.models.classifier import Classifier
@@ -85,6 +86,10 @@ class Analysis(ABC):
     def fingerprint(self, parameters: Any, reader: Reader) -> str:
         """What the numbers depend on beside the version and the data set: other data, others' versions."""
         return data_digest(parameters.model_dump(mode="json"), reader)
+
+    def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
+        """The methods that the parameters name, with their own parameters; none unless overridden."""
+        return ()
 
     @abstractmethod
     def evaluations(self, parameters: Any) -> int:

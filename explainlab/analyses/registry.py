@@ -80,9 +80,12 @@ def evaluations(request: Request) -> int:
 
 
 def require_bounded(request: Request, limits: Limits) -> None:
-    """Raise :class:`RequestError` if a parameter of ``request``, or what one text costs, is beyond the ``limits``."""
+    """Raise :class:`RequestError` if ``request``, a method that it names, or one text's cost is beyond the ``limits``."""
     analysis = get_analysis(request.question)
-    require_within(analysis, analysis.parameters(request), limits)
+    parameters = analysis.parameters(request)
+    require_within(analysis, parameters, limits)
+    for method in analysis.method_requests(parameters):
+        require_within(get_method(method.method), method.parameters, limits)
     cost = evaluations(request)
     if cost > limits.max_evaluations:
         raise RequestError(

@@ -22,13 +22,16 @@ class RowText(Protocol):
     """A text of a data set by its row's number, as results list it."""
 
     @property
-    def row(self) -> int: ...
+    def row(self) -> int:
+        """The row's number."""
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The text, the first one of a pair."""
 
     @property
-    def text_pair(self) -> str | None: ...
+    def text_pair(self) -> str | None:
+        """The second text of a pair; None where there is none."""
 
 
 def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:

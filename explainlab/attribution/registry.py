@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -60,6 +61,12 @@ def parse_method(text: str) -> MethodRequest:
     method_id, *written = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
     return MethodRequest(method.id, parse(method, options(method, written)))
+
+
+def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodRequest:
+    """The method with all its parameters; raises :class:`RequestError` for one that it does not accept."""
+    method = get_method(method_id)
+    return MethodRequest(method.id, parse(method, parameters))
 
 
 def describe_methods() -> list[dict[str, Any]]:

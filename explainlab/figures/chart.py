@@ -146,13 +146,16 @@ class HasInterval(Protocol):
     """A mean with the ends of its interval."""
 
     @property
-    def mean(self) -> float | None: ...
+    def mean(self) -> float | None:
+        """The mean; None where nothing was measured."""
 
     @property
-    def low(self) -> float | None: ...
+    def low(self) -> float | None:
+        """The lower end; None where the mean has no interval."""
 
     @property
-    def high(self) -> float | None: ...
+    def high(self) -> float | None:
+        """The upper end; None where the mean has no interval."""
 
 
 def error_bars(values: Sequence[HasInterval]) -> dict[str, Any] | None:

@@ -37,8 +37,8 @@ def test_numbers_do_not_depend_on_what_runs_between() -> None:
         np.testing.assert_allclose(job.result.scores, alone.run(job.request).scores, rtol=1e-5, atol=1e-7)
     assert service.engine.wait(data, SOON)
     there, here = data.result.body, alone.run(DATA).body
-    assert [text["row"] for text in there["texts"]] == [text["row"] for text in here["texts"]]
-    for one, other in zip(there["texts"], here["texts"], strict=True):
-        for rule, errors in one["errors"].items():
+    assert [text.row for text in there.texts] == [text.row for text in here.texts]
+    for text, other in zip(there.texts, here.texts, strict=True):
+        for rule, errors in text.errors.items():
             for steps, error in errors.items():
-                np.testing.assert_allclose(error, other["errors"][rule][steps], rtol=1e-3, atol=1e-6)
+                np.testing.assert_allclose(error, other.errors[rule][steps], rtol=1e-3, atol=1e-6)

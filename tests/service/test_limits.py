@@ -10,13 +10,13 @@ import pytest
 
 from explainlab.analyses.registry import complete, studies
 from explainlab.attribution.registry import methods
-from explainlab.data import keep_upload
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.request import Request
 from explainlab.service import looks
 from explainlab.service.limits import named_files, require_allowed
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
+from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
@@ -143,7 +143,7 @@ def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: 
 def test_an_upload_is_looked_at_by_its_own_user_alone(having: Set) -> None:
     having(auth="oidc")
     ann, bob = User("ann", "Ann"), User("bob", "Bob")
-    upload = keep_upload(b"text,label\nfine,positive\n", "mine.csv", ann.id)
+    upload = keep_upload(b"text,label\nfine,positive\n", "mine.csv", ann)
     assert looks.preview(upload, ann).columns == ("text", "label")
     with pytest.raises(DataError, match="no upload of this name"):
         looks.preview(upload, bob)

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sqlalchemy import Engine, event
 
+from explainlab.analyses.registry import get_analysis
 from explainlab.attribution.methods.control import Random
 from explainlab.errors import ModelError, RequestError
 from explainlab.request import Request
@@ -132,7 +133,8 @@ def test_a_retrained_directory_gets_a_new_answer(url: str, ask: Ask, folder: Pat
 def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     request = ask(question="random")
     assert finished(serve(url), request).result.versions["method"] == "1"
-    monkeypatch.setattr(Random, "version", 2)
+    for declared in (Random, get_analysis("random")):
+        monkeypatch.setattr(declared, "version", 2)
     service = serve(url)
     assert service.find(request) is None
     assert finished(service, request).result.versions["method"] == "2"

@@ -13,6 +13,7 @@ from explainlab.errors import Cancelled, ResourceError
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.jobs import JobContext
+from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -142,7 +143,7 @@ def test_what_is_refused_when_it_is_run_again_is_still_told(
 def test_a_question_whose_model_is_gone_is_told_too(url: str, stuck: Service, tmp_path: Path) -> None:
     stuck.submit(request(), "1", ANN)
     store = Store(url)
-    store.unfinished.begin("0" * 64, "ann", "attribution", request(model=str(tmp_path / "gone")).model_dump())
+    store.unfinished.begin("0" * 64, "ann", "attribution", request_json(request(model=str(tmp_path / "gone"))))
     store.unfinished.begin("1" * 64, "ann", "attribution", {"of": "another version"})
     assert texts(started(url), ANN) == ["a film", "a film"]
 

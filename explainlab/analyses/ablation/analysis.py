@@ -32,7 +32,7 @@ from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.random_maps import EmbeddingParameters
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -76,6 +76,10 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         read = [data_digest(values, reader) for values in parameters.settings.values()]
         return digest([versions, read])
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""

@@ -33,7 +33,7 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -93,11 +93,15 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
-        chosen = [parse_method(name) for name in _computed(parameters)]
+        chosen = self.method_requests(parameters)
         parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
         parts += map(get_metric, DIRECTIONS.values())
         read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         return digest([[f"{part.id} {part.version}" for part in parts], read])
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [parse_method(name) for name in _computed(parameters)]
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS * len(_computed(parameters))

@@ -20,7 +20,7 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method, methods
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method, methods
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -118,6 +118,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for row, body in zip(rows, bodies, strict=True)
         ]
         return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts)
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -121,6 +121,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         """Logits: the gradient of a probability fades where the model is sure, and so would its surest mistakes."""
         return "logit"
 
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [parse_method(parameters.method)]
+
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 

@@ -27,7 +27,7 @@ from explainlab.analyses.trust.result import (
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -95,6 +95,10 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             summary=Summary(n=len(bodies), metrics=[_means(column) for column in columns]),
             texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
         )
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [complete_method(parameters.method, parameters.settings)]
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -220,7 +220,7 @@ def test_what_cannot_be_asked_is_named(encoder: Classifier, data: Path, tmp_path
         study(encoder, "integration_error", TEXT, rules="")
     with pytest.raises(RequestError, match="rules"):
         study(encoder, "integration_error", TEXT, rules="simpson")
-    with pytest.raises(RequestError, match="the limit is 200,000"):
+    with pytest.raises(RequestError, match="The limit is 200,000"):
         study(encoder, "integration_error", TEXT, steps="100:10000:100")
     with pytest.raises(DataError, match="There is no data file"):
         study(encoder, "integration_error", data=str(tmp_path / "nothing.csv"))
