@@ -170,9 +170,8 @@ def _filled(points: Tensor, length: int) -> Tensor:
 
 def _marks(subject: Subject) -> int:
     """How many end tokens a text has: a model that is read at them wants the same number in a whole batch."""
-    if subject.classifier.architecture.pooling != "eos":
-        return 0
-    return int((subject.encoding.ids == subject.classifier.model.config.eos_token_id).sum())
+    end_id = subject.classifier.model.end_id
+    return 0 if end_id is None else int((subject.encoding.ids == end_id).sum())
 
 
 def _prompt(subject: Subject) -> tuple[int, ...]:
