@@ -18,9 +18,8 @@ from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.loading import load_model
 from explainlab.text.encoding import Encoding
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.metrics.conftest import PAIR, TEXT, WITH_PRESETS, case_of, judged, logits_of, value_of
 from tests.metrics.slow import slow
 
@@ -66,7 +65,7 @@ def runs(classifier: Classifier) -> Iterator[list[tuple[int, ...]]]:
 def subject(request: pytest.FixtureRequest, zoo: Zoo) -> tuple:
     """A classifier, and a text with attributions: three for tiny models, two for real ones."""
     name, text, pair, unit = request.param
-    classifier = load_model(name, device="cpu") if ":" in name else zoo(name)
+    classifier = loaded(name) if ":" in name else zoo(name)
     return classifier, case_of(classifier, text, pair, unit, maps=2 if ":" in name else 3)
 
 
