@@ -208,7 +208,7 @@ def together(run: MethodRun) -> None:
 def _terms(classifier: Classifier) -> float:
     """The size of the largest logit of :data:`TEXT`, but at least 1."""
     logits = classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
-    return max(1.0, *np.abs(classifier.finite(logits)[0]))
+    return float(max(1.0, *np.abs(classifier.finite(logits)[0])))
 
 
 def _counts_up(run: MethodRun) -> None:

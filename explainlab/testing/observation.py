@@ -45,7 +45,7 @@ def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes
     def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
         differentiable = next((tensor for tensor in _tensors(output) if tensor.requires_grad), None)
         if differentiable is not None:
-            differentiable.register_hook(count)  # type: ignore[no-untyped-call]
+            differentiable.register_hook(count)
 
     def count(gradient: Tensor) -> None:
         passes.backward += len(gradient)

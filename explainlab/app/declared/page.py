@@ -142,7 +142,8 @@ def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
     set; its view is the request.
     """
     question = Question(entry.url)
-    record = create_model(f"{entry.title}View", __base__=RequestView, page=(Literal[entry.url], entry.url))
+    page: Any = (Literal[entry.url], entry.url)  # a link of another page is refused
+    record = create_model(f"{entry.title}View", __base__=RequestView, page=page)
     controls = _Controls(question, record, entry, analysis_id)
     return DataPage(
         entry.url,

@@ -11,9 +11,9 @@ import streamlit as st
 from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.attribution.method import Method, ParameterSpec
+from explainlab.attribution.method import Method
 from explainlab.attribution.registry import get_method, methods
-from explainlab.declared import parse
+from explainlab.declared import ParameterSpec, parse
 from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 
