@@ -1,4 +1,4 @@
-"""Runs; views get an owner. Those saved before belong to the local user, and their links keep their ids."""
+"""Runs; views get an owner. Earlier views belong to the local user, and their links keep their ids."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def _make_runs() -> None:
 
 
 def _digest(body: object) -> str:
-    """As views were named when this version was made."""
+    """The digest of a view as of this version."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
