@@ -66,7 +66,7 @@ def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntro
         "dtype": str(classifier.dtype),
         "data": source_digest(source, context.reader),
     }
-    key = digest({"choice": _CHOICE, **inputs})
+    key = digest({"choice": _CHOICE, **identity})
     remembered = context.recall(key)
     if remembered is not None:
         return MaxEntropy(**{**remembered, "ids": tuple(remembered["ids"])})
