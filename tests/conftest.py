@@ -59,6 +59,9 @@ def zoo(zoo_path: Callable[[str], Path]) -> Zoo:
     return cache(lambda name: load_model(str(zoo_path(name)), device="cpu"))
 
 
+loaded = cache(lambda model_id: load_model(model_id, device="cpu"))
+"""A real model by its id or folder, loaded once a session; tests must not change it."""
+
 SPEAKERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 """The tiny models that can be asked to go on with a text."""
 

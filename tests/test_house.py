@@ -33,7 +33,7 @@ MAY_USE: dict[str, set[str]] = {
     "attribution": {"metrics", "data", "models", "text"},
     "data": set(),
     "training": {"models", "text"},
-    "testing": {"attribution", "metrics", "models", "text", "data"},
+    "testing": {"analyses", "figures", "attribution", "metrics", "models", "text", "data"},
     "figures": {"attribution", "metrics", "data", "models", "text"},
     "analyses": {"app", "service", "figures", "attribution", "metrics", "data", "models", "text"},
     "service": {"analyses", "attribution", "metrics", "data", "models", "text"},

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +76,50 @@ def test_the_command_lines_run(
     shown = capsys.readouterr().out
     assert shown
     assert all(word.split("=")[0] in shown for word in words[4:] if arguments[1:] == ["--help"] and word[:2] == "--")
+
+
+def test_the_examples_of_a_method_and_an_analysis_run(tmp_path: Path) -> None:
+    """In a copy of the project, to which their files are added as they are written; no other file changes."""
+    for name in ("explainlab", "pages", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("app.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    before = _contents(tmp_path)
+    added = _write_examples("Adding a method", tmp_path) + _write_examples("Adding an analysis", tmp_path)
+    assert before.keys().isdisjoint(added), "an example would replace a file"
+    tests = [str(path) for path in added if path.name.startswith("test_")]
+    for command in (
+        ["ruff", "check", *map(str, added)],
+        ["ruff", "format", "--check", *map(str, added)],
+        ["pytest", *tests, "tests/newcomer.py"],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    after = _contents(tmp_path)
+    assert after.keys() - before.keys() == set(added)
+    assert {path: after[path] for path in before} == before
+
+
+def _write_examples(title: str, folder: Path) -> list[Path]:
+    """Write every Python block of a section to the file that its first line names."""
+    written = []
+    for block in re.findall(r"```python\n(.*?)```", section(title), re.DOTALL):
+        path = folder / block.splitlines()[0].removeprefix("# ")
+        assert not path.exists(), path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    """Every file that is not made by a tool."""
+    made = {"__pycache__", ".pytest_cache", ".ruff_cache"}
+    paths = [path for path in folder.rglob("*") if path.is_file() and not made & set(path.parts)]
+    return {path: path.read_bytes() for path in paths}
 
 
 def test_named_models_and_files_exist() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,13 +20,14 @@ from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import Cost, Result
 
-B = TypeVar("B")
-
 
 class Record(BaseModel):
     """A part of a result: typed fields that are its JSON, in the order of their declaration."""
 
     model_config = ConfigDict(frozen=True)
+
+
+B = TypeVar("B", bound=Record)
 
 
 class Skipped(NamedTuple):
@@ -54,8 +54,7 @@ class AnalysisResult(Result, Generic[B]):
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
-        body: Any = self.body
-        return body.model_dump(mode="json") if isinstance(body, Record) else dict(body)
+        return self.body.model_dump(mode="json")
 
 
 class Analysis(ABC):
@@ -104,17 +103,13 @@ class Analysis(ABC):
     def read(self, record: Mapping[str, Any]) -> Result:
         """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
 
+    @abstractmethod
     def headline(self, result: Any) -> str:
-        """The answer in one sentence, in plain text."""
-        return ""
+        """The answer of ``result`` in one sentence, in plain text."""
 
     def lines(self, result: Any) -> list[str]:
-        """What a command line prints of ``result`` for a reader: the summary as JSON unless overridden."""
-        body = result.body_json()
-        short = body.get("summary") or {
-            key: body[key] for key in ("expected", "ideal_steps", "selection", "positions") if key in body
-        }
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        """What a command line prints of ``result`` for a reader: the headline unless overridden."""
+        return [self.headline(result)]
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
@@ -144,14 +139,14 @@ class Analysis(ABC):
         own = {"study": str(self.version), "model": classifier.digest, "device": str(classifier.device)}
         return {**versions(), **own}
 
-    def _read(self, record: Mapping[str, Any], body: type[Any]) -> AnalysisResult[Any]:
+    def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
         """The result of ``record`` with a ``body`` of this type."""
         request = Request.of_result(record)
         names = {*Request.model_fields, "study", "target_asked", "cost", "warnings", "versions", "skipped"} - {"target"}
         fields = {name: value for name, value in record.items() if name not in names}
         return AnalysisResult(
             request=request,
-            body=body.model_validate(fields) if issubclass(body, Record) else fields,
+            body=body.model_validate(fields),
             skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
             cost=Cost(**record["cost"]),
             warnings=tuple(record["warnings"]),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from explainlab.analyses.base import Analysis, AnalysisResult, Skipped
+from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
@@ -17,7 +17,7 @@ from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
 from explainlab.result import Cost, Result
 
-D = TypeVar("D")
+D = TypeVar("D", bound=Record)
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class DataSubject:
 class DataAnalysis(Analysis, Generic[D]):
     """One question to a whole data set, answered by a body ``D``; ``DataBody`` is that as a class."""
 
-    DataBody: type[Any] = dict
+    DataBody: type[D]
 
     @abstractmethod
     def of_data(self, subject: DataSubject, parameters: Any) -> D:

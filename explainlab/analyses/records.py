@@ -31,6 +31,19 @@ class Interval(Record):
         return f"{self.mean:.4f}{around}"
 
 
+class KnownInterval(Interval):
+    """An interval of one value or more, so that there is a mean."""
+
+    mean: float
+
+
+def as_interval(value: float | Interval | None) -> Interval:
+    """``value`` as an interval, without what else it may say; a plain number has no ends."""
+    if isinstance(value, Interval):
+        return Interval(mean=value.mean, low=value.low, high=value.high)
+    return Interval(mean=value, low=None, high=None)
+
+
 class Quartiles(Record):
     """The quartiles of values; None where there are none."""
 

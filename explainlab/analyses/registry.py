@@ -80,7 +80,7 @@ def evaluations(request: Request) -> int:
 
 
 def require_bounded(request: Request, limits: Limits) -> None:
-    """Raise :class:`RequestError` if ``request``, a method in it, or the cost of a text is beyond the ``limits``."""
+    """Raise :class:`RequestError` if ``request``, a method that it names, or a text's cost is beyond ``limits``."""
     analysis = get_analysis(request.question)
     parameters = analysis.parameters(request)
     require_within(analysis, parameters, limits)

@@ -33,7 +33,7 @@ def study(
     """Ask ``study`` of one ``text`` (and its pair), or of the texts of the data set ``data``.
 
     ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). The other
-    arguments are those of :func:`explainlab.explain`. ``result.body`` is a plain record. Raises the errors of
+    arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record. Raises the errors of
     :mod:`explainlab.errors`, each with what to do about it.
     """
     request = checked(
@@ -73,9 +73,8 @@ def evaluate(
     """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
     ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
-    of maps made elsewhere; ``context`` and
-    ``common`` (target, output, unit, seed) are as in :func:`study`.
-    ``result.body["rows"]`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
+    of maps made elsewhere; ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
+    ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
     if not skip_bad:

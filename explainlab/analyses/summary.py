@@ -8,32 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from explainlab.analyses.records import Interval
+from explainlab.analyses.records import Interval, Quartiles
 from explainlab.metrics.summary import bootstrap
 
 
-def interval(values: list[float]) -> dict[str, float | None]:
-    """``mean``, and ``low`` to ``high`` of :func:`explainlab.metrics.summary.bootstrap`."""
-    return dict(zip(("mean", "low", "high"), bootstrap(values), strict=True))
-
-
-def interval_of(values: Sequence[float]) -> Interval:
+def interval(values: Sequence[float]) -> Interval:
     """The mean with its interval by :func:`explainlab.metrics.summary.bootstrap`."""
     mean, low, high = bootstrap(list(values))
     return Interval(mean=mean, low=low, high=high)
 
 
-def quartiles(values: list[float]) -> dict[str, float | None]:
-    """``q1``, ``median`` and ``q3``; None for no values."""
+def quartiles(values: Sequence[float]) -> Quartiles:
+    """The quartiles of ``values``; None for no values."""
     if not values:
-        return {"q1": None, "median": None, "q3": None}
-    return dict(zip(("q1", "median", "q3"), np.percentile(values, [25, 50, 75]).tolist(), strict=True))
+        return Quartiles(q1=None, median=None, q3=None)
+    q1, median, q3 = np.percentile(values, [25, 50, 75]).tolist()
+    return Quartiles(q1=q1, median=median, q3=q3)
 
 
-def spelled(value: float | Interval | Mapping[str, float | None]) -> str:
+def spelled(value: float | Interval) -> str:
     """A number, or a mean with its interval in brackets, with four decimal places."""
-    if isinstance(value, Mapping):
-        value = Interval(**{end: value[end] for end in ("mean", "low", "high")})
     return str(value) if isinstance(value, Interval) else f"{value:.4f}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from explainlab.analyses.base import Analysis, AnalysisResult, Skipped
+from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.subject import Subject
@@ -20,8 +20,8 @@ from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest
 from explainlab.result import Cost
 
-T = TypeVar("T")
-D = TypeVar("D")
+T = TypeVar("T", bound=Record)
+D = TypeVar("D", bound=Record)
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
@@ -34,8 +34,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
     ``TextBody`` and ``DataBody`` are the two as classes.
     """
 
-    TextBody: type[Any] = dict
-    DataBody: type[Any] = dict
+    TextBody: type[T]
+    DataBody: type[D]
 
     @abstractmethod
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:

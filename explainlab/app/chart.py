@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import streamlit as st
 
@@ -31,21 +32,22 @@ class Saved(Protocol):
         """A standalone page."""
 
 
-def draw_chart(chart: Chart, key: str, on_pick: Callable[[list], None] | None = None, help: str | None = None) -> None:
+def draw_chart(
+    chart: Chart, key: str, on_pick: Callable[[list[Any]], None] | None = None, help: str | None = None
+) -> None:
     """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a point that is pressed."""
-
-    def picked() -> None:
-        points = st.session_state[key].selection.points
-        if points and "customdata" in points[0]:
-            on_pick(points[0]["customdata"])
-
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
             _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
             draw_files(chart, key)
-    picking = {"on_select": picked, "selection_mode": "points"} if on_pick else {}
-    st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt, **picking)
+    if on_pick is None:
+        st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt)
+    else:
+        picked = partial(_picked, key, on_pick)
+        st.plotly_chart(
+            chart.figure, key=key, config=chart.config, alt=chart.alt, on_select=picked, selection_mode="points"
+        )
     for note in chart.notes:
         st.caption(plain(note))
 
@@ -60,3 +62,9 @@ def draw_files(source: Saved, key: str) -> None:
         st.download_button(
             label, write, f"{source.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
         )
+
+
+def _picked(key: str, on_pick: Callable[[list[Any]], None]) -> None:
+    points = st.session_state[key].selection.points
+    if points and "customdata" in points[0]:
+        on_pick(points[0]["customdata"])

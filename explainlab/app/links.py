@@ -115,7 +115,7 @@ def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibil
         "Who may see it",
         list(VISIBILITIES),
         index=list(VISIBILITIES).index(shared),
-        format_func=VISIBILITIES.get,
+        format_func=VISIBILITIES.__getitem__,
         key=key,
         on_change=session.guarded(lambda: on_change(st.session_state[key])),
         horizontal=True,

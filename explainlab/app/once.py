@@ -15,7 +15,7 @@ T = TypeVar("T")
 _OWNERS, _MOST = 512, 64
 """Owners of whom things are kept, the last asked for, and things kept of each, the last made. A study's figures take
 about 2 MB, a map 0.1; maps that a page makes anew count as well while a session shows them."""
-_made: OrderedDict[int, dict[tuple, Any]] = OrderedDict()
+_made: OrderedDict[int, dict[tuple[Any, ...], Any]] = OrderedDict()
 _lock = Lock()
 
 
@@ -37,7 +37,7 @@ def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
     return made
 
 
-def _kept(owner: Any) -> dict[tuple, Any]:
+def _kept(owner: Any) -> dict[tuple[Any, ...], Any]:
     with _lock:
         if id(owner) not in _made:
             _made[id(owner)] = {}

@@ -13,6 +13,7 @@ from explainlab.app import session
 from explainlab.app.components import enter_runs
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
+from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError
 from explainlab.figures.palette import PALETTES
 from explainlab.models.loading import ModelCard, describe, embedded_models
@@ -126,18 +127,61 @@ class Question:
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
         """One of a few ``options`` (value: label), all of them seen."""
         names = list(options)
-        index = names.index(self.now(name))
-        shared = {"format_func": options.get, "help": help_text}
-        st.radio(label, names, index=index, key=self.key(name), horizontal=True, **shared)
+        st.radio(
+            label,
+            names,
+            index=names.index(self.now(name)),
+            key=self.key(name),
+            horizontal=True,
+            format_func=options.__getitem__,
+            help=help_text,
+        )
 
     def select(
-        self, label: str, name: str, options: dict[str, str], help_text: str | None = None, on_change=None
+        self,
+        label: str,
+        name: str,
+        options: dict[str, str],
+        help_text: str | None = None,
+        on_change: Callable[[], None] | None = None,
     ) -> None:
         """One of many ``options`` (value: label)."""
         names = list(options)
-        index = names.index(self.now(name))
-        shared = {"format_func": options.get, "help": help_text, "on_change": on_change}
-        st.selectbox(label, names, index=index, key=self.key(name), **shared)
+        st.selectbox(
+            label,
+            names,
+            index=names.index(self.now(name)),
+            key=self.key(name),
+            format_func=options.__getitem__,
+            help=help_text,
+            on_change=on_change,
+        )
+
+    def draw_parameter(self, name: str, spec: ParameterSpec, on_change: Callable[[], None] | None = None) -> None:
+        """One declared parameter; ``on_change`` is called when another of its choices is made."""
+        key = self.key(name)
+        value = st.session_state.setdefault(key, spec.default)
+        label = spec.name.replace("_", " ").capitalize()
+        if spec.kind == "choice":
+            index = spec.choices.index(value)
+            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=spec.help)
+        elif spec.kind == "flag":
+            st.toggle(label, value, key=key, help=spec.help)
+        elif spec.kind == "text":
+            st.text_input(label, str(value), key=key, help=spec.help)
+        else:
+            whole = spec.kind == "integer"
+            number = int if whole else float
+            st.number_input(
+                label,
+                min_value=None if spec.minimum is None else number(spec.minimum),
+                max_value=None if spec.maximum is None else number(spec.maximum),
+                value=number(value),
+                step=1 if whole else None,
+                format=None if whole else "%g",
+                key=key,
+                help=spec.help,
+            )
 
     def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
         """The model and its prompt; ``run`` is called when it is changed. Returns what :meth:`draw` does."""
@@ -160,7 +204,9 @@ class Question:
         )
         return card_of(self.now("model") or "")
 
-    def _draw_text(self, label: str, name: str, height: int, run, help_text: str | None = None) -> None:
+    def _draw_text(
+        self, label: str, name: str, height: int, run: Callable[[], None], help_text: str | None = None
+    ) -> None:
         st.text_area(
             label,
             self.now(name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -25,7 +26,8 @@ def signed_in() -> User | None:
 
     A user's id is the provider's name for itself and the user's stable name there, or what the proxy says.
     """
-    how, told = settings().auth, st.user.to_dict()
+    how = settings().auth
+    told: dict[str, Any] = st.user.to_dict()
     if how == "none":
         return LOCAL if settings().allow_anyone or _from_here() else None
     if how == "proxy":

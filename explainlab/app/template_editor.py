@@ -225,10 +225,25 @@ def _pressed(place: str) -> str | None:
         st.session_state[name] = which
 
     check, use = st.columns(2)
-    shared = {"width": "stretch", "on_click": press}
-    check.button("Check", key=f"{place}_check", icon=":material/spellcheck:", args=("check",), **shared)
-    use.button("Save and use", key=f"{place}_use", icon=":material/save:", type="primary", args=("use",), **shared)
-    return st.session_state.pop(name, None)
+    check.button(
+        "Check",
+        key=f"{place}_check",
+        icon=":material/spellcheck:",
+        on_click=press,
+        args=("check",),
+        width="stretch",
+    )
+    use.button(
+        "Save and use",
+        key=f"{place}_use",
+        icon=":material/save:",
+        type="primary",
+        on_click=press,
+        args=("use",),
+        width="stretch",
+    )
+    pressed: str | None = st.session_state.pop(name, None)
+    return pressed
 
 
 def _draw_check(edited: Template, pieces: dict[str, str] | None) -> None:

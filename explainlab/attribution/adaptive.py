@@ -1,4 +1,4 @@
-"""Integration along a path that spends its gradients where the integrand moves, and knows how far it got."""
+"""Adaptive integration: gradients are spent where the integrand changes, and the error is estimated."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ CANCELS = 0.001
 
 
 def cancels(change: float, scores: np.ndarray) -> bool:
-    """Whether float64 [n] ``scores`` cancel: errors relative to their total are moot, so small is it beside them."""
+    """Whether float64 [n] ``scores`` cancel: their total is too small for errors relative to it."""
     return bool(abs(change) <= CANCELS * np.abs(scores).sum())
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a refinement stood after a round: gradients spent, and the two errors that decide whether it goes on.
+    """A refinement after a round: gradients spent, and the two errors that decide whether it continues.
 
-    ``approximation_error`` is that of the total (None where the scores cancel), ``estimated_error`` the estimate of
-    the scores' error, L1 and relative.
+    ``approximation_error``: relative error of the total (None where the scores cancel). ``estimated_error``: estimate
+    of the scores' error, L1 and relative.
     """
 
     evaluations: int
@@ -40,20 +40,19 @@ class Stage:
 
 
 class Refinement:
-    """Adaptive integration of all tokens' slopes along one path.
+    """Adaptive integration of all tokens' slopes along a path.
 
-    [0, 1] is cut into panels of five equidistant points. A panel whose error is too large is halved, which keeps all
-    its points: each half needs two new ones. Boole's rule on a panel gives its share of the scores.
+    [0, 1] is cut into panels of five equidistant points. A panel whose error is too large is halved. All its points
+    are kept: each half needs two new points. Boole's rule on a panel gives its share of the scores.
 
-    *The error estimate.* On a panel the integral of all tokens' slopes together is known for nothing: it is ΔF, and
-    every gradient yields F. So how far Boole's rule improves on Simpson's (every second point) is not assumed but
-    measured there, ρ = |ΔF - Σ boole| / |Σ boole - Σ simpson|, and a token's error is estimated as
-    ρ |boole - simpson|. A total can be right by luck while tokens are wrong, most of all on a wide panel, hence
-    ρ >= 0.2 and ρ >= the panel's width; |boole - simpson| itself stands for the error of the coarser rule, hence
-    ρ <= 1. A peak that shows neither in a slope at any point nor in F between any two of them goes unseen, as it does
-    for every rule that looks at points.
+    *The error estimate.* The integral of all tokens' slopes over a panel is known: it is ΔF, and every gradient yields
+    F. So the improvement of Boole's rule on Simpson's (every second point) is measured there:
+    ρ = |ΔF - Σ boole| / |Σ boole - Σ simpson|. A token's error is estimated as ρ |boole - simpson|. A total can be
+    right by luck while tokens are wrong, most of all on a wide panel, hence ρ >= 0.2 and ρ >= the panel's width.
+    |boole - simpson| itself estimates the error of the coarser rule, hence ρ <= 1. As with every rule of points, a
+    peak between the points that changes neither slopes nor F there is missed.
 
-    ``scores`` and ``errors`` float64 [N] stand for what is known; ``trace`` has one :class:`Stage` a round.
+    ``scores`` and ``errors`` float64 [N] are those of the last round; ``trace`` has a :class:`Stage` per round.
     """
 
     def __init__(self, path: Path, tolerance: float, max_steps: int) -> None:
@@ -65,7 +64,7 @@ class Refinement:
 
     @property
     def wanted(self) -> np.ndarray:
-        """float64 [points]: all points of the panels; once it has ended, those that gave the scores."""
+        """float64 [points]: all points of the panels; at the end, those that gave the scores."""
         return np.unique(self._points)
 
     @property
@@ -75,7 +74,7 @@ class Refinement:
         return last.estimated_error <= self.tolerance and (last.approximation_error or 0.0) <= self.tolerance
 
     def advance(self) -> bool:
-        """Judge the panels, whose points are known by now, and halve those that need it; False when it has ended."""
+        """Evaluate the panels, whose points are known by now, and halve where needed; False at the end."""
         boole, spread, missed = self._panels()
         self.scores = boole.sum(axis=0)
         self.errors = spread.sum(axis=0)
@@ -99,7 +98,7 @@ class Refinement:
         return self._edges[:-1, None] + np.diff(self._edges)[:, None] * NODES
 
     def _panels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every panel its scores [panels, N], their estimated errors, and the error of its total [panels]."""
+        """Scores [panels, N] of every panel, their estimated errors, and the errors of their totals [panels]."""
         points, width = self._points, np.diff(self._edges)
         slopes = self.path.slopes(points.ravel()).reshape(*points.shape, -1)
         boole = width[:, None] * np.einsum("k,pkn->pn", BOOLE, slopes)
@@ -110,7 +109,7 @@ class Refinement:
         return boole, gained[:, None] * np.abs(change), missed
 
     def _halve(self, excess: np.ndarray, room: int) -> None:
-        """Halve the panels of the largest ``excess`` (in tolerances) until the rest holds little; at most ``room``."""
+        """Halve the panels of the largest ``excess`` (in tolerances) until little is left; at most ``room``."""
         order = np.argsort(-excess, kind="stable")
         rest = excess.sum() - np.cumsum(excess[order])
         needed = 1 + int(np.argmax(rest < LEFT))
@@ -120,8 +119,8 @@ class Refinement:
 
 
 def refine(refinements: Sequence[Refinement]) -> None:
-    """Take all ``refinements`` to their end; the points that they want in one round run together, across texts."""
-    going = list(refinements)
-    while going:
-        evaluate([r.path for r in going], [r.wanted for r in going])
-        going = [r for r in going if r.advance()]
+    """Run all ``refinements`` to their end; the points of a round run together, across texts."""
+    unfinished = list(refinements)
+    while unfinished:
+        evaluate([r.path for r in unfinished], [r.wanted for r in unfinished])
+        unfinished = [r for r in unfinished if r.advance()]

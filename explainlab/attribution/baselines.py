@@ -21,18 +21,18 @@ from explainlab.request import digest
 from explainlab.text.encoding import Encoding
 
 PHASE = "choosing the baseline"
-_CHOICE = "max_entropy/1"  # part of the key of what is remembered: rises when another text would be chosen
+_CHOICE = "max_entropy/1"  # part of the stored choice's key: rises when another text would be chosen
 _WINDOW = 1024  # rows that are encoded and sorted by length at a time
 _DIGITS = 7  # float32 passes agree to about this much, so that ties do not depend on the batches
-_SHOWN = 80  # characters of the chosen text that a note tells
+_SHOWN = 80  # characters of the chosen text in a note
 
 
 @dataclass(frozen=True)
 class MaxEntropy:
     """The text of a data set whose prediction is the most uniform.
 
-    ``row`` its number in the data set; ``entropy`` H(p) of its prediction in nats; ``ids`` its content tokens, those of
-    a pair's texts one after the other; ``passes`` the forward passes that finding it took now (0: remembered).
+    ``row``: its number in the data set. ``entropy``: H(p) of its prediction in nats. ``ids``: its content tokens, a
+    pair's texts concatenated. ``passes``: forward passes made now to choose it (0: remembered).
     """
 
     text: str
@@ -47,7 +47,7 @@ class MaxEntropy:
         return np.array((*self.ids[:length], *[filler] * (length - len(self.ids))), dtype=np.int64)
 
     def note(self, source: str, classes: int) -> str:
-        """One line that tells which text of ``source`` was chosen, and how near it is to a uniform prediction."""
+        """Which text of ``source`` was chosen, and how near it is to a uniform prediction, in one line."""
         text = self.text if self.text_pair is None else f"{self.text} | {self.text_pair}"
         return (
             f"Baseline: row {self.row} of {source}, entropy {self.entropy:.3f} of at most {log(classes):.3f}: "
@@ -56,26 +56,32 @@ class MaxEntropy:
 
 
 def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntropy:
-    """The text of the data set ``source`` (path or embedded id) predicted most uniformly, as ``context`` remembers it.
+    """The text of the data set ``source`` (path or embedded id) predicted most uniformly; ``context`` remembers it.
 
-    Chosen once for a model (its digest and number format) and a data set (its content). Raises what
-    :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise; rows that cannot be read are left out.
+    Chosen once per model (digest and number format) and data set (content). Rows that cannot be read are left out.
+    Raises what :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise.
     """
-    named = {"model": classifier.digest, "dtype": str(classifier.dtype), "data": source_digest(source, context.reader)}
-    key = digest({"choice": _CHOICE, **named})
-    known = context.recall(key)
-    if known is not None:
-        return MaxEntropy(**{**known, "ids": tuple(known["ids"])})
-    found = max_entropy(classifier, read_dataset(source, skip_bad=True, reader=context.reader), context)
-    context.keep(key, {**asdict(found), "passes": 0})
-    return found
+    identity = {
+        "model": classifier.digest,
+        "dtype": str(classifier.dtype),
+        "data": source_digest(source, context.reader),
+    }
+    key = digest({"choice": _CHOICE, **identity})
+    remembered = context.recall(key)
+    if remembered is not None:
+        return MaxEntropy(**{**remembered, "ids": tuple(remembered["ids"])})
+    chosen = max_entropy(classifier, read_dataset(source, skip_bad=True, reader=context.reader), context)
+    context.keep(key, {**asdict(chosen), "passes": 0})
+    return chosen
 
 
 def data_source(data: str, classifier: Classifier) -> str:
     """``data`` itself, or the embedded examples with the model's class names; raises :class:`RequestError`."""
     examples = examples_for(classifier.labels)
-    if data or examples:
-        return data or examples.id
+    if data:
+        return data
+    if examples:
+        return examples.id
     raise RequestError(
         f"No embedded examples have the classes of {classifier.id}, so max_entropy has no text to choose.",
         "Name a data file in baseline_data, or choose another baseline.",
@@ -83,9 +89,9 @@ def data_source(data: str, classifier: Classifier) -> str:
 
 
 def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
-    """What identifies the data that a method of these ``parameters`` reads as ``reader``; empty if it reads none.
+    """Digest of the data that a method with these ``parameters`` reads as ``reader``; empty if it reads none.
 
-    Empty also where the data cannot be read: the run then says why, and there is no result to keep.
+    Empty also where the data cannot be read: the run then fails with the reason.
     """
     if parameters.get("baseline") != "max_entropy":
         return ""
@@ -97,7 +103,7 @@ def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
 
 
 def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -> MaxEntropy:
-    """argmax H(p(x)) over the texts x of ``dataset``; of equal ones the first. One forward pass a text.
+    """argmax H(p(x)) over the texts x of ``dataset``; of equal texts the first. One forward pass per text.
 
     Source: Makino et al. (after Tan 2023), read literally. Texts that the model cannot read (without a token) are left
     out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the classifier's
@@ -116,11 +122,11 @@ def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -
         if not readable:
             continue
         done = start + len(window) - len(readable)
-        found = entropies(classifier, [encoding for _, encoding in readable], context, done, len(rows))
-        passes += len(found)
-        first = int(found.argmax())
-        if best is None or found[first] > best[0]:
-            best = float(found[first]), *readable[first]
+        window_entropies = entropies(classifier, [encoding for _, encoding in readable], context, done, len(rows))
+        passes += len(window_entropies)
+        first = int(window_entropies.argmax())
+        if best is None or window_entropies[first] > best[0]:
+            best = float(window_entropies[first]), *readable[first]
     if best is None:
         raise DataError(f"The model can read no text of {dataset.name}.", "Name another data file in baseline_data.")
     entropy, row, encoding = best

@@ -1,7 +1,7 @@
-"""Model passes of many texts together: points of several subjects in one stream of batches, the longest text first.
+"""Model passes of many texts together: points of several subjects in a stream of batches, longest texts first.
 
-A point is a version of a text in word-embedding space: the text itself, a masked one, a step of a path. All subjects of
-a call share the :class:`Batcher` of the first, which sizes the batches, reports progress and stops between two.
+A point is a version of a text in word-embedding space: the text itself, a masked text, a step of a path. All subjects
+of a call share the first's :class:`Batcher`, which sizes batches, reports progress and can stop between two batches.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from explainlab.models.classifier import Classifier, Inputs
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs
 from explainlab.models.prefix import FEW, LEAST, Prefix
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
 
 T = TypeVar("T")
+Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The ``points`` of the subject of this ``number`` in a batch, and the ``rows`` of the batch where they are."""
+    """The ``points`` of subject ``number`` in a batch, and their ``rows`` in the batch."""
 
     number: int
     subject: Subject
@@ -36,19 +38,20 @@ class Part:
 
     @property
     def count(self) -> int:
-        """How many points there are."""
-        return self.rows.stop - self.rows.start
+        """Number of points."""
+        return int(self.rows.stop - self.rows.start)
 
-    def own(self, rows: np.ndarray) -> np.ndarray:
-        """[count, N, ...]: of ``rows`` [B, longest, ...] those of this subject, without what the batch pads."""
-        return rows[self.rows, : len(self.subject.encoding)]
+    def own(self, rows: Rows) -> Rows:
+        """[count, N, ...]: this subject's part of ``rows`` [B, longest, ...], without padding."""
+        own: Rows = rows[self.rows, : len(self.subject.encoding)]
+        return own
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B points of several texts in one pass, padded on the right to the first text, which is the longest.
+    """B points of several texts in one pass, padded on the right to the first text, the longest.
 
-    ``prefix``: what all of the texts begin with, if it was read apart.
+    ``prefix``: the shared beginning of all texts, if it was read separately.
     """
 
     parts: tuple[Part, ...]
@@ -56,17 +59,17 @@ class Batch:
 
     @property
     def classifier(self) -> Classifier:
-        """The one that all texts are before."""
+        """The classifier of all texts."""
         return self.parts[0].subject.classifier
 
     @property
     def size(self) -> int:
         """B."""
-        return self.parts[-1].rows.stop
+        return int(self.parts[-1].rows.stop)
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The texts, each as often as it has points."""
+        """The texts, each repeated for each of its points."""
         texts = self.classifier.inputs([part.subject.encoding for part in self.parts])
         return texts if self.size == len(self.parts) else texts.repeat(*(part.count for part in self.parts))
 
@@ -75,24 +78,24 @@ class Batch:
         return self.classifier.embed(self.inputs.ids)
 
     def stacked(self, each: Sequence[Tensor]) -> Tensor:
-        """[sum of k, N, ...] of ``each`` [k, own N, ...], one a part; filled up with zeros, which no model reads."""
+        """[sum of k, N, ...] of ``each`` [k, own N, ...], one per part; padded with zeros, which no model reads."""
         length = len(self.parts[0].subject.encoding)
         return torch.cat([_filled(points, length) for points in each])
 
     def explained(self, logits: Tensor) -> Tensor:
-        """[B]: what the subjects explain, from ``logits`` [B, classes]; their targets must be fixed."""
+        """[B]: the explained scalars, from ``logits`` [B, classes]; the subjects' targets must be fixed."""
         indices = np.repeat([part.subject.target.index for part in self.parts], [part.count for part in self.parts])
         values = logits if self.parts[0].subject.output == "logit" else logits.softmax(dim=-1)
         return values.gather(1, torch.as_tensor(indices, device=logits.device)[:, None])[:, 0]
 
     def see(self, logits: Tensor) -> None:
-        """Every subject takes its first row of ``logits`` [B, classes] for those of its text."""
-        found = self.classifier.finite(logits.detach())
+        """Give every subject its first row of ``logits`` [B, classes] as the logits of its text."""
+        finite = self.classifier.finite(logits.detach())
         for part in self.parts:
-            part.subject.see(found[part.rows.start])
+            part.subject.see(finite[part.rows.start])
 
     def count(self, forward: int = 0, backward: int = 0) -> None:
-        """Note with every subject so many passes a point."""
+        """Count this many passes per point with every subject."""
         for part in self.parts:
             part.subject.forward += forward * part.count
             part.subject.backward += backward * part.count
@@ -107,9 +110,9 @@ def stream(
     phase: str,
     rows: int = 1,
 ) -> Iterator[T]:
-    """``run`` over batches of all points, ``counts[i]`` of ``subjects[i]``; a point is ``rows`` inputs of the model.
+    """``run`` over batches of all points: ``counts[i]`` of ``subjects[i]``, each point ``rows`` model inputs.
 
-    A batch holds texts that explain the same output, begin with the same prompt, and differ little in length.
+    Texts of a batch explain the same output, begin with the same prompt, and differ little in length.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
     for i, subject in enumerate(subjects):
@@ -120,13 +123,13 @@ def stream(
         numbers.sort(key=lambda i: -len(subjects[i].encoding))
         points = _Points(subjects, numbers, np.cumsum([counts[i] for i in numbers]))
         over = partial(subjects[0].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
-        yield from over(points.lengths, lambda part, points=points: run(points.batch(part)), done=done)
+        yield from over(points.lengths, partial(_run, run, points), done=done)
         done += points.count
 
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """The points of the subjects ``numbers``, the longest text first; those of the jth end before ``ends[j]``."""
+    """The points of the subjects ``numbers``, longest text first; those of the jth end before ``ends[j]``."""
 
     subjects: Sequence[Subject]
     numbers: Sequence[int]
@@ -138,7 +141,7 @@ class _Points:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64 [count]: the length of the text of every point."""
+        """int64 [count]: the text length of every point."""
         each = np.diff(self.ends, prepend=0)
         return np.repeat([len(self.subjects[i].encoding) for i in self.numbers], each)
 
@@ -155,12 +158,16 @@ class _Points:
 
     @cached_property
     def _prefix(self) -> Prefix | None:
-        """The prompt before all texts, read once; first asked for in a batch, which says so if memory is short."""
+        """The prompt before all texts, read once; made within a batch, which handles a lack of memory."""
         first = self.subjects[self.numbers[0]]
         before = len(_prompt(first))
         if not before or self.count < FEW:
             return None
         return first.classifier.prefix(first.inputs.ids[0, :before])
+
+
+def _run(run: Callable[[Batch], T], points: _Points, part: slice) -> T:
+    return run(points.batch(part))
 
 
 def _filled(points: Tensor, length: int) -> Tensor:
@@ -169,13 +176,13 @@ def _filled(points: Tensor, length: int) -> Tensor:
 
 
 def _marks(subject: Subject) -> int:
-    """How many end tokens a text has: a model that is read at them wants the same number in a whole batch."""
+    """Number of end tokens in a text: a model read at them needs the same number throughout a batch."""
     end_id = subject.classifier.model.end_id
     return 0 if end_id is None else int((subject.encoding.ids == end_id).sum())
 
 
 def _prompt(subject: Subject) -> tuple[int, ...]:
-    """The prompt's tokens before a text, which no point changes; empty where reading them apart does not pay."""
+    """The prompt's tokens before a text, the same at every point; empty where reading them separately is no gain."""
     encoding = subject.encoding
     before = int(encoding.content.argmax()) if encoding.prompt else 0
     return tuple(encoding.ids[:before].tolist()) if before >= LEAST else ()

@@ -18,12 +18,12 @@ PresetId = Literal["paper", "reference"]
 
 @dataclass(frozen=True)
 class Preset:
-    """How Eq. 3 and 4 are read.
+    """A reading of Eq. 3 and 4.
 
-    ``timesteps``: t ~ U{1..T}, or the last, t = T; the noise has the standard deviation (1 - ᾱ)^``power``; it is
-    ``masked`` where the model masks its attention, or is everywhere; nodes are j = ``first_node``..n;
-    ``multiplier`` of the integral: a - b, or a. ``layers`` and ``output`` hold unless a request names its own. In a
-    prompt only the rows of the text get noise; in the other rows ``still`` times the attention stands for it.
+    ``timesteps``: t ~ U{1..T}, or the last, t = T. The noise has the standard deviation (1 - ᾱ)^``power``; if
+    ``masked``, there is none where the model masks its attention. Nodes are j = ``first_node``..n. ``multiplier`` of
+    the integral: a - b, or a. ``layers`` and ``output`` are defaults. In a prompt only the rows of the text get noise;
+    in the other rows ``still`` times the attention replaces it.
     """
 
     timesteps: Literal["uniform", "last"]
@@ -36,7 +36,7 @@ class Preset:
     still: float
 
 
-PRESETS: dict[PresetId, Preset] = {
+PRESETS: dict[str, Preset] = {
     "paper": Preset("uniform", 0.5, True, 1, "difference", "last", "probability", 0.0),
     "reference": Preset("last", 1.0, False, 0, "attention", "-3", "logit", 1.0),
 }
@@ -44,19 +44,19 @@ PRESETS: dict[PresetId, Preset] = {
 
 @lru_cache(maxsize=64)
 def kept(timesteps: int) -> np.ndarray:
-    """float64 [T + 1]: ᾱ_t for t = 0..T = ``timesteps``, the share of a variance that diffusion keeps; ᾱ_0 = 1.
+    """float64 [T + 1]: ᾱ_t for t = 0..T = ``timesteps``, the share of the variance that diffusion keeps; ᾱ_0 = 1.
 
-    Every step adds a variance β, from 1e-4 to 0.02 in equal steps whatever T is (Barkan et al. 2024, section 3.2.1,
+    Every step adds a variance β, from 1e-4 to 0.02 in equal steps for every T (Barkan et al. 2024, section 3.2.1,
     with the schedule of their code).
     """
-    found = np.cumprod(1 - np.linspace(1e-4, 0.02, timesteps + 1))
-    found[0] = 1
-    return found
+    shares = np.cumprod(1 - np.linspace(1e-4, 0.02, timesteps + 1))
+    shares[0] = 1
+    return shares
 
 
 @dataclass(frozen=True)
 class Draw:
-    """What decides a random baseline, with the seed: a ``layer`` from 1, the bottom one (0: the word embeddings), a
+    """What determines a random baseline, with the seed: the ``layer`` from 1, the bottom (0: the word embeddings), the
     ``number`` from 0 in this layer, and the ``timestep`` of the diffusion.
     """
 
@@ -67,7 +67,7 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The map of one random baseline: of the ``draw`` from 0 in ``layer`` (0: the word embeddings) at ``timestep``.
+    """The attribution from a random baseline: ``draw`` from 0 in ``layer`` (0: word embeddings) at ``timestep``.
 
     ``scores`` float64 [n_features].
     """
@@ -79,10 +79,10 @@ class Candidate:
 
 
 class Maps(ABC):
-    """All maps of one text from random baselines in ``layers``; ``timesteps`` is T.
+    """All attributions of a text from random baselines in ``layers``; ``timesteps`` is T.
 
-    A draw is the same whatever else is drawn: every layer and number has a random generator of its own, which gives
-    the timestep and then the noise.
+    Draws are independent of each other: every layer and number has its own random generator, which gives the timestep
+    and then the noise.
     """
 
     layers: list[int]
@@ -94,26 +94,26 @@ class Maps(ABC):
 
     @abstractmethod
     def tokens(self, draws: Sequence[Draw]) -> np.ndarray:
-        """float64 [k, N]: the maps of k ``draws`` of one layer, by token."""
+        """float64 [k, N]: attributions by token from k ``draws`` of one layer."""
 
     def candidates(self, draws: Sequence[Draw]) -> list[Candidate]:
-        """The maps of ``draws``, those of one layer batched together."""
-        found: dict[Draw, Candidate] = {}
+        """The attributions from ``draws``, those of one layer batched together."""
+        result: dict[Draw, Candidate] = {}
         for layer in sorted({draw.layer for draw in draws}):
             together = [draw for draw in draws if draw.layer == layer]
             for draw, row in zip(together, self.tokens(together), strict=True):
                 scores = self.subject.units.sum_tokens(row)
-                found[draw] = Candidate(draw.layer, draw.number, draw.timestep, scores)
-        return [found[draw] for draw in draws]
+                result[draw] = Candidate(draw.layer, draw.number, draw.timestep, scores)
+        return [result[draw] for draw in draws]
 
     def draw(self, layer: int, number: int, low: float = 0, high: float = 1) -> Draw:
-        """The draw whose timestep lies in the part from ``low`` to ``high`` of 1..T, where it is random."""
+        """The draw; a random timestep lies between the fractions ``low`` and ``high`` of 1..T."""
         uniform = low + (high - low) * self._generator(layer, number).random()
         last = self.preset.timesteps == "last"
         return Draw(layer, number, self.timesteps if last else 1 + int(uniform * self.timesteps))
 
     def noise(self, draw: Draw, *shape: int) -> np.ndarray:
-        """float64 [*shape] from a standard normal distribution; fewer rows are the first of more."""
+        """float64 [*shape], standard normal; fewer rows are the first of more rows."""
         generator = self._generator(draw.layer, draw.number)
         generator.random()
         return generator.standard_normal(shape)
@@ -121,7 +121,8 @@ class Maps(ABC):
     def diffused(self, start: np.ndarray, draw: Draw, noise: np.ndarray) -> np.ndarray:
         """float64: ``start`` after the draw's timestep, √ᾱ start + (1 - ᾱ)^power noise."""
         share = kept(self.timesteps)[draw.timestep]
-        return np.sqrt(share) * start + (1 - share) ** self.preset.power * noise
+        mixed: np.ndarray = np.sqrt(share) * start + (1 - share) ** self.preset.power * noise
+        return mixed
 
     def _generator(self, layer: int, number: int) -> np.random.Generator:
         return np.random.default_rng([self.subject.seed, layer, number])

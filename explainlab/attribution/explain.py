@@ -1,4 +1,4 @@
-"""One request to one classifier: the whole way from a text to its attribution."""
+"""Requests to a classifier: from a text to its attribution."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 
 VISIBLE = 1e-5
-"""A reader is told where rounding moves a score by more than this share of the largest."""
+"""A note reports where rounding changes a score by more than this share of the largest."""
 ROUNDINGS = 4
-"""How often a term of a score is rounded, as seen: differences in the scores of several models stay below it."""
+"""How often a term of a score is rounded: an observed bound on differences in the scores of several models."""
 
 
 def explain(
@@ -46,9 +46,9 @@ def explain(
 ) -> Attribution:
     """Attribute the classifier's score for ``text`` to its tokens, words or sentences.
 
-    ``target``: ``predicted``, a class name or its index; ``output``: ``probability`` or ``logit`` (default: the
-    method's own, which is probability for all methods but those defined on logits); ``parameters``: those of the
-    method. Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
+    ``target``: ``predicted``, a class name or its index. ``output``: ``probability`` or ``logit`` (default: the
+    method's own: probability, except for methods defined on logits). ``parameters``: those of the method. Raises the
+    errors of :mod:`explainlab.errors`, each with a remedy.
     """
     chosen = get_method(method)
     request = checked(
@@ -68,7 +68,7 @@ def explain(
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
-    """The attribution that ``request`` asks of its loaded ``classifier``."""
+    """The attribution for ``request``, whose model is the loaded ``classifier``."""
     request = complete(request)
     method = get_method(request.question)
     method.require(classifier)
@@ -83,7 +83,7 @@ def attribute(
     request: CompleteRequest,
     context: RunContext | None = None,
 ) -> Attribution:
-    """Run ``method`` on an ``encoding`` that may be padded; ``request`` must answer to both."""
+    """Run ``method`` on an ``encoding``, which may be padded; ``request`` must be for both."""
     return attribute_many(classifier, [encoding], method, [request], context)[0]
 
 
@@ -94,10 +94,10 @@ def attribute_many(
     requests: Sequence[CompleteRequest],
     context: RunContext | None = None,
 ) -> list[Attribution]:
-    """Run ``method`` on every one of ``encodings``, together where it can; each has its request.
+    """Run ``method`` on all ``encodings``, together where it can; each has its request.
 
-    Requests have the same parameters. Costs are what each text takes alone; the seconds of all are
-    shared out by them.
+    Requests have the same parameters. A cost is what the text takes alone; the seconds of all are shared in
+    proportion.
     """
     batcher = Batcher(classifier, context or RunContext())
     subjects = [
@@ -119,7 +119,7 @@ def attribute_many(
 def attribute_subjects(
     subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest]
 ) -> list[Attribution]:
-    """As :func:`attribute_many`, of texts whose subjects are made already; all have one batcher."""
+    """As :func:`attribute_many`, for existing subjects; all share a batcher."""
     if not subjects:
         return []
     start, classifier, batcher = time.perf_counter(), subjects[0].classifier, subjects[0].batcher
@@ -173,10 +173,10 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
 
 
 def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
-    """What to tell where the rounding of a pass moves a score by more than :data:`VISIBLE` of the largest.
+    """The note where the rounding of a pass changes a score by more than :data:`VISIBLE` of the largest.
 
-    A term is rounded on the way up and on the way back, in either of two runs: :data:`ROUNDINGS` in all, each by the
-    precision of the weights' number format.
+    A term is rounded forward and backward, in each of two runs: :data:`ROUNDINGS` in all, each by the precision of the
+    weights' number format.
     """
     largest = float(np.abs(outcome.scores).max(initial=0))
     moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.terms
@@ -188,7 +188,7 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
 
 
 def cut_warning(encoding: Encoding) -> list[str]:
-    """What to tell of an ``encoding`` that lost its end; nothing if it did not."""
+    """The warning for an ``encoding`` whose text was cut; empty if it was not."""
     if not encoding.cut:
         return []
     return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]

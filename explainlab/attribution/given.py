@@ -1,4 +1,4 @@
-"""Attributions made elsewhere: scores read from a file, to be judged like those of our own methods."""
+"""Attributions made elsewhere: scores read from a file, to be evaluated like those of our own methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.text.units import Feature
 
 
 class GivenFeature(BaseModel):
-    """One scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1)."""
+    """A scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1)."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -30,9 +30,9 @@ class GivenFeature(BaseModel):
 
 
 class GivenMap(BaseModel):
-    """The scores of one text: ``scores``, one a feature with the special ones, or ``features`` with their spans.
+    """The scores of a text: ``scores``, one per feature, special ones included, or ``features`` with their spans.
 
-    What ``explain --json`` prints is such a record.
+    ``explain --json`` prints such a record.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -49,27 +49,28 @@ class GivenMap(BaseModel):
         return self
 
     def fitted(self, features: tuple[Feature, ...], name: str) -> np.ndarray:
-        """float64 [n]: a score for each of ``features``; scores of parts of one feature are added up.
+        """float64 [n]: a score for each of ``features``; scores of parts of a feature are added up.
 
         Raises :class:`RequestError` where the number does not fit, where a span crosses the border of a feature, and
-        where a feature that is not special has no score.
+        where a content feature has no score.
         """
         if self.scores is not None:
             if len(self.scores) != len(features):
                 raise self._misfit(name, f"has {len(self.scores)} scores for {len(features)} features")
             return np.array(self.scores, dtype=np.float64)
-        found, seen = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
-        for one in self.features:
-            if not one.special:
-                place = next((i for i, feature in enumerate(features) if _holds(feature, one)), None)
+        assert self.features is not None
+        scores, covered = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
+        for span in self.features:
+            if not span.special:
+                place = next((i for i, feature in enumerate(features) if _holds(feature, span)), None)
                 if place is None:
-                    raise self._misfit(name, f"scores the characters {one.start} to {one.end}, which are no feature")
-                found[place] += one.score
-                seen[place] = True
-        for feature, known in zip(features, seen, strict=True):
+                    raise self._misfit(name, f"scores the characters {span.start} to {span.end}, which are no feature")
+                scores[place] += span.score
+                covered[place] = True
+        for feature, known in zip(features, covered, strict=True):
             if not (known or feature.special):
                 raise self._misfit(name, f"has no score for {feature.text!r} at {feature.start}")
-        return found
+        return scores
 
     def _misfit(self, name: str, problem: str) -> RequestError:
         return RequestError(
@@ -79,32 +80,32 @@ class GivenMap(BaseModel):
 
 
 class GivenMaps:
-    """All maps of one file, by text. ``name`` is the file's without its ending."""
+    """All attributions of a file, by text. ``name``: the file's, without its ending."""
 
     def __init__(self, path: str, maps: Iterator[GivenMap]) -> None:
         self.name = given_name(path)
         self._file = Path(path).name
-        self._maps = {(one.text, one.text_pair): one for one in maps}
+        self._records = {(record.text, record.text_pair): record for record in maps}
 
     def scores(self, text: str, text_pair: str | None, features: tuple[Feature, ...]) -> np.ndarray:
         """float64 [n]: the scores of a text for its ``features``; raises :class:`RequestError` if there are none."""
-        found = self._maps.get((text, text_pair))
-        if found is None:
+        record = self._records.get((text, text_pair))
+        if record is None:
             raise RequestError(
                 f"{self._file} has no attribution of {_short(text)}.", "Give one for every text of the data set."
             )
-        return found.fitted(features, self._file)
+        return record.fitted(features, self._file)
 
 
 def given_name(path: str) -> str:
-    """What the maps of a file are called in a table."""
+    """The name of a file's attributions in a table."""
     return Path(path).stem
 
 
 def read_given(path: str) -> GivenMaps:
-    """The maps of the JSON file ``path``: a list of records, or one record a line; see :class:`GivenMap`.
+    """The attributions of the JSON file ``path``: a list of records, or a record per line; see :class:`GivenMap`.
 
-    Raises :class:`DataError` for a file that is missing, is no JSON, or holds a record of another form.
+    Raises :class:`DataError` for a file that is missing, is no JSON, or holds another kind of record.
     """
     return _read(path, source_digest(path))
 
@@ -131,15 +132,15 @@ def _json(path: Path) -> list[Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if text.lstrip().startswith("["):
-            return json.loads(text)
+            return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise DataError(f"{path.name} is no JSON: {error}.", "Save a list of records, or one a line.") from None
 
 
-def _holds(feature: Feature, one: GivenFeature) -> bool:
-    inside = feature.start <= one.start < one.end <= feature.end
-    return inside and feature.part == one.part and not feature.special
+def _holds(feature: Feature, span: GivenFeature) -> bool:
+    inside = feature.start <= span.start < span.end <= feature.end
+    return inside and feature.part == span.part and not feature.special
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a method is: one class that declares everything about itself in one place."""
+"""What a method declares: everything about it, in one class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASELINE_HELP = "What stands for 'no information' in place of what is taken away
 BaselineData = Annotated[
     str, Field(description="Data file that max_entropy is chosen from; empty: the embedded examples of these classes.")
 ]
-"""A data set by path or embedded id; it is looked at only where the baseline is ``max_entropy``."""
+"""A data set by path or embedded id; read only where the baseline is ``max_entropy``."""
 
 
 Evaluations = Annotated[int, Field(ge=1), AtMost("max_evaluations")]
@@ -67,11 +67,11 @@ def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method found for the n features of its subject.
+    """What a method computed for the n features of its subject.
 
-    ``scores`` float64 [n]; ``expected`` what they should add up to (None: the method promises nothing); ``errors``
-    float64 [n], estimates of the scores' numerical errors; ``terms`` the largest sum of absolute terms that one score
-    adds up, whose rounding it inherits (0: not told).
+    ``scores`` float64 [n]. ``expected``: what they should add up to (None: no promise). ``errors`` float64 [n]:
+    estimates of the scores' numerical errors. ``terms``: the largest sum of absolute terms in a score, whose rounding
+    it inherits (0: unknown).
     """
 
     scores: np.ndarray
@@ -84,10 +84,10 @@ class Outcome:
 class Method(ABC):
     """A way to attribute a prediction to the features of a text.
 
-    ``source`` names paper and equation; ``version`` rises whenever the numbers change (it is part of the store's key);
-    ``needs`` are names of :attr:`Classifier.capabilities`; ``signed`` tells whether a negative score speaks against the
-    target, ``random`` whether another seed gives other scores; ``definition`` is the formula in one line, as the page
-    shows it. ``parameters`` are always an instance of the class' own ``Parameters``, as a subclass may annotate.
+    ``source``: paper and equation. ``version`` rises whenever the numbers change (it is part of the store's key).
+    ``needs``: names of :attr:`Classifier.capabilities`. ``signed``: whether a negative score is evidence against the
+    target. ``random``: whether another seed gives other scores. ``definition``: the formula in one line, shown on the
+    page. ``parameters`` are always an instance of the class' own ``Parameters``; a subclass may annotate them so.
     """
 
     id: ClassVar[str]
@@ -104,10 +104,10 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, subject: Subject, parameters: Any) -> Outcome:
-        """Score the features of ``subject``; every model pass is counted with it."""
+        """Score the features of ``subject``, which counts every model pass."""
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
-        """Score the features of every one of ``subjects``, which have one batcher: here one after another."""
+        """Score the features of all ``subjects``, which share a batcher: here one after another."""
         outcomes = []
         for i, subject in enumerate(subjects):
             with subject.batcher.span(i, i + 1, len(subjects)):
@@ -116,17 +116,17 @@ class Method(ABC):
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
-        """What a request with these ``parameters`` explains unless it says; :attr:`output` unless overridden."""
+        """The default output of a request with these ``parameters``; :attr:`output` unless overridden."""
         return cls.output
 
     @classmethod
     def idle(cls, parameters: Any) -> frozenset[str]:
-        """The names of parameters that change nothing beside the others; nobody needs to be told their values."""
+        """Names of parameters without effect beside the others; their values need not be shown."""
         return frozenset()
 
     @classmethod
     def is_signed(cls, parameters: Any) -> bool:
-        """Whether scores under these parameters can speak against the target; :attr:`signed` unless overridden."""
+        """Whether scores under these parameters have signs; :attr:`signed` unless overridden."""
         return cls.signed
 
     @classmethod
@@ -151,9 +151,9 @@ class BatchedMethod(Method):
     """A method whose passes of many texts run together; see :mod:`explainlab.attribution.passes`."""
 
     def attribute(self, subject: Subject, parameters: Any) -> Outcome:
-        """Score the features of one subject, as one of many."""
+        """Score the features of one subject, by :meth:`attribute_many`."""
         return self.attribute_many([subject], parameters)[0]
 
     @abstractmethod
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
-        """Score the features of every one of ``subjects``, which have one batcher, as if each were alone."""
+        """Score the features of all ``subjects``, which share a batcher, as if each were alone."""

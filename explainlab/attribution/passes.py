@@ -1,7 +1,7 @@
-"""What methods ask of the model about many texts at once: values, gradients and attention, each text's own.
+"""Model passes of methods over many texts at once: values, gradients and attention.
 
-Every function takes subjects of one classifier and gives one result for each, in their order. Passes run together in
-batches of like length (:mod:`explainlab.attribution.batch`) and are counted with their subjects.
+Every function takes subjects of one classifier and returns a result for each, in order. Passes run in batches of
+similar length (:mod:`explainlab.attribution.batch`) and are counted with their subjects.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Points = Callable[[slice], Tensor]
 def logits_of(
     subjects: Sequence[Subject], points: Sequence[Points], counts: Sequence[int], phase: str
 ) -> list[np.ndarray]:
-    """float64 [counts[i], classes] of every subject: one forward pass a point."""
-    found = [np.empty((count, len(subjects[0].classifier.labels))) for count in counts]
+    """float64 [counts[i], classes] of every subject: one forward pass per point."""
+    result = [np.empty((count, len(subjects[0].classifier.labels))) for count in counts]
 
     def run(batch: Batch) -> None:
         embeddings = batch.stacked([points[part.number](part.points) for part in batch.parts])
@@ -36,16 +36,16 @@ def logits_of(
             logits = batch.classifier.finite(batch.classifier.logits(batch.inputs, embeddings, batch.prefix()))
         batch.count(forward=1)
         for part in batch.parts:
-            found[part.number][part.points] = logits[part.rows]
+            result[part.number][part.points] = logits[part.rows]
 
     _exhaust(stream(subjects, counts, run, gradients=False, phase=phase))
-    return found
+    return result
 
 
 def read_originals(subjects: Sequence[Subject]) -> None:
-    """Every subject knows its own logits afterwards: one forward pass each, where no other of its text made it.
+    """Make every subject know the logits of its text: one forward pass each, unless already known for the text.
 
-    A subject that is repeated is read once.
+    A repeated subject is read once.
     """
     unread = [subject for subject in dict.fromkeys(subjects) if not subject.recalls()]
     points = [lambda _, subject=subject: subject.embeddings[None] for subject in unread]
@@ -61,7 +61,7 @@ def fix_targets(subjects: Sequence[Subject]) -> None:
 def values(subjects: Sequence[Subject], points: Sequence[Tensor]) -> list[np.ndarray]:
     """float64 [k]: the explained scalar of every subject at its ``points`` [k, N, d].
 
-    The text joins the batch if it has not been seen. Points equal to the text are not run: they have its very score.
+    A text not seen yet joins the batch. Points equal to the text are not run: they have its score.
     """
     others = [~(own == s.embeddings).flatten(1).all(dim=1) for s, own in zip(subjects, points, strict=True)]
     seen = [subject.recalls() for subject in subjects]
@@ -71,20 +71,20 @@ def values(subjects: Sequence[Subject], points: Sequence[Tensor]) -> list[np.nda
     ]
     made = [lambda part, rows=rows: rows[part] for rows in pending]
     logits = logits_of(subjects, made, [len(rows) for rows in pending], "forward passes")
-    found = []
+    scalars = []
     for subject, rows, other, known in zip(subjects, logits, others, seen, strict=True):
         if not known:
             subject.see(rows[-1])
         complete = np.repeat(subject.original[None], len(other), axis=0)
         complete[other.cpu().numpy()] = rows if known else rows[:-1]
-        found.append(subject.scalar(complete))
-    return found
+        scalars.append(subject.scalar(complete))
+    return scalars
 
 
 def masked(subjects: Sequence[Subject], keep: Sequence[np.ndarray], baseline: str) -> list[np.ndarray]:
-    """float64 [K]: the explained scalar of K versions of every text, ``keep`` bool [K, n_content] telling what stays.
+    """float64 [K]: the explained scalar of K versions of every text; ``keep`` bool [K, n_content]: what stays.
 
-    Equal versions are run once, and the untouched text only if it has not been seen.
+    Equal versions are run once, and the original text only if it has not been seen.
     """
     distinct, back = [], []
     for stays in keep:
@@ -94,14 +94,14 @@ def masked(subjects: Sequence[Subject], keep: Sequence[np.ndarray], baseline: st
         back.append(places[: len(stays)])
     seen = [subject.recalls() for subject in subjects]
     points = [subject.versions(rows, baseline) for subject, rows in zip(subjects, distinct, strict=True)]
-    pending = [len(rows) - known for rows, known in zip(distinct, seen, strict=True)]  # the untouched text sorts last
-    found = []
+    pending = [len(rows) - known for rows, known in zip(distinct, seen, strict=True)]  # the original text sorts last
+    scalars = []
     logits = logits_of(subjects, points, pending, "masked texts")
     for subject, rows, places, known in zip(subjects, logits, back, seen, strict=True):
         if not known:
             subject.see(rows[-1])
-        found.append(subject.scalar(np.concatenate([rows, subject.original[None]]) if known else rows)[places])
-    return found
+        scalars.append(subject.scalar(np.concatenate([rows, subject.original[None]]) if known else rows)[places])
+    return scalars
 
 
 def text_gradients(
@@ -109,12 +109,12 @@ def text_gradients(
     reduce: Callable[[Tensor, Tensor], Tensor],
     rules: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> list[np.ndarray]:
-    """float64 [N, k] of every subject: what ``reduce`` makes of embeddings and gradients at the text itself.
+    """float64 [N, k] of every subject: ``reduce`` of the embeddings and gradients at the text itself.
 
-    It gets both as [B, N, d] and returns float64 [B, N, k]. The same pass fixes the targets. The model runs inside
-    ``rules``, which may change how gradients flow back through it.
+    ``reduce`` gets both as [B, N, d] and returns float64 [B, N, k]. The same pass fixes the targets. The model runs
+    inside ``rules``, which may change how gradients flow back.
     """
-    found: list[np.ndarray] = [np.empty(0)] * len(subjects)
+    reduced_gradients: list[np.ndarray] = [np.empty(0)] * len(subjects)
 
     def run(batch: Batch) -> None:
         embeddings = batch.texts().requires_grad_()
@@ -125,10 +125,10 @@ def text_gradients(
         batch.count(forward=1, backward=1)
         reduced = reduce(embeddings.detach(), gradient).cpu().numpy()
         for part in batch.parts:
-            found[part.number] = part.own(reduced)[0]
+            reduced_gradients[part.number] = part.own(reduced)[0]
 
     _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="gradient"))
-    return found
+    return reduced_gradients
 
 
 def attention_maps(subjects: Sequence[Subject], read: Callable[[Subject, np.ndarray], T]) -> list[T]:
@@ -153,8 +153,8 @@ def attention_gradients(
 ) -> list[T]:
     """``read(subject, weights)`` of every subject; one pass each way on the text itself, which fixes the targets.
 
-    Weights are float64 [layers, N, N]: per layer, bottom first, what ``weigh`` makes of the attention probabilities
-    [B, heads, N, N] and the explained scalar's gradient there, as [B, N, N].
+    Weights are float64 [layers, N, N], bottom layer first: ``weigh`` turns a layer's attention probabilities and the
+    explained scalar's gradient there, both [B, heads, N, N], into [B, N, N].
     """
 
     def weights(batch: Batch) -> list[Tensor]:
@@ -170,17 +170,17 @@ def attention_gradients(
 def _attention(
     subjects: Sequence[Subject], weights: Callable[[Batch], list[Tensor]], read: Callable[[Subject, np.ndarray], T]
 ) -> list[T]:
-    found: dict[int, T] = {}
+    results: dict[int, T] = {}
 
     def run(batch: Batch) -> None:
         layers = torch.stack(weights(batch), dim=1).cpu().double().numpy()
         for part in batch.parts:
             length = len(part.subject.encoding)
-            found[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])
+            results[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])
 
-    # every layer's probabilities are kept, as they are for gradients
+    # gradients=True: every layer's probabilities stay in memory
     _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="attention"))
-    return [found[i] for i in range(len(subjects))]
+    return [results[i] for i in range(len(subjects))]
 
 
 def _exhaust(batches: Iterator[object]) -> None:

@@ -1,4 +1,4 @@
-"""The straight line from a baseline to a text, and everything that was ever evaluated on it."""
+"""The straight line from a baseline to a text, and everything evaluated on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from explainlab.attribution.subject import Subject
 class Path:
     """x′ + α (x - x′) in word-embedding space, for α from 0 (the baseline) to 1 (the text).
 
-    Every point that was evaluated is remembered by its α, so that rules, step counts and refinements share it.
+    Every evaluated point is remembered by its α and shared by rules, step counts and refinements.
     """
 
     def __init__(self, subject: Subject, baseline: Tensor) -> None:
@@ -43,22 +43,22 @@ class Path:
         return np.array([self._slopes[alpha] for alpha in alphas.tolist()]).reshape(len(alphas), -1)
 
     def values(self, alphas: np.ndarray) -> np.ndarray:
-        """float64 [k]: F at ``alphas`` [k]; a forward pass where no gradient was evaluated."""
+        """float64 [k]: F at ``alphas`` [k]; a forward pass for each that is unknown."""
         if unread := self.unread(alphas):
             self.know(unread, self.subject.values(self.points(np.array(unread))))
         return np.array([self._values[alpha] for alpha in alphas.tolist()])
 
     def points(self, alphas: np.ndarray) -> Tensor:
-        """Word embeddings [k, N, d], in the model's numbers."""
+        """Word embeddings [k, N, d], in the model's dtype."""
         position = torch.as_tensor(alphas, dtype=torch.float32, device=self._start.device)[:, None, None]
         return torch.lerp(self._start, self._end, position).to(self.subject.embeddings.dtype)
 
     def missing(self, alphas: np.ndarray) -> list[float]:
-        """Those of ``alphas`` whose gradient is not known yet, each once, the text itself (α = 1) first."""
+        """Distinct ``alphas`` whose gradient is unknown, the text itself (α = 1) first."""
         return sorted({alpha for alpha in alphas.tolist() if alpha not in self._slopes}, reverse=True)
 
     def unread(self, alphas: np.ndarray) -> list[float]:
-        """Those of ``alphas`` whose value is not known yet, each once."""
+        """Distinct ``alphas`` whose value is unknown."""
         return [alpha for alpha in dict.fromkeys(alphas.tolist()) if alpha not in self._values]
 
     def know(self, alphas: Sequence[float], values: np.ndarray) -> None:
@@ -76,28 +76,28 @@ class Path:
 
 
 def evaluate(paths: Sequence[Path], alphas: Sequence[np.ndarray]) -> None:
-    """Evaluate F and its gradient at ``alphas[i]`` of ``paths[i]``, batched across texts; what is known is not run.
+    """Evaluate F and its gradient at ``alphas[i]`` of ``paths[i]``, batched across texts; known points are not run.
 
-    A text that is not yet seen fixes its target in the batch that holds its α = 1.
+    A text not seen yet fixes its target in the batch with its α = 1.
     """
     missing = [path.missing(wanted) for path, wanted in zip(paths, alphas, strict=True)]
 
     def run(batch: Batch) -> None:
-        ways = [(paths[part.number], missing[part.number][part.points]) for part in batch.parts]
-        points = batch.stacked([path.points(np.array(own)) for path, own in ways]).requires_grad_()
+        owners = [(paths[part.number], missing[part.number][part.points]) for part in batch.parts]
+        points = batch.stacked([path.points(np.array(own)) for path, own in owners]).requires_grad_()
         logits = batch.classifier.logits(batch.inputs, points)
-        found = batch.classifier.finite(logits.detach())
-        for (path, own), part in zip(ways, batch.parts, strict=True):
+        finite = batch.classifier.finite(logits.detach())
+        for (path, own), part in zip(owners, batch.parts, strict=True):
             if own[0] == 1:
-                path.subject.see(found[part.rows.start])
+                path.subject.see(finite[part.rows.start])
         (gradients,) = torch.autograd.grad(batch.explained(logits).sum(), points)
         batch.count(forward=1, backward=1)
         slopes = batch.stacked(
-            [path.along(part.own(gradients)) for (path, _), part in zip(ways, batch.parts, strict=True)]
+            [path.along(part.own(gradients)) for (path, _), part in zip(owners, batch.parts, strict=True)]
         )
         kept = slopes.cpu().double().numpy()
-        for (path, own), part in zip(ways, batch.parts, strict=True):
-            path.keep(own, found[part.rows], part.own(kept))
+        for (path, own), part in zip(owners, batch.parts, strict=True):
+            path.keep(own, finite[part.rows], part.own(kept))
 
     subjects = [path.subject for path in paths]
     for _ in stream(subjects, [len(own) for own in missing], run, gradients=True, phase="gradients"):
@@ -105,9 +105,9 @@ def evaluate(paths: Sequence[Path], alphas: Sequence[np.ndarray]) -> None:
 
 
 def read_ends(paths: Sequence[Path]) -> None:
-    """Every path knows F at both of its ends afterwards: a forward pass each, where no gradient was evaluated."""
+    """Make every path know F at both of its ends: a forward pass for each that is unknown."""
     ends = np.array([0.0, 1.0])
     unknown = [path for path in paths if path.unread(ends)]
     points = [path.points(np.array(path.unread(ends))) for path in unknown]
-    for path, found in zip(unknown, passes.values([path.subject for path in unknown], points), strict=True):
-        path.know(path.unread(ends), found)
+    for path, values in zip(unknown, passes.values([path.subject for path in unknown], points), strict=True):
+        path.know(path.unread(ends), values)

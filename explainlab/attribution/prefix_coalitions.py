@@ -32,7 +32,8 @@ def shapley_masses(n: int) -> np.ndarray:
     A size i has the mass 1 / (C i (n - i)), and (i, j) the share C(j - 1, i - 1) / C(n, i) of it; none where j < i.
     """
     size, last = np.ogrid[1:n, 1 : n + 1]
-    return np.exp(_log_kernel(n)[:, None] + _log_binomial(last - 1, size - 1))
+    masses: np.ndarray = np.exp(_log_kernel(n)[:, None] + _log_binomial(last - 1, size - 1))
+    return masses
 
 
 @lru_cache(maxsize=32)
@@ -73,7 +74,7 @@ def occurrences(masses: np.ndarray) -> np.ndarray:
     """
     n = masses.shape[1]
     size, last = np.ogrid[1:n, 1 : n + 1]
-    found = size / last * _open(masses)[1:, 1:]
+    found: np.ndarray = size / last * _open(masses)[1:, 1:]
     run = np.zeros(n - 1)
     for j in range(n):
         run = masses[:, j] + np.concatenate([[0.0], run[:-1]])
@@ -95,7 +96,8 @@ def draws(masses: np.ndarray, passes: int, seed: int) -> np.ndarray:
     others, last = (index[:, None] for index in np.unravel_index(state, masses.shape))
     before = np.arange(n) < last
     rank = np.where(before, uniform[:, 1:], np.inf).argsort(axis=1).argsort(axis=1)
-    return (rank < others) | ~before
+    keep: np.ndarray = (rank < others) | ~before
+    return keep
 
 
 def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.ndarray:
@@ -107,7 +109,7 @@ def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.n
     """
     n = keep.shape[1]
     size = keep.cumsum(axis=1)
-    read = keep & (size < n)
+    read: np.ndarray = keep & (size < n)
     if kind == "none" or not read.any():
         return read.astype(np.float64)
     if kind == "class":
@@ -116,7 +118,8 @@ def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.n
             table = shapley_masses(n) / occurrences(masses / (i + n - j))
         return np.where(read, table[np.clip(size, 1, n - 1) - 1, np.arange(n)], 0.0)
     logs = np.where(read, _log_coalition_weights(keep, masses), -np.inf)
-    return np.exp(logs - logs.max())
+    weights: np.ndarray = np.exp(logs - logs.max())
+    return weights
 
 
 def normal_equations(keep: np.ndarray, gains: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -176,7 +179,8 @@ def _log_kernel(n: int) -> np.ndarray:
     """float64 [n - 1]: log of the Shapley kernel's mass of one coalition of each size from 1."""
     size = np.arange(1, n)
     mass = 1 / (size * (n - size))
-    return np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
+    logs: np.ndarray = np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
+    return logs
 
 
 def _log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:

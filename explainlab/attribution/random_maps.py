@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -176,10 +176,9 @@ def candidates(subject: Subject, parameters: AttentionParameters, product: bool 
 class EmbeddingMaps(Maps):
     """Maps from random baselines of the word embeddings: every content token starts at √ᾱ mask + √(1 - ᾱ) noise."""
 
-    layers: ClassVar = [0]
-
     def __init__(self, subject: Subject, parameters: EmbeddingParameters) -> None:
         super().__init__(subject, parameters.timesteps, PRESETS["paper"])
+        self.layers = [0]
         self._steps = parameters.steps
         self._content = np.flatnonzero(subject.encoding.content)
         paths = parameters.samples * self.paths

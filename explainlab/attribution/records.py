@@ -130,15 +130,11 @@ class Attribution(Result):
     def from_json(cls, body: dict[str, Any]) -> Attribution:
         """The inverse of :meth:`to_json`; scores come back bit for bit."""
         errors = [f["error"] for f in body["features"]]
-        names = Feature.__dataclass_fields__
         return cls(
             request=Request.of_result(body),
             prediction=Prediction(**body["prediction"]),
             target=Target(**body["target"]),
-            features=tuple(
-                Feature(**{k: tuple(v) if isinstance(v, list) else v for k, v in f.items() if k in names})
-                for f in body["features"]
-            ),
+            features=tuple(_feature(record) for record in body["features"]),
             scores=np.array([f["score"] for f in body["features"]], dtype=np.float64),
             errors=None if None in errors else np.array(errors, dtype=np.float64),
             signed=body["signed"],
@@ -149,3 +145,12 @@ class Attribution(Result):
             notes=tuple(body["notes"]),
             versions=body["versions"],
         )
+
+
+def _feature(record: dict[str, Any]) -> Feature:
+    """The feature of a ``record``, which also holds its score."""
+    known = Feature.__dataclass_fields__
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name in known
+    }
+    return Feature(**fields)

@@ -106,7 +106,8 @@ def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
     After every round of draws, the better quarter of all maps so far says how often each layer with each range is
     drawn next; a fifth of the draws stays uniform. The first draws of a larger search are the smaller one.
     """
-    cells, found, values = _Cells(maps), [], np.empty(0)
+    cells, values = _Cells(maps), np.empty(0)
+    found: list[Candidate] = []
     budget = samples * len(maps.layers)
     while len(found) < budget:
         count = min(ROUND, budget - len(found))

@@ -119,6 +119,7 @@ class Subject:
         """float64 [classes]: the logits of the text itself (one forward pass, unless already seen)."""
         if self._original is None:
             passes.read_originals([self])
+        assert self._original is not None
         return self._original
 
     @cached_property

@@ -11,8 +11,8 @@ from torch import Tensor
 from explainlab.attribution.explain import attribute, attribute_many
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
-from explainlab.bench.runner import Row, fastest, peak_memory_mb, quickest
-from explainlab.data import examples_for, read_dataset
+from explainlab.bench.runner import Row, examples, fastest, peak_memory_mb, quickest
+from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.request import Request
@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
     path = shared / "models" / "minilm-sst2"
     classifier = load_model(str(path) if path.is_dir() else "embedded:bert-mini-sst2")
     dev = shared / "data" / "sst2" / "dev.csv.gz"
-    data = read_dataset(dev if dev.is_file() else examples_for(classifier.labels).id, classifier.labels, TEXTS)
+    data = read_dataset(dev if dev.is_file() else examples(classifier), classifier.labels, TEXTS)
     encodings = [classifier.encode(row.text) for row in data.rows]
     for method_id, parameters in METHODS.items():
         yield _measured(classifier, path.name, encodings, method_id, parameters)
@@ -47,8 +47,10 @@ def _measured(
     classifier: Classifier, name: str, encodings: Sequence[Encoding], method_id: str, parameters: dict[str, Any]
 ) -> Row:
     method = get_method(method_id)
-    fields = {"model": classifier.id, "method": method_id, "parameters": parameters}
-    requests = [complete(Request(text=encoding.text, **fields)) for encoding in encodings]
+    requests = [
+        complete(Request(question=method_id, model=classifier.id, text=encoding.text, parameters=parameters))
+        for encoding in encodings
+    ]
 
     def together() -> list[Attribution]:
         return attribute_many(classifier, encodings, method, requests)
@@ -83,16 +85,17 @@ def _bare(
     classifier: Classifier, encodings: Sequence[Encoding], size: int, forward: int, backward: int
 ) -> Callable[[], None]:
     """transformers' own passes over texts, the longest first: so many a text, ``backward`` of them there and back."""
+    network = classifier.model.network
 
     def run() -> None:
         for start, stop in _slices(len(encodings) * (forward - backward), size):
             tokens, mask = _collated(classifier, encodings, start, stop, forward - backward)
             with torch.no_grad():
-                classifier.model(input_ids=tokens, attention_mask=mask).logits.cpu()
+                network(input_ids=tokens, attention_mask=mask).logits.cpu()
         for start, stop in _slices(len(encodings) * backward, size):
             tokens, mask = _collated(classifier, encodings, start, stop, backward)
             points = classifier.embed(tokens).requires_grad_()
-            value = classifier.model(inputs_embeds=points, attention_mask=mask).logits.softmax(-1)[:, 0]
+            value = network(inputs_embeds=points, attention_mask=mask).logits.softmax(-1)[:, 0]
             torch.autograd.grad(value.sum(), points)[0].sum(dim=-1).cpu()
 
     return run

@@ -42,7 +42,8 @@ def rows() -> Iterator[Row]:
 
 def _of_base_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    network = BertForSequenceClassification(BertConfig(num_labels=len(classifier.labels))).eval().requires_grad_(False)
+    config = BertConfig(id2label=dict(enumerate(classifier.labels)))
+    network = BertForSequenceClassification(config).eval().requires_grad_(False)
     network.to(classifier.device)
     return replace(classifier, model=TransformerModel(network, classifier.architecture, classifier.device))
 

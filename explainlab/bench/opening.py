@@ -23,7 +23,7 @@ from explainlab.data import read_dataset
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
-from explainlab.request import Request
+from explainlab.request import CompleteRequest, Request
 from explainlab.service.service import Service
 from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
@@ -68,7 +68,7 @@ def fill(url: str, classifier: Classifier) -> list[tuple[Request, Request]]:
     return opened
 
 
-def _request(classifier: Classifier, text: str, label: str) -> Request:
+def _request(classifier: Classifier, text: str, label: str) -> CompleteRequest:
     return complete(Request(model=classifier.id, text=text, question="gradient", target=label))
 
 

@@ -31,7 +31,7 @@ def rows() -> Iterator[Row]:
 
 def _of_usual_shape(classifier: Classifier) -> Classifier:
     torch.manual_seed(0)
-    config = GPT2Config(num_labels=len(classifier.labels), pad_token_id=classifier.pad_id)
+    config = GPT2Config(id2label=dict(enumerate(classifier.labels)), pad_token_id=classifier.pad_id)
     network = GPT2ForSequenceClassification(config).eval().requires_grad_(False).to(classifier.device)
     return replace(classifier, model=DecoderModel(network, classifier.architecture, classifier.device))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from reprlib import repr as quote
-from typing import IO, Any
+from typing import Any
 
 from explainlab.errors import DataError
 
@@ -51,7 +51,7 @@ def records(path: Path, name: str) -> Iterator[Record]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
 
 
-def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
+def _lines(stream: io.BufferedIOBase, name: str) -> Iterator[str]:
     """The decoded lines with their ends; a byte order mark is dropped."""
     offset = 0
     for number, raw in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b""), start=1):
@@ -66,7 +66,7 @@ def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def _separated(stream: IO[bytes], name: str, delimiter: str) -> Iterator[Record]:
+def _separated(stream: io.BufferedIOBase, name: str, delimiter: str) -> Iterator[Record]:
     """Records of a CSV or TSV file: quotation marks around fields, doubled inside them; blank lines do not count."""
     reader = csv.reader(_lines(stream, name), delimiter=delimiter, strict=True)
     rows = filter(None, reader)
@@ -89,7 +89,7 @@ def _separated(stream: IO[bytes], name: str, delimiter: str) -> Iterator[Record]
         ) from None
 
 
-def _json_lines(stream: IO[bytes], name: str) -> Iterator[Record]:
+def _json_lines(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
     """Records of a JSONL file: one JSON object a line; blank lines do not count."""
     for number, line in enumerate(_lines(stream, name), start=1):
         if not line.strip():
@@ -104,7 +104,7 @@ def _json_lines(stream: IO[bytes], name: str) -> Iterator[Record]:
         yield record
 
 
-def _parquet(stream: IO[bytes], name: str) -> Iterator[Record]:
+def _parquet(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
     """Records of a Parquet file, read batch by batch; a packed one is unpacked into memory first."""
     import pyarrow  # slow to import and needed for this format only
     from pyarrow import parquet
@@ -121,7 +121,7 @@ def _parquet(stream: IO[bytes], name: str) -> Iterator[Record]:
         raise DataError(f"{name} is not a readable Parquet file: {reason}", "Write it again.") from None
 
 
-_FORMATS: dict[str, Callable[[IO[bytes], str], Iterator[Record]]] = {
+_FORMATS: dict[str, Callable[[io.BufferedIOBase, str], Iterator[Record]]] = {
     ".csv": partial(_separated, delimiter=","),
     ".tsv": partial(_separated, delimiter="\t"),
     ".jsonl": _json_lines,

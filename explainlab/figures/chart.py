@@ -158,28 +158,20 @@ class HasInterval(Protocol):
         """The upper end; None where the mean has no interval."""
 
 
-def as_interval(value: float | HasInterval | dict[str, Any] | None) -> dict[str, Any]:
-    """``value`` as ``{"mean", "low", "high"}``; a plain number has no interval (None)."""
-    if isinstance(value, dict):
-        return {end: value[end] for end in ("mean", "low", "high")}
-    if value is None or isinstance(value, int | float):
-        return {"mean": value, "low": None, "high": None}
-    return {"mean": value.mean, "low": value.low, "high": value.high}
-
-
-def error_bars(values: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Plotly's error bars for intervals as :func:`as_interval` gives them; None if no value has an interval."""
-    if all(value["low"] is None for value in values):
+def error_bars(values: Sequence[HasInterval]) -> dict[str, Any] | None:
+    """Plotly's error bars for means with their intervals; None if no value has an interval."""
+    if all(value.low is None for value in values):
         return None
-    lengths = {
-        end: [0.0 if value[end] is None else abs(value[end] - value["mean"]) for value in values]
-        for end in ("low", "high")
-    }
     return {
         "type": "data",
         "symmetric": False,
-        "array": lengths["high"],
-        "arrayminus": lengths["low"],
+        "array": [_length(value.mean, value.high) for value in values],
+        "arrayminus": [_length(value.mean, value.low) for value in values],
         "thickness": 1.5,
         "width": 4,
     }
+
+
+def _length(mean: float | None, end: float | None) -> float:
+    """How far an interval goes from its mean to an end; 0 without an interval."""
+    return 0.0 if mean is None or end is None else abs(end - mean)

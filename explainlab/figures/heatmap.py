@@ -207,8 +207,10 @@ def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
     ]
 
 
-def number(value: float, signed: bool = True) -> str:
-    """``value`` with three significant figures and a true minus; with ``signed`` also a plus."""
+def number(value: float | None, signed: bool = True) -> str:
+    """``value`` with three significant figures and a true minus; with ``signed`` also a plus; a dash for None."""
+    if value is None:
+        return "–"
     size = abs(value)
     if size == 0:
         return "0"
@@ -302,8 +304,8 @@ def _shown(text: str) -> str:
 
 
 def _texts(attribution: Attribution) -> list[str]:
-    pair = attribution.request.text_pair
-    return [attribution.request.text] if pair is None else [attribution.request.text, pair]
+    text, pair = attribution.request.single_text, attribution.request.text_pair
+    return [text] if pair is None else [text, pair]
 
 
 def _paragraphs(attribution: Attribution) -> list[Paragraph]:

@@ -34,7 +34,7 @@ def python_code(result: Attribution) -> str:
 def command_line(result: Attribution) -> str:
     """The same as a POSIX shell command."""
     request = result.request
-    words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.text]
+    words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.single_text]
     if request.text_pair is not None:
         words += ["--text-pair", request.text_pair]
     words += ["--method", request.question]

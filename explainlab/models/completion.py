@@ -73,7 +73,7 @@ def take_head(model: transformers.PreTrainedModel, ids: list[int], device: torch
 
     Raises :class:`ModelError` where that head is no plain matrix.
     """
-    whole = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    whole = model.get_output_embeddings()
     if type(whole) is not nn.Linear:
         raise ModelError(
             f"The output layer of this model is a {type(whole).__name__}, whose rows cannot be read one by one.",

@@ -7,7 +7,7 @@ import torch
 
 from explainlab.errors import RequestError
 
-CPU_BATCH_TOKENS = 2048
+CPU_BATCH_TOKENS = 1024
 """On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
 
 

@@ -31,7 +31,7 @@ from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line,
 from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
 
-transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+transformers_logging.disable_progress_bar()
 
 PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]

@@ -177,7 +177,7 @@ class EncoderDecoderModel(TransformerModel):
 
     @cached_property
     def _decoder(self) -> nn.Module:
-        return cast(nn.Module, self.network.get_decoder())  # type: ignore[no-untyped-call]
+        return cast(nn.Module, self.network.get_decoder())
 
     @cached_property
     def _cross_attention(self) -> set[nn.Module]:

@@ -1,4 +1,4 @@
-"""Who may see what: runs and saved views belong to users. What one may not see is told like what does not exist."""
+"""Who may see what: runs and saved views belong to users. What is hidden looks like what does not exist."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NO_FILTER = Filters()
 
 @dataclass(frozen=True)
 class OpenRun:
-    """One run with its request and its result.
+    """A run with its request and its result.
 
-    ``missing``: why there is no result; ``gone``: why its model cannot be asked; ``own``: whether one owns the run.
+    ``missing``: why there is no result; ``gone``: why its model is unavailable; ``own``: whether the user owns it.
     """
 
     run: Run
@@ -39,7 +39,7 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A question that the server did not live to answer: the ``key`` of its job, and when it was asked (UTC)."""
+    """A request that the server stopped before answering: the ``key`` of its job, and when it was made (UTC)."""
 
     key: str
     request: Request
@@ -49,35 +49,35 @@ class Unanswered:
 class Access:
     """Runs and views of the users of one ``store``.
 
-    A user reads own ones, those shared with the instance, and those shared by link whose id they hold; only the owner
-    deletes or shares. Everything else raises the same :class:`RequestError` as an id that was never given out.
+    Users read their own, those shared with the instance, and those shared by link whose id they know; only the owner
+    deletes or shares. Everything else raises the same :class:`RequestError` as an unknown id.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; asked again it is the same run. Where the store fails there is none."""
+        """Make ``result`` a run of ``user``; equal requests share a run. Does nothing where the store fails."""
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             run = _run_of(request, result, user, result_key(request, result.versions["model"]))
             self.store.runs.record(run, digest(run.request))
 
     def remember(self, key: str, request: Request, user: User) -> None:
-        """``user`` waits for the job ``key``, so that it can be told of should the server stop first."""
+        """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
         with suppress(ResourceError):
             self.store.unfinished.begin(key, user.id, kind_of(request), request_json(request))
 
     def unanswered(self, user: User) -> list[Unanswered]:
-        """What ``user`` asked of servers before this one, and they had not answered, the first asked first."""
-        found = []
+        """The requests of ``user`` that earlier servers left unanswered, oldest first."""
+        requests = []
         for left in self.store.unfinished.cut_short(user.id):
-            with suppress(RequestError):  # asked of another version of ExplainLab
-                found.append(Unanswered(left.key, Request.from_json(left.request), left.asked))
-        return found
+            with suppress(RequestError):  # made by another version of ExplainLab
+                requests.append(Unanswered(left.key, Request.from_json(left.request), left.asked))
+        return requests
 
     def forget(self, keys: Sequence[str], user: User) -> None:
-        """``user`` waits no more for these jobs."""
+        """``user`` no longer waits for these jobs."""
         self.store.unfinished.forget(user.id, keys)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
@@ -85,7 +85,7 @@ class Access:
         return self.store.runs.page(user.id, filters, start, count)
 
     def run_choices(self, user: User) -> Choices:
-        """What those runs can be filtered by."""
+        """The values that those runs can be filtered by."""
         return self.store.runs.choices(user.id)
 
     def open_run(self, run_id: str, user: User) -> OpenRun:
@@ -112,39 +112,39 @@ class Access:
 
     def share_run(self, run_id: str, visibility: Visibility, user: User) -> None:
         """Set who may see an own run."""
-        self.store.runs.share(self._own(run_id, user).id, _known(visibility))
+        self.store.runs.share(self._own(run_id, user).id, _checked(visibility))
 
     def entitle_run(self, run_id: str, title: str, user: User) -> None:
         """Give an own run a title."""
         self.store.runs.entitle(self._own(run_id, user), title)
 
     def import_runs(self, file: bytes, user: User) -> list[Run]:
-        """Runs of ``user`` made of a file that was exported; raises as :func:`read_results` does.
+        """Make runs of ``user`` from an exported file; raises as :func:`read_results` does.
 
-        Their results are kept under keys of their own: no question is ever answered with them.
+        Their results get keys of their own: no request is ever answered with them.
         """
         return [self._keep_imported(result, user) for result in read_results(file)]
 
     def save_view(self, view: dict[str, Any], user: User) -> str:
-        """Keep what a page shows; its id, which others can neither guess nor use until it is shared."""
+        """Save what a page shows; returns its id, which others can neither guess nor use until it is shared."""
         return self.store.save_view(view, user.id)
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:
         """The view under this id if ``user`` may read it, else None."""
-        found = self.store.view(view_id)
-        return found.body if found and _may_read(found.owner, found.visibility, user) else None
+        saved = self.store.view(view_id)
+        return saved.body if saved and _may_read(saved.owner, saved.visibility, user) else None
 
     def view_shared(self, view_id: str, user: User) -> Visibility:
-        """Who may see a view of ``user``'s own; raises :class:`RequestError` where there is none under this id."""
-        found = self.store.view(view_id)
-        if found is None or found.owner != user.id:
+        """Who may see an own view; raises :class:`RequestError` where there is none under this id."""
+        saved = self.store.view(view_id)
+        if saved is None or saved.owner != user.id:
             raise _nothing("view")
-        return found.visibility
+        return saved.visibility
 
     def share_view(self, view_id: str, visibility: Visibility, user: User) -> None:
         """Set who may see an own view."""
         self.view_shared(view_id, user)
-        self.store.share_view(view_id, _known(visibility))
+        self.store.share_view(view_id, _checked(visibility))
 
     def _readable(self, run_id: str, user: User) -> Run:
         run = self.store.runs.get(run_id)
@@ -194,7 +194,7 @@ def _may_read(owner: str, visibility: Visibility, user: User) -> bool:
     return owner == user.id or visibility in ("instance", "link")
 
 
-def _known(visibility: Visibility) -> Visibility:
+def _checked(visibility: Visibility) -> Visibility:
     if visibility not in get_args(Visibility):
         raise RequestError(f"'{visibility}' is no visibility.", f"There are: {', '.join(get_args(Visibility))}.")
     return visibility

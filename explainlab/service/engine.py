@@ -25,7 +25,7 @@ class Engine(Protocol):
     def submit(self, key: str, request: CompleteRequest, owner: str, user: User, urgent: bool) -> Job:
         """Queue ``request`` under ``key``, or join the job that already has this key.
 
-        ``owner`` is a session of ``user``; an ``urgent`` job comes before those that are not. Raises
+        ``owner`` is a session of ``user``; ``urgent`` jobs run before others. Raises
         :class:`explainlab.errors.ResourceError` on a full queue.
         """
 
@@ -39,7 +39,7 @@ class Engine(Protocol):
         """How many jobs will run before this one, the running ones included; 0 if it runs or has ended."""
 
     def cancel(self, key: str, owner: str) -> None:
-        """``owner`` gives the job up; it stops when its last owner has."""
+        """``owner`` no longer wants the job; it stops when no owner is left."""
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
@@ -50,4 +50,4 @@ class Engine(Protocol):
 
 
 MakeEngine = Callable[[Work, Ended], Engine]
-"""Makes an engine that computes by the first and calls the second when a job has ended."""
+"""Makes an engine that computes with the first and calls the second when a job has ended."""

@@ -1,4 +1,4 @@
-"""Results that come from files: every field is checked before anything is made of them."""
+"""Results read from files: every field is checked before it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.result import Result
 from explainlab.settings import settings
 
 MOST_MB = 20
-"""The largest file that is read."""
+"""The largest file that is read, in MB."""
 MOST_RESULTS = 100
 """The most attributions of one file."""
 
@@ -52,8 +52,8 @@ class _Cost(BaseModel):
     seconds: float = Field(ge=0)
 
 
-class _Asked(BaseModel):
-    """What results of both kinds have."""
+class _Common(BaseModel):
+    """The fields that both kinds of results have."""
 
     model: Name
     text: str | None
@@ -69,15 +69,15 @@ class _Asked(BaseModel):
     versions: dict[str, str]
 
     @model_validator(mode="after")
-    def _within_the_limits(self) -> _Asked:
+    def _within_the_limits(self) -> _Common:
         most = settings().max_characters
         if any(len(text) > most for text in (self.text, self.text_pair) if text):
             raise PydanticCustomError("long", "A text is longer than the limit of {most} characters", {"most": most})
         return self
 
 
-class _AttributionFile(_Asked):
-    """The record of :meth:`Attribution.to_json`; scores are there for features of the text that it holds."""
+class _AttributionFile(_Common):
+    """The record of :meth:`Attribution.to_json`; every feature lies within its text."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -102,8 +102,8 @@ class _AttributionFile(_Asked):
         return self
 
 
-class _StudyFile(_Asked):
-    """The record of :meth:`AnalysisResult.to_json`; what the study found is beside these fields."""
+class _StudyFile(_Common):
+    """The record of :meth:`AnalysisResult.to_json`; further fields hold what the study computed."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -129,26 +129,26 @@ def read_results(file: bytes) -> list[Result]:
 
 def _results(body: Any) -> Iterator[Result]:
     bodies = body["attributions"] if isinstance(body, dict) and set(body) == {"attributions"} else [body]
-    if not isinstance(bodies, list) or not bodies or not all(isinstance(one, dict) for one in bodies):
+    if not isinstance(bodies, list) or not bodies or not all(isinstance(record, dict) for record in bodies):
         raise RequestError("The file holds no results.", "Choose a JSON file exported here.")
     if len(bodies) > MOST_RESULTS:
         raise RequestError(
             f"The file holds {len(bodies)} results; the limit is {MOST_RESULTS}.", "Import fewer at once."
         )
-    for one in bodies:
-        if "study" in one:
-            yield _result(_StudyFile, one)
-        elif "method" in one:
-            yield _result(_AttributionFile, one)
+    for record in bodies:
+        if "study" in record:
+            yield _result(_StudyFile, record)
+        elif "method" in record:
+            yield _result(_AttributionFile, record)
         else:
             raise RequestError(
                 "The file holds neither a method's nor a study's result.", "Choose a file exported here."
             )
 
 
-def _result(record: type[BaseModel], body: dict[str, Any]) -> Result:
+def _result(form: type[BaseModel], body: dict[str, Any]) -> Result:
     try:
-        result = read_result(checked(record, **body).model_dump(mode="json"))
+        result = read_result(checked(form, **body).model_dump(mode="json"))
     except (ValueError, KeyError, TypeError) as error:
         raise RequestError(
             f"The result is in another form than ours: {error}.", "Choose a file exported here."

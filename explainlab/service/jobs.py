@@ -1,4 +1,4 @@
-"""A job: one request on its way through the queue, and the context that ties a running method to it."""
+"""A job: one request in the queue, and the context through which a running method reports to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
@@ -22,7 +22,7 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 
 @dataclass(frozen=True)
 class Progress:
-    """A snapshot that any thread may read: it is replaced whole, never changed.
+    """A snapshot that any thread may read: it is replaced, never changed.
 
     ``done`` of ``total`` passes of ``phase`` (total 0: not known yet); ``started`` and ``phase_started`` are seconds on
     the monotonic clock; ``error`` says what went wrong and what to do.
@@ -43,7 +43,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate for the current phase from its pace so far; None before its first batch."""
+        """Estimate for the current phase from its speed so far; None before its first batch."""
         if not self.done or self.phase_started is None:
             return None
         return (time.monotonic() - self.phase_started) / self.done * (self.total - self.done)
@@ -51,9 +51,9 @@ class Progress:
 
 @dataclass(eq=False)
 class Job:
-    """``request`` asked by ``owners``, sessions with their users; cancelled for good only when the last one cancels.
+    """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
-    ``urgent``: somebody waits for one text, so that it comes before jobs that are not, and between their batches.
+    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches.
     """
 
     key: str
@@ -66,21 +66,21 @@ class Job:
 
     @property
     def users(self) -> list[User]:
-        """Who asks, each once, the first to ask first."""
+        """The users who want the result, each once, in order of request."""
         return list(dict.fromkeys([*self.owners.values()]))
 
-    def update(self, **changes) -> None:
+    def update(self, **changes: Any) -> None:
         """Replace the snapshot."""
         self.progress = replace(self.progress, **changes)
 
 
 def no_pause() -> float:
-    """Nothing is done between two batches: see :class:`JobContext`."""
+    """Do nothing between two batches: see :class:`JobContext`."""
     return 0.0
 
 
 class JobContext(RunContext):
-    """Reports a method's progress into its job, and stops it when it is cancelled or has run for ``limit`` seconds.
+    """Reports a method's progress to its job, and stops it when it is cancelled or has run for ``limit`` seconds.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count.
     """
@@ -100,12 +100,12 @@ class JobContext(RunContext):
 
     @property
     def users(self) -> list[User]:
-        """Who ask for the job now."""
+        """The users who want the result now."""
         return self._job.users
 
     @property
     def urgent(self) -> bool:
-        """Whether somebody waits for the job by now."""
+        """Whether somebody waits for the job now."""
         return self._job.urgent
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -132,7 +132,7 @@ class JobContext(RunContext):
             )
 
     def _without(self, seconds: float) -> None:
-        """Count ``seconds`` neither as work nor in the pace."""
+        """Count ``seconds`` neither as work nor for the speed."""
         started = self._job.progress.phase_started
         self._deadline += seconds
         if seconds and started is not None:

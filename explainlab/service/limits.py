@@ -1,4 +1,4 @@
-"""What may be asked of this instance, and how much of it: checked where requests come in, whoever made them."""
+"""The requests that this instance accepts, and how large they may be: checked where they come in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def require_bounded(request: CompleteRequest) -> None:
 
 
 def named_files(request: CompleteRequest) -> Iterator[str]:
-    """Every data set or file that a complete ``request`` names, however deep in its parameters."""
+    """Every data set or file that a complete ``request`` names, also in nested parameters."""
     if request.data is not None:
         yield request.data
     yield from _named_in(request.parameters)

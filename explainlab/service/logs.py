@@ -1,4 +1,4 @@
-"""What is logged of jobs, and logs as JSON lines. Never a text: no message of an error, no value of a request's."""
+"""Logs of jobs, and logs as JSON lines. They hold no texts: no error messages and no values of requests."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ _FIELDS = ("job", "user", "kind", "method", "model", "seconds", "passes", "statu
 
 
 def log_end(job: Job, users: Sequence[User], status: Status) -> None:
-    """One line on a job that ``users`` asked for and that has ended with ``status``."""
-    request, cost = job.request, job.result and job.result.cost
-    told = {
+    """Log one line on a job of ``users`` that has ended with ``status``."""
+    request, cost, started = job.request, job.result and job.result.cost, job.progress.started
+    assert started is not None
+    fields = {
         "job": job.key[:12],
         "user": ", ".join(user.id for user in users),
         "kind": kind_of(request),
         "method": request.question,
         "model": request.model,
-        "seconds": round(time.monotonic() - job.progress.started, 3),
+        "seconds": round(time.monotonic() - started, 3),
         "passes": cost.forward + cost.backward if cost else None,
         "status": status,
     }
-    log.info("job %s: %s", told["job"], told["status"], extra=told)
+    log.info("job %s: %s", fields["job"], fields["status"], extra=fields)
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a record: time (UTC), level, logger, message, and what a job's record tells besides.
+    """One JSON object a record: time (UTC), level, logger, message, and the fields of a job.
 
     Of an exception it holds the type and where it was raised, not its message, which may quote a user's text.
     """
@@ -58,7 +59,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """What we log from INFO on and libraries from WARNING on goes to stderr as JSON lines, by whosever handler."""
+    """Write our logs from INFO on, and those of libraries from WARNING on, to stderr as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

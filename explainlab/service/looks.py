@@ -1,4 +1,4 @@
-"""A look at a data set for a user, before anything is asked about it: nothing is opened that they may not read."""
+"""A look at a data set before any request about it: users open only what they may read."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def source_digest(source: str, user: User) -> str:
 
 
 def source_name(source: str, user: User) -> str:
-    """What the data ``source`` is called: an upload of this user by its file's name, any other as it is."""
+    """The displayed name of the data ``source``: the file's name for an upload of this user, else ``source`` itself."""
     return upload_name(source, reader_for(user.id).uploads)

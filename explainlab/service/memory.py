@@ -1,4 +1,4 @@
-"""The memory of a run, kept in the store: what one run has found is there for the next, also after a restart."""
+"""The memory of runs, kept in the store: what one has computed is there for the next, also after a restart."""
 
 from __future__ import annotations
 

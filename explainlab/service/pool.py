@@ -26,7 +26,7 @@ class Loaded:
 class ModelPool:
     """The models that one worker keeps loaded on its device. Only the worker's thread may touch it.
 
-    ``loaded`` is a snapshot for other threads: it is replaced whole, never changed.
+    ``loaded`` is a snapshot for other threads: it is replaced, never changed.
     """
 
     def __init__(self, device: str | None, limit_bytes: int, limits: Limits = DEFAULT_LIMITS) -> None:

@@ -1,4 +1,4 @@
-"""What kind of question a request asks, and how it is named among jobs."""
+"""The kind of a request, how the store keeps it, and the keys of its result and its job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explainlab.service.users import User
 
 
 def kind_of(request: Request) -> Kind:
-    """What the question of ``request`` is."""
+    """Whether ``request`` is for an attribution or for a study."""
     return get_analysis(request.question).kind
 
 
@@ -21,7 +21,7 @@ def request_json(request: Request) -> dict[str, Any]:
 
 
 def is_batch(request: Request) -> bool:
-    """Whether ``request`` is about the texts of a data set, so that nobody waits for it text by text."""
+    """Whether ``request`` is about the texts of a data set, so that its job is not urgent."""
     return request.data is not None
 
 
@@ -36,10 +36,10 @@ def result_key(request: CompleteRequest, model_digest: str) -> str:
 
 
 def job_key(request: CompleteRequest) -> str:
-    """What equal complete requests share: 64 hexadecimal digits of the model's name and of all but its files."""
+    """The key of the job that equal complete requests share: 64 hexadecimal digits. Its model counts by name."""
     return digest([request.model, result_key(request, "")])
 
 
 def again_key(request: CompleteRequest) -> str:
-    """The key of the job that computes ``request`` again, whatever is stored."""
+    """The key of the job that computes ``request`` again, even if its result is stored."""
     return digest(["again", job_key(request)])

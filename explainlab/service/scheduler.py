@@ -13,8 +13,8 @@ from explainlab.service.users import User
 class Scheduler:
     """Chooses the next job: urgent jobs first, then the others; in each group users take turns, oldest jobs first.
 
-    A job of several users runs at the first turn of any of them, and only that user's turn is used up. Not safe to use
-    from several threads: callers hold a lock.
+    A job of several users runs at the first turn of any of them, and uses up only that turn. Not thread-safe: callers
+    hold a lock.
     """
 
     def __init__(self) -> None:
@@ -27,12 +27,12 @@ class Scheduler:
         return len(self._waiting)
 
     def add(self, job: Job) -> None:
-        """Add ``job`` to the waiting ones."""
+        """Add ``job`` to the waiting jobs."""
         self._waiting[job.key] = job
         self.changed()
 
     def discard(self, job: Job) -> bool:
-        """Remove ``job`` from the waiting ones; returns whether it was there."""
+        """Remove ``job`` from the waiting jobs; returns whether it was there."""
         waited = self._waiting.get(job.key) is job
         if waited:
             del self._waiting[job.key]
@@ -52,7 +52,7 @@ class Scheduler:
         return sum(user in job.users for job in self._waiting.values())
 
     def take(self, urgent_only: bool = False) -> Job | None:
-        """Remove the next job and return it; None if there is none (of the urgent ones, if ``urgent_only``)."""
+        """Remove the next job and return it; None if there is none (no urgent job, if ``urgent_only``)."""
         turn = next(iter(self._turns()), None)
         if turn is None or (urgent_only and not turn[1].urgent):
             return None
@@ -68,22 +68,22 @@ class Scheduler:
         return self._order
 
     def _rounds(self, waiting: Iterable[Job], rank: bool) -> Iterator[tuple[User, Job]]:
-        """The turns of all users: first those never served, as they came, then those served longest ago."""
-        lines: dict[User, deque[Job]] = {}
+        """The turns of all users: first those never served, in order of arrival, then those served longest ago."""
+        queues: dict[User, deque[Job]] = {}
         for job in waiting:
             for user in job.users if job.urgent is rank else ():
                 self._served.setdefault((rank, user), (False, next(self._ticks)))
-                lines.setdefault(user, deque()).append(job)
-        users, taken = deque(sorted(lines, key=lambda user: self._served[rank, user])), set()
+                queues.setdefault(user, deque()).append(job)
+        users, taken = deque(sorted(queues, key=lambda user: self._served[rank, user])), set()
         while users:
             user = users.popleft()
-            job = next((job for job in _emptied(lines[user]) if job.key not in taken), None)
-            if job is not None:
-                taken.add(job.key)
+            due = next((job for job in _emptied(queues[user]) if job.key not in taken), None)
+            if due is not None:
+                taken.add(due.key)
                 users.append(user)
-                yield user, job
+                yield user, due
 
 
-def _emptied(line: deque[Job]) -> Iterator[Job]:
-    while line:
-        yield line.popleft()
+def _emptied(queue: deque[Job]) -> Iterator[Job]:
+    while queue:
+        yield queue.popleft()

@@ -1,4 +1,4 @@
-"""The service: ask a question, get the stored answer or a job. Pages and the command line know nothing below it."""
+"""The service: a request gets its stored result or a job. Pages and the command line use nothing below it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from explainlab.settings import settings
 
 
 class Service(Access):
-    """Requests answered from a store or by an engine, and who may see what. Safe to use from any thread.
+    """Answers requests from a store or by an engine. Safe to use from any thread.
 
-    ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is what a user
-    must know of the store; empty if all is well.
+    ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is a problem of
+    the store that users must know; else empty.
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
@@ -42,10 +42,10 @@ class Service(Access):
         self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
-        """The stored answer, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
+        """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
 
-        Raises :class:`explainlab.errors.RequestError` for a request that can have no answer, and as
-        :func:`explainlab.service.limits.require_allowed` for one that may have none here.
+        Raises :class:`explainlab.errors.RequestError` for an invalid request, and as
+        :func:`explainlab.service.limits.require_allowed` for what is not served here.
         """
         request = _allowed(request, user)
         model = known_digest(request.model)
@@ -57,9 +57,9 @@ class Service(Access):
         return self._stored(request, result_key(request, model))
 
     def ask(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Result | Job:
-        """The stored answer, which is now a run of ``user``'s too, else the job of :meth:`submit`; raises as both.
+        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as :meth:`submit`.
 
-        ``ahead``: nobody looks at it yet, so that a stored answer is no run either.
+        ``ahead``: nobody looks at it yet, so a stored result is not recorded either.
         """
         result = self.find(request, user)
         if result is None:
@@ -69,10 +69,10 @@ class Service(Access):
         return result
 
     def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
-        """A job that will answer ``request``, shared with whoever asks the same; its end is a run of ``user``'s.
+        """A job that computes ``request``, shared by equal requests; its result becomes a run of ``user``.
 
-        ``owner`` names who may cancel it, a session of theirs. ``ahead``: nobody waits for it yet, so that it comes
-        after what somebody waits for, as data sets do. Raises as :meth:`find`, as
+        ``owner`` is the session of ``user`` that may cancel it. ``ahead``: nobody waits for it yet, so it is not
+        urgent, as jobs of data sets are not. Raises as :meth:`find`, as
         :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
         request = _allowed(request, user)
@@ -81,14 +81,14 @@ class Service(Access):
         job = self.engine.submit(key, request, owner, user, urgent)
         if not ahead:
             self.remember(key, request, user)
-            if job.progress.finished:  # before it was written down
+            if job.progress.finished:  # it ended before it was written down
                 self._ended(job)
         return job
 
     def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """``owner``, a session of ``user``, gives a job up: see :meth:`explainlab.service.engine.Engine.cancel`.
+        """``owner``, a session of ``user``, no longer wants a job: see :meth:`explainlab.service.engine.Engine.cancel`.
 
-        With the last session of theirs it is nothing that ``user`` has asked.
+        With the last of their sessions ``user`` no longer waits for it.
         """
         self.engine.cancel(key, owner)
         job = self.engine.job(key)
@@ -103,36 +103,36 @@ class Service(Access):
         return self.engine.submit(again_key(request), request, owner, user, not is_batch(request))
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of :meth:`compute_again` for this request, if there is or lately was one."""
+        """The job of :meth:`compute_again` for this request, waiting, running or lately ended; else None."""
         return self.engine.job(again_key(_allowed(request, user)))
 
     def job(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of this request, if there is or lately was one."""
+        """The job of this request, waiting, running or lately ended; else None."""
         return self.engine.job(self.key(request, user))
 
     def key(self, request: Request, user: User = LOCAL) -> str:
-        """The key that the job of this request has, complete or not."""
+        """The key of the job of this request, which may be incomplete."""
         return job_key(_allowed(request, user))
 
     def run(self, request: Request, context: RunContext | None = None) -> Result:
-        """Answer ``request`` here and now, on the caller's thread, from the store if it is there.
+        """The result of ``request``, stored or computed on the caller's thread.
 
-        For whoever has a shell on this machine: models and files are not restricted.
+        For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
         return self._answer(request, context or RunContext(reader_of(request)))
 
     def cut_short(self, user: User) -> list[Unanswered]:
-        """What ``user`` asked of a server that stopped too early, unless it is answered by now.
+        """The requests of ``user`` that earlier servers left unanswered, unless answered by now.
 
         Raises :class:`ResourceError` where the store fails.
         """
         return [left for left in self.unanswered(user) if not self._is_answered(left, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of everyone who waits for it.
+        """Do a job: its result becomes a run of every user who waits for it.
 
-        Not so what is only computed again, or ahead: that is a run once it is looked at.
+        Results that are computed again or ahead are not recorded here.
         """
         context.begin("loading the model")
         if context.key == again_key(request):
@@ -150,7 +150,7 @@ class Service(Access):
     def _is_answered(self, left: Unanswered, user: User) -> bool:
         try:
             return self.find(left.request, user) is not None
-        except (RequestError, ModelError):  # told when it is asked again
+        except (RequestError, ModelError):  # reported when it is requested again
             return False
 
     def _answer(self, request: CompleteRequest, context: RunContext) -> Result:
@@ -168,7 +168,7 @@ class Service(Access):
         return result
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
-        """What the store has, under the name that the model is asked by now; None also where the store fails."""
+        """The stored result, with the model named as in ``request``; None also where the store fails."""
         try:
             result = self.store.get(key)
         except ResourceError:
@@ -177,14 +177,14 @@ class Service(Access):
 
 
 def _allowed(request: Request, user: User) -> CompleteRequest:
-    """The same request complete; its files are looked at only once it is known that they may be."""
+    """The same request complete, and allowed here; its files are not opened before that is known."""
     complete_request = asked_by(request, user)
     require_allowed(complete_request)
     return complete_request
 
 
 def open_service(device: str | None = None) -> Service:
-    """A service on the store that the settings name, or on memory alone where that one cannot be used."""
+    """A service on the store that the settings name, or on memory alone where that store cannot be used."""
     try:
         return Service(Store(settings().store_url), device)
     except ResourceError as error:

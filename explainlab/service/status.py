@@ -1,4 +1,4 @@
-"""How an instance is doing: what runs and what waits, which models are loaded, whether the store answers."""
+"""The state of an instance: running and waiting jobs, loaded models, whether the store answers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from explainlab.service.users import User
 from explainlab.settings import settings
 
 SILENT_SECONDS = 600.0
-"""A worker that gave no sign of life for so long, neither idle nor before a batch, is taken for dead."""
+"""A worker without a sign of life for so long is taken for dead."""
 LEAST_FREE_MB = 50
-"""With less room than this on the disk of the home folder it is told."""
+"""Less free space than this on the disk of the home folder is reported."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One job in the queue; ``job`` itself only for a user who asks for it."""
+    """A job in the queue; ``job`` itself only for its own users."""
 
     running: bool
     urgent: bool
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Status:
-    """What a user may know. ``free_bytes`` are the device's; ``problem`` is the store's or the disk's, if any."""
+    """What a user may know. ``free_bytes`` are the device's; ``problem`` is of the store or the disk; else empty."""
 
     places: tuple[Place, ...]
     loaded: tuple[Loaded, ...]
@@ -42,7 +42,7 @@ class Status:
 
 
 def status(service: Service, user: User) -> Status:
-    """The instance as ``user`` may see it: the jobs of others without what they are."""
+    """The instance as ``user`` may see it: without the contents of others' jobs."""
     places = tuple(
         Place(job.progress.status == "running", job.urgent, job if user in job.users else None)
         for job in service.engine.unfinished()

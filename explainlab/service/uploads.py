@@ -1,4 +1,4 @@
-"""Users' uploads: every user's in a folder of their own in the home folder."""
+"""Users' uploads: a folder for each user in the home folder."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from explainlab.settings import settings
 
 
 def reader_for(user_id: str) -> Reader:
-    """Who reads for the user with this id: their uploads, within the limits of the settings."""
+    """Reads for the user with this id: their uploads, within the limits of the settings."""
     return Reader(_folder(user_id), settings().limits)
 
 
 def reader_of(request: Request) -> Reader:
-    """Who reads the data that ``request`` names."""
+    """Reads the data that ``request`` names."""
     return reader_for(request.reader)
 
 

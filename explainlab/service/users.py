@@ -1,4 +1,4 @@
-"""Who asks: the user to whom runs belong and whose turn it is in the queue."""
+"""Users: they own runs and take turns in the queue."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class User:
-    """``id`` is what belongings are kept under; ``name`` is what pages show."""
+    """``id`` is the key of all that belongs to the user; ``name`` is what pages show."""
 
     id: str
     name: str
 
 
 LOCAL = User("local", "You")
-"""Whoever uses an instance without sign-in."""
+"""The user of an instance without sign-in."""

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
 from explainlab.service.engine import Ended, Work
-from explainlab.service.jobs import Job, JobContext
+from explainlab.service.jobs import Job, JobContext, Status
 from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
@@ -29,7 +29,7 @@ class Worker:
     ``answer`` computes the result of one request, always on the worker's thread. Equal requests share one job.
     :class:`Scheduler` chooses the next job; urgent jobs also run between two batches of a job that is not urgent.
     Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
-    finished jobs are kept, so that a page can read how its own ended.
+    finished jobs are kept, so that pages can read how theirs ended.
     """
 
     def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
@@ -86,7 +86,7 @@ class Worker:
             return waiting.index(key) + sum(job.urgent or not urgent for job in self._running)
 
     def cancel(self, key: str, owner: str) -> None:
-        """``owner`` gives the job up; without owners it leaves the queue, or stops within one batch."""
+        """``owner`` no longer wants the job; without owners it leaves the queue, or stops within one batch."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or owner not in job.owners:
@@ -142,7 +142,7 @@ class Worker:
                 self._abandon()
 
     def _run_next(self, urgent_only: bool = False) -> bool:
-        """Take the next job and work on it to its end; False if none waits."""
+        """Run the next job to its end; False if none waits."""
         with self._changed:
             job = self._scheduler.take(urgent_only)
             if job is None:
@@ -150,31 +150,31 @@ class Worker:
             self._running.append(job)
             users = job.users
         job.update(status="running", started=time.monotonic())
-        changes = self._run(job)
-        log_end(job, users, changes["status"])
+        status, error = self._run(job)
+        log_end(job, users, status)
         with self._changed:
             self._running.remove(job)
-            job.update(**changes)
+            job.update(status=status, error=error)
             self._changed.notify_all()
         self._ended(job)
         return True
 
-    def _run(self, job: Job) -> dict[str, str]:
-        """Result the job; how it ended, as changes to its progress."""
+    def _run(self, job: Job) -> tuple[Status, str]:
+        """Compute the job's result; returns its status, and what went wrong."""
         limit = settings().max_job_seconds or math.inf
         try:
             job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
         except Cancelled:
-            return {"status": "cancelled"}
+            return "cancelled", ""
         except ExplainLabError as error:
-            return {"status": "failed", "error": str(error)}
-        except BaseException:  # also what would end the thread
+            return "failed", str(error)
+        except BaseException:  # also those that would end the thread
             log.exception("job %s failed", job.key[:12])
-            return _unexpected(job)
-        return {"status": "done"}
+            return "failed", _unexpected(job)
+        return "done", ""
 
     def _between_batches(self, job: Job) -> float:
-        """Run all urgent jobs unless ``job`` is urgent itself; the seconds that they took."""
+        """Run all urgent jobs unless ``job`` is urgent itself; returns the seconds that they took."""
         self._beat = start = time.monotonic()
         if job.urgent or not self._run_next(urgent_only=True):
             return 0.0
@@ -186,15 +186,14 @@ class Worker:
         with self._changed:
             jobs, self._running = self._running, []
             for job in jobs:
-                job.update(**_unexpected(job))
+                job.update(status="failed", error=_unexpected(job))
             self._changed.notify_all()
         for job in jobs:
             self._ended(job)
 
 
-def _unexpected(job: Job) -> dict[str, str]:
-    return {
-        "status": "failed",
-        "error": f"Something unexpected went wrong; the server's log has it under {job.key[:12]}. "
-        "Other results are not affected; run it again or report it.",
-    }
+def _unexpected(job: Job) -> str:
+    return (
+        f"Something unexpected went wrong; the server's log has it under {job.key[:12]}. "
+        "Other results are not affected; run it again or report it."
+    )

@@ -18,7 +18,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest, Request
 from explainlab.testing.exact import assert_equal, exact
-from explainlab.testing.observation import unchanged, watched
+from explainlab.testing.observation import Recorder, unchanged, watched
 from explainlab.text.units import group
 
 TEXT = "A funny film. It isn't good!"
@@ -208,17 +208,17 @@ def together(run: MethodRun) -> None:
 def _terms(classifier: Classifier) -> float:
     """The size of the largest logit of :data:`TEXT`, but at least 1."""
     logits = classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
-    return max(1.0, *np.abs(classifier.finite(logits)[0]))
+    return max(1.0, float(np.abs(classifier.finite(logits)).max()))
 
 
 def _counts_up(run: MethodRun) -> None:
     """The progress of several texts reaches its total, and stopping is felt before the second batch."""
-    context = _Recorder()
+    context = Recorder()
     run.together(run.classifier, TOGETHER, context)
     _in_range(context)
     if context.checks > 1:
         try:
-            run.together(run.classifier, TOGETHER, _Recorder(last=2))
+            run.together(run.classifier, TOGETHER, Recorder(last=2))
         except Cancelled:
             return
         raise AssertionError("a cancelled run of several texts does not stop")
@@ -284,32 +284,16 @@ def targets(run: MethodRun) -> None:
         assert np.isfinite(result.scores).all(), f"a score for {label} is not finite"
 
 
-class _Recorder(RunContext):
-    """Records progress, and cancels at check number ``last``."""
-
-    def __init__(self, last: int = 10**9) -> None:
-        self.seen: list[tuple[int, int, str]] = []
-        self.checks, self.last = 0, last
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self.seen.append((done, total, phase))
-
-    def check_cancelled(self) -> None:
-        self.checks += 1
-        if self.checks == self.last:
-            raise Cancelled
-
-
 def progress(run: MethodRun) -> None:
     """Progress reaches its total, and a cancelled run stops before its next batch."""
-    context = _Recorder()
+    context = Recorder()
     run(context=context)
     _in_range(context)
     if context.checks < 2:
         return
     with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
         try:
-            run(context=_Recorder(last=2))
+            run(context=Recorder(last=2))
         except Cancelled:
             pass
         else:
@@ -317,7 +301,7 @@ def progress(run: MethodRun) -> None:
     assert passes.calls <= 1, "a cancelled run makes another pass"
 
 
-def _in_range(context: _Recorder) -> None:
+def _in_range(context: Recorder) -> None:
     if context.checks:
         assert context.seen, "no progress is told"
         assert context.seen[-1][0] == context.seen[-1][1], "the progress does not reach its total"

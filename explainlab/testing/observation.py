@@ -1,4 +1,4 @@
-"""Observation of a model: the passes that a computation makes, and the changes that it leaves behind."""
+"""Observation of a run: its passes, its progress, and the changes that it leaves behind on the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
+from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 
 
 @dataclass
@@ -43,7 +45,7 @@ def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes
     def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
         differentiable = next((tensor for tensor in _tensors(output) if tensor.requires_grad), None)
         if differentiable is not None:
-            differentiable.register_hook(count)  # type: ignore[no-untyped-call]
+            differentiable.register_hook(count)
 
     def count(gradient: Tensor) -> None:
         passes.backward += len(gradient)
@@ -94,3 +96,20 @@ def unchanged(classifier: Classifier, what: str) -> Iterator[None]:
     after = traces(classifier)
     left = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     assert not left, f"{what} leaves something behind on the model: {', '.join(left[:5])}"
+
+
+class Recorder(RunContext):
+    """Records the reported progress in ``seen``, as done, total and phase, and cancels at check number ``last``."""
+
+    def __init__(self, last: int = 10**9) -> None:
+        super().__init__()
+        self.seen: list[tuple[int, int, str]] = []
+        self.checks, self.last = 0, last
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.seen.append((done, total, phase))
+
+    def check_cancelled(self) -> None:
+        self.checks += 1
+        if self.checks == self.last:
+            raise Cancelled

@@ -165,7 +165,7 @@ def _summary(texts: list[Fields], steps: Sequence[int]) -> Fields:
     for rule in RULES:
         columns = {str(s): [e for t in relative if (e := t["errors"][rule][str(s)]) is not None] for s in steps}
         mean[rule] = {
-            s: {"mean": (m := float(np.mean(v))), "low": 0.8 * m, "high": 1.3 * m, **quartiles(v)}
+            s: {"mean": (m := float(np.mean(v))), "low": 0.8 * m, "high": 1.3 * m, **quartiles(v).model_dump()}
             for s, v in columns.items()
         }
         counted = [t["ideal_steps"][rule] for t in relative]

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model
 from tests.attribution.plain import Plain
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.toys import toy
 from tests.zoo import ZOO
 
 Toys = Callable[[Callable[[], nn.Module]], Classifier]
 
 
-@pytest.fixture(scope="session", params=["bert", "gpt2", "minilm-sst2", "gpt2-mini-ag-news"])
+TINY, TRAINED = ("bert", "gpt2"), ("minilm-sst2", "gpt2-mini-ag-news")
+
+_plain = cache(lambda model: Plain(model.id, model.tokenizer))
+
+
+def on_models(**choices: Sequence[Any]) -> pytest.MarkDecorator:
+    """Every combination of ``choices`` on the tiny models; on the trained ones only the first of each.
+
+    For what depends on the model and on a choice, but not on both together.
+    """
+    every = list(product(*choices.values()))
+    cases = [
+        (model, *case) for models, some in ((TINY, every), (TRAINED, every[:1])) for model in models for case in some
+    ]
+    return pytest.mark.parametrize(("model", *choices), cases, indirect=["model"])
+
+
+@pytest.fixture(scope="session", params=[*TINY, *TRAINED])
 def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """An encoder and a decoder, random and trained; the trained ones are skipped where they are missing."""
     if request.param in ZOO:
         return zoo(request.param)
-    return load_model(str(request.getfixturevalue("shared_models") / request.param), device="cpu")
+    return loaded(str(request.getfixturevalue("shared_models") / request.param))
 
 
 @pytest.fixture(scope="session")
 def plain(model: Classifier) -> Plain:
     """The same model without any of our code."""
-    return Plain(model.id, model.tokenizer)
+    return _plain(model)
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import close
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.toys import Linear, Squares
 
 TEXT = "A funny film. It isn't good!"
@@ -45,7 +44,7 @@ class Constant(nn.Module):
 
 @pytest.fixture(scope="module")
 def sentiment() -> Classifier:
-    return load_model("embedded:bert-mini-sst2")
+    return loaded("embedded:bert-mini-sst2")
 
 
 def distance(found: Attribution, truth: Attribution) -> float:
@@ -95,7 +94,7 @@ def test_a_text_equal_to_its_baseline_scores_nothing(zoo: Zoo) -> None:
 
 @pytest.mark.parametrize("output", ["probability", "logit"])
 def test_the_estimate_covers_the_error(model: Classifier, output: str) -> None:
-    truth = explain(model, TEXT, output=output, rule="midpoint", steps=1000)
+    truth = explain(model, TEXT, output=output, rule="gauss_legendre", steps=300)
     for tolerance in (0.05, 0.01, 0.002):
         found = explain(model, TEXT, tolerance=tolerance, output=output)
         covered = np.abs(found.scores - truth.scores) <= found.errors + 1e-5 * np.abs(truth.scores).max()
@@ -109,7 +108,7 @@ def test_the_estimate_covers_the_error_of_95_in_100_tokens(sentiment: Classifier
     covered, worst = [], 0.0
     for row in rows:
         found = explain(sentiment, row.text)
-        truth = explain(sentiment, row.text, rule="midpoint", steps=1000)
+        truth = explain(sentiment, row.text, rule="gauss_legendre", steps=300)
         content = np.array([not feature.special for feature in found.features])
         covered += (np.abs(found.scores - truth.scores) <= found.errors + 1e-6)[content].tolist()
         worst = max(worst, distance(found, truth))

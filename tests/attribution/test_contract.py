@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 from explainlab import Attribution, explain, methods
-from explainlab.attribution.method import BatchedMethod
 from explainlab.attribution.registry import get_method
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.testing import check_method
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model, together
 from tests.conftest import Zoo
+from tests.zoo import ZOO
 
 CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6}
 """Settings under which every method is quick; a method takes those that it has."""
 
 LACKING = ("pad", "unk")
 """Baselines of which the tokenizer of the tiny decoder has no token."""
+
+WHOLE = ("bert", "gpt2")
+"""The models on which every method keeps the whole contract, an encoder and a decoder."""
 
 every_method = pytest.mark.parametrize("method", methods())
 
@@ -38,22 +41,25 @@ def _run(classifier: Classifier, method: str, text: str, **options: Any) -> Attr
     return explain(classifier, text, method, **_cheap(method, **options))
 
 
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in WHOLE])
 @every_method
-def test_every_model(classifier: Classifier, method: str) -> None:
-    check_method_on_model(get_method(method), classifier, **_cheap(method))
+def test_every_other_model(zoo: Zoo, name: str, method: str) -> None:
+    check_method_on_model(get_method(method), zoo(name), **_cheap(method))
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
+@pytest.mark.parametrize("name", WHOLE)
 @every_method
 def test_the_whole_contract(zoo: Zoo, name: str, method: str) -> None:
     check_method(get_method(method), zoo(name), **_cheap(method))
 
 
-@pytest.mark.parametrize("method", [method.id for method in methods().values() if isinstance(method, BatchedMethod)])
-def test_texts_run_together_on_every_model(classifier: Classifier, method: str) -> None:
-    if get_method(method).unsupported(classifier.architecture):
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in WHOLE])
+@pytest.mark.parametrize("method", ["occlusion", "integrated_gradients", "attention_rollout", "lrp", "deep_lift"])
+def test_texts_run_together_on_every_other_model(zoo: Zoo, name: str, method: str) -> None:
+    """By a method for each kind of pass: forward, with gradients, with its attention, by the two kinds of rules."""
+    if get_method(method).unsupported(zoo(name).architecture):
         pytest.skip("refused")
-    together(MethodRun(get_method(method), classifier, _cheap(method)))
+    together(MethodRun(get_method(method), zoo(name), _cheap(method)))
 
 
 def _variants() -> list[tuple[str, dict[str, Any]]]:

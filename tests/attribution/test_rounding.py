@@ -14,7 +14,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.testing import watched
 from explainlab.testing.methods import MethodRun
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 
 TEXTS = ["a stirring, funny film", "A funny film. It isn't good!", "film film film film film film", "dull"]
 SUMS = ["input_x_gradient", "lrp", "kernel_shap", "lime", "occlusion", "sp_pi", "mp_pi"]
@@ -34,7 +34,7 @@ def told(result: Attribution) -> float:
 @pytest.mark.parametrize("method", SUMS)
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_move_by_no_more_than_is_told(zoo: Zoo, name: str, method: str) -> None:
-    classifier = load_model(name, device="cpu") if ":" in name else zoo(name)
+    classifier = loaded(name) if ":" in name else zoo(name)
     if get_method(method).unsupported(classifier.architecture):
         pytest.skip("refused")
     for output in ("probability", "logit"):

@@ -12,6 +12,7 @@ from explainlab.analyses.explain.page.view import Choice
 from explainlab.analyses.registry import request_key
 from explainlab.attribution.records import Attribution
 from explainlab.models.loading import model_digest
+from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
 from tests.browser.jobs import cancel, job
 
@@ -35,10 +36,11 @@ def until(condition: Callable[[], object]) -> None:
 
 def test_progress_queue_and_cancel(app, browser_page):
     page = browser_page(app.link(view(TEXT, "occlusion", ENDLESS, SAMPLES)))
+    expect(heatmaps(page)).to_have_count(1)
+    wait_for_run(page)  # while the page runs again, rows move up one by one
     expect(job(page, "Integrated gradients")).to_contain_text(COUNTS)
     expect(job(page, "Integrated gradients")).to_contain_text("s left")
     expect(job(page, "Gradient SHAP")).to_contain_text("waiting, 1 job before it")
-    expect(heatmaps(page)).to_have_count(1)
     cancel(page, "Integrated gradients")
     expect(job(page, "Gradient SHAP")).to_contain_text(COUNTS)
     press(page, "Run again")

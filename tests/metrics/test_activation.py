@@ -17,11 +17,10 @@ from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.loading import load_model
 from explainlab.request import Unit
 from explainlab.testing import traces
 from tests.attribution.conftest import Toys
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.metrics.conftest import PAIR, TEXT, case_of, judged, value_of
 from tests.metrics.slow import log_probability
 from tests.metrics.test_evaluate import runs
@@ -88,7 +87,7 @@ def terms_of(classifier: Classifier, case: Case) -> np.ndarray:
     ],
 )
 def test_an_area_is_what_a_slow_loop_finds(zoo: Zoo, name: str, pair: str | None, unit: Unit, baseline: str) -> None:
-    classifier = load_model(name, device="cpu") if ":" in name else zoo(name)
+    classifier = loaded(name) if ":" in name else zoo(name)
     case = case_of(classifier, pair=pair, unit=unit, maps=2)
     (found,) = judged(classifier, [case], *(f"{metric}:baseline={baseline}" for metric in BOTH))
     for row, scores in zip(found, case.scores.tolist(), strict=True):

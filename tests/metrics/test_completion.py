@@ -91,5 +91,5 @@ def test_retokenising_reads_the_same_prompt(classifier: Classifier) -> None:
 
 
 def test_a_data_set_is_evaluated(classifier: Classifier) -> None:
-    found = evaluate(classifier, "embedded:sentiment", ["occlusion"], ["comprehensiveness"], limit=2)
-    assert {row["method"] for row in found.body["rows"]} == {"occlusion", "random"}
+    result = evaluate(classifier, "embedded:sentiment", ["occlusion"], ["comprehensiveness"], limit=2)
+    assert {row.method for row in result.body.rows} == {"occlusion", "random"}

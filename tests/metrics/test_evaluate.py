@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
+from explainlab.limits import Limits
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.loading import load_model
-from explainlab.settings import settings
 from explainlab.text.encoding import Encoding
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.metrics.conftest import PAIR, TEXT, WITH_PRESETS, case_of, judged, logits_of, value_of
 from tests.metrics.slow import slow
 
@@ -65,7 +65,7 @@ def runs(classifier: Classifier) -> Iterator[list[tuple[int, ...]]]:
 def subject(request: pytest.FixtureRequest, zoo: Zoo) -> tuple:
     """A classifier, and a text with attributions: three for tiny models, two for real ones."""
     name, text, pair, unit = request.param
-    classifier = load_model(name, device="cpu") if ":" in name else zoo(name)
+    classifier = loaded(name) if ":" in name else zoo(name)
     return classifier, case_of(classifier, text, pair, unit, maps=2 if ":" in name else 3)
 
 
@@ -166,17 +166,14 @@ def test_two_cases_of_one_text_share(encoder: Classifier) -> None:
     assert sorted(twice) == sorted(once)
 
 
-def test_batches_hold_texts_of_like_length(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLAINLAB_BATCH_TOKENS", "60")
-    settings.cache_clear()
+def test_batches_hold_texts_of_like_length(encoder: Classifier) -> None:
+    narrow = replace(encoder, limits=Limits(batch_tokens=60))
     shapes: list[torch.Size] = []
     hook = encoder.model.network.register_forward_pre_hook(
         lambda _, __, options: shapes.append(options["input_ids"].shape), with_kwargs=True
     )
-    (found,) = judged(encoder, [case_of(encoder, maps=8)], *metrics())
+    (found,) = judged(narrow, [case_of(narrow, maps=8)], *metrics())
     hook.remove()
-    monkeypatch.undo()
-    settings.cache_clear()
     assert all(rows * length <= 60 for rows, length in shapes)
     (expected,) = judged(encoder, [case_of(encoder, maps=8)], *metrics())
     for row, other in zip(found, expected, strict=True):

@@ -48,15 +48,15 @@ def warnings(app: AppTest) -> str:
 def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     text = f"Oil prices rose on Monday, one {unit} at a time."
     app = asked(NEWS, text, unit)
-    one = question(Request(model=NEWS, text=text, question="gradient", unit=unit))
+    request = question(Request(model=NEWS, text=text, question="gradient", unit=unit))
     assert ASK in [expander.label for expander in app.expander]
-    assert service().find(one) is None
+    assert service().find(request) is None
     assert not drawn(app)
     unfolded(app)
     assert drawn(app)
     assert f"asked after every {unit}: the prediction" in captions(app)
     assert not app.warning
-    assert service().find(one).body["positions"]
+    assert service().find(request).body.positions
 
 
 def test_output_and_seed_make_no_other_question() -> None:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.explain.page.trust import ASK, question
 from explainlab.analyses.explain.page.view import first_view
+from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.request import Request
 from explainlab.service.service import service
@@ -57,6 +58,8 @@ def test_the_page_opens_with_an_explanation(first: AppTest) -> None:
     assert first.title[0].value == "Explain"
     assert not first.error
     assert first.metric[0].value in ("positive", "negative")
+    headline = f"The prediction is {first.metric[0].value} ("
+    assert any(markdown.value.startswith(f"**{plain(headline)}") for markdown in first.markdown)
     assert [header.value for header in first.header] == ["Agreement", "Take away"]
     assert any("should be" in caption.value for caption in first.caption)
     assert first.query_params["r"]

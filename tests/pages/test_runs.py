@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from explainlab.app import session
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
-from explainlab.service.questions import job_key
+from explainlab.service.questions import job_key, kind_of, request_json
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.store.store import Store
@@ -119,13 +120,28 @@ def test_a_result_that_was_made_elsewhere_is_held_against_ours(service: Service)
     assert f"{100 * difference:.3g}% of the largest score" in told(press(app, "Compute again"))
 
 
-def test_a_study_is_told(service: Service) -> None:
+def studied(service: Service) -> Run:
     parameters = {"steps": [2, 4]}
-    run = _waited(service, Request(question="integration_error", model=MODEL, text=TEXT, parameters=parameters))
-    app = opened("runs", run=run.id)
+    return _waited(service, Request(question="integration_error", model=MODEL, text=TEXT, parameters=parameters))
+
+
+def test_a_study_is_told(service: Service) -> None:
+    app = opened("runs", run=studied(service).id)
     assert app.header[0].value == "Integration error"
     assert "exactly the same" in told(press(app, "Compute again"))
     assert any(button.label == "Open in Integration" for button in app.button)
+    app.session_state["run_json"] = True
+    assert '"ideal_steps"' in app.run().code[0].value
+
+
+def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) -> None:
+    own = studied(service)
+    body = service.open_run(own.id, LOCAL).result.to_json()
+    (other,) = service.import_runs(json.dumps({**body, "expected": 4 * body["expected"]}).encode(), LOCAL)
+    app = opened("runs", run=other.id)
+    assert "75% of the largest of its column, in expected" in told(press(app, "Compute again"))
+    app = opened("runs", **{"run": other.id, "with": own.id})
+    assert "The numbers differ most in expected: by 75% of the column's largest value." in told(app)
 
 
 def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
@@ -231,9 +247,8 @@ def cut_short(service: Service) -> Service:
     """Three questions that a server before this one did not live to answer, one of them nobody's business."""
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
-        asked = Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient")
-        asked = complete(asked)
-        before.begin(job_key(asked), user.id, "attribution", asked.model_dump(mode="json"))
+        request = complete(Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient"))
+        before.begin(job_key(request), user.id, kind_of(request), request_json(request))
     return service
 
 

@@ -13,9 +13,8 @@ from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model
 from explainlab.testing import check_method
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 
 
 class _Broken(Method):
@@ -94,7 +93,7 @@ class Unstoppable(_Broken):
     ],
 )
 def test_a_broken_method_fails(method: type[Method], message: str) -> None:
-    classifier = load_model("embedded:bert-mini-sst2", device="cpu")
+    classifier = loaded("embedded:bert-mini-sst2")
     with pytest.raises(AssertionError, match=f"occlusion on embedded:bert-mini-sst2, {message}"):
         check_method(method(), classifier)
 
@@ -112,5 +111,5 @@ def test_a_method_that_runs_where_it_says_that_it_cannot_fails(encoder: Classifi
 
 
 def test_a_method_passes_on_a_real_model_and_with_a_prompt(speaker: Zoo) -> None:
-    check_method(get_method("input_x_gradient"), load_model("embedded:bert-mini-sst2", device="cpu"))
+    check_method(get_method("input_x_gradient"), loaded("embedded:bert-mini-sst2"))
     check_method(get_method("occlusion"), speaker("gpt2"))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import plotly.graph_objects as go
 
 from explainlab.analyses.ablation.result import AblationData, AblationText, MeanMethodChoices, MethodChoices
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.figures import BEST, FIRST, MEAN
-from explainlab.analyses.records import metric_of
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, as_interval, error_bars, layout, shown
+from explainlab.analyses.records import Interval, as_interval, metric_of
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, error_bars, layout, shown
 from explainlab.figures.declared import StudyFigures, keyed
 from explainlab.figures.heatmap import number
 
@@ -27,7 +26,7 @@ def ablation(body: Body, key: str) -> Chart:
     for choice, style in _styles(body, other).items():
         values = [_choices(method, key)[choice] for method in body.methods]
         figure.add_scatter(
-            x=[value["mean"] for value in values],
+            x=[value.mean for value in values],
             y=names,
             error_x=error_bars(values),
             mode="markers",
@@ -44,14 +43,14 @@ def ablation(body: Body, key: str) -> Chart:
             "backward": method.cost.backward,
             "reported": reported,
             "choice": choice,
-            **value,
+            **value.model_dump(),
         }
         for method in body.methods
         for reported in method.selection
         for choice, value in _choices(method, reported).items()
     ]
     title = f"Methods at one budget: {metric.label}"
-    best = ", ".join(f"{method.label} {number(_choices(method, key)['best']['mean'])}" for method in body.methods)
+    best = ", ".join(f"{method.label} {number(_choices(method, key)['best'].mean)}" for method in body.methods)
     notes = ("A method without anything random in it has one map. Passes are those that making the maps takes a text.",)
     return Chart("methods-at-one-budget", title, f"{title}. Best of all maps: {best}.", figure, rows, notes)
 
@@ -66,7 +65,7 @@ def _styles(body: Body, other: str | None) -> dict[str, Style]:
     return {**styles, "best": Style(BEST, RED, "solid", "x")}
 
 
-def _choices(method: MethodChoices | MeanMethodChoices, key: str) -> dict[str, dict[str, Any]]:
+def _choices(method: MethodChoices | MeanMethodChoices, key: str) -> dict[str, Interval]:
     """What the metric ``key`` says of every choice, by its name."""
     selection = method.selection[key]
     every = {"first": selection.first, "mean": selection.mean, **selection.held_out, "best": selection.best}

@@ -28,7 +28,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
 from explainlab.analyses.parameters import RANDOM, MethodSpecs, method_spec
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval_of, table
+from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
@@ -290,13 +290,13 @@ def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas])
 
 
 def _area(values: Sequence[float]) -> Area:
-    return Area(**interval_of(values).model_dump())
+    return Area(**interval(values).model_dump())
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:
     """Over the texts that have one."""
     known = [value for value in values if value is not None]
-    return Similarity(**interval_of(known).model_dump(), n=len(known))
+    return Similarity(**interval(known).model_dump(), n=len(known))
 
 
 # For a reader --------------------------------------------------------------------------------------------------------

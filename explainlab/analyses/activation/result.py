@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from explainlab.analyses.base import Record
-from explainlab.analyses.records import Interval, TextBody
+from explainlab.analyses.records import Interval, KnownInterval, TextBody
 
 Direction = Literal["activation", "inverse_activation"]
 
@@ -83,10 +83,8 @@ class MeanCurve(Record):
     high: list[float] | None
 
 
-class Area(Interval):
+class Area(KnownInterval):
     """The mean area over one or more texts."""
-
-    mean: float
 
 
 class MethodMeans(Record):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
-from explainlab.analyses.summary import interval_of
+from explainlab.analyses.summary import interval
 
 
 def selection(
@@ -36,13 +36,13 @@ def _mean(texts: Sequence[Selection]) -> MeanSelection:
     best = [text.best for text in texts]
     columns = {other: [text.held_out[other] for text in texts] for other in texts[0].held_out}
     return MeanSelection(
-        first=interval_of([text.first for text in texts]),
-        mean=interval_of([text.mean for text in texts]),
-        best=interval_of(best),
+        first=interval([text.first for text in texts]),
+        mean=interval([text.mean for text in texts]),
+        best=interval(best),
         held_out={other: _held_out(values, best) for other, values in columns.items()},
     )
 
 
 def _held_out(values: Sequence[float], best: Sequence[float]) -> HeldOut:
-    mean = interval_of(values)
+    mean = interval(values)
     return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(np.mean(np.equal(values, best))))

@@ -6,7 +6,7 @@ has a mean with its interval, one text has a number; both are drawn alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -14,16 +14,14 @@ import plotly.graph_objects as go
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, LayerSets, MeanSelection, Selection
-from explainlab.analyses.records import metric_of
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, as_interval, error_bars, layout, percent, shown
+from explainlab.analyses.records import Interval, as_interval, metric_of
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, error_bars, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import number
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 
 Body = CandidatesText | CandidatesData
-Ends = dict[str, Any]
-"""The ``mean``, ``low`` and ``high`` of a value."""
 
 FIRST, MEAN, BEST = "First map (R = 1)", "Mean of all maps", "Best of all maps (an oracle)"
 DRAWS = {
@@ -97,18 +95,18 @@ def scatter(body: CandidatesText, across: str, up: str, picked: int | None = Non
 def by_draws(body: Body, key: str) -> Chart:
     """A metric against the number of candidates among which the best is chosen."""
     figure = go.Figure(layout=layout("Maps r among which the best is chosen", shown(directed(body, key))))
-    lines = {kind: [as_interval(value) for value in values] for kind, values in body.by_draws[key].by_kind.items()}
+    lines = _lines(body, key)
     for kind, style in DRAWS.items():
         if kind in lines:
             _add_line(figure, style, body.draws, lines[kind], "lines+markers")
     rows = [
-        {"metric": metric, "kind": kind, "r": r, **value}
-        for metric, best in body.by_draws.items()
-        for kind, values in best.by_kind.items()
-        for r, value in zip(body.draws, [as_interval(value) for value in values], strict=True)
+        {"metric": metric, "kind": kind, "r": r, **value.model_dump()}
+        for metric in body.by_draws
+        for kind, values in _lines(body, metric).items()
+        for r, value in zip(body.draws, values, strict=True)
     ]
     title = f"{label_of(body, key)} against the number of draws"
-    first, last = (number(lines["nested"][i]["mean"]) for i in (0, -1))
+    first, last = (number(lines["nested"][i].mean) for i in (0, -1))
     alt = f"{title}: the first map has {first}, the best of {body.draws[-1]} has {last}."
     notes = () if "expected" in lines else ("An adaptive search has no expectation: later draws depend on the first.",)
     return Chart("metric-against-draws", title, alt, figure, rows, notes)
@@ -120,12 +118,18 @@ def by_layer(body: Body, key: str) -> Chart:
     drawn: list[str] = []
     for kind, style in LAYERS.items():
         new = {_layers(held.layers): as_interval(held.best[key]) for held in body.by_layer[kind]}
-        new = {name: value for name, value in new.items() if name not in drawn and value["mean"] is not None}
+        new = {name: value for name, value in new.items() if name not in drawn and value.mean is not None}
         drawn += new
         _add_line(figure, style, list(new), list(new.values()), "markers")
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=drawn)
     rows = [
-        {"metric": metric, "kind": kind, "layers": _layers(held.layers), "maps": held.maps, **as_interval(value)}
+        {
+            "metric": metric,
+            "kind": kind,
+            "layers": _layers(held.layers),
+            "maps": held.maps,
+            **as_interval(value).model_dump(),
+        }
         for kind, sets in body.by_layer.items()
         for held in sets
         for metric, value in held.best.items()
@@ -134,7 +138,7 @@ def by_layer(body: Body, key: str) -> Chart:
     return Chart("metric-against-layers", title, f"{title}: each alone, and in sets.", figure, rows)
 
 
-def choices(selection: Selection | MeanSelection, body: Body) -> list[tuple[str, Ends]]:
+def choices(selection: Selection | MeanSelection, body: Body) -> list[tuple[str, Interval]]:
     """A metric of every way to choose, by its name: the first, all on average, other metrics' winners, its own."""
     held_out = [(f"Chosen by {label_of(body, other)}", value) for other, value in selection.held_out.items()]
     every = [(FIRST, selection.first), (MEAN, selection.mean), *held_out, (BEST, selection.best)]
@@ -152,7 +156,7 @@ def selection(body: Body, key: str) -> Chart:
     ):
         drawn = [(name, value) for name, value in points if name in names]
         figure.add_scatter(
-            x=[value["mean"] for _, value in drawn],
+            x=[value.mean for _, value in drawn],
             y=[shown(name) for name, _ in drawn],
             error_x=error_bars([value for _, value in drawn]),
             mode="markers",
@@ -163,12 +167,12 @@ def selection(body: Body, key: str) -> Chart:
     order = [shown(name) for name, _ in points]
     figure.update_yaxes(categoryorder="array", categoryarray=order, autorange="reversed", title={"text": "Choice"})
     rows = [
-        {"reported": metric, "choice": name, **value}
+        {"reported": metric, "choice": name, **value.model_dump()}
         for metric, values in body.selection.items()
         for name, value in choices(values, body)
     ]
     title = f"What the choice is worth: {label_of(body, key)}"
-    first, best = (number(value["mean"]) for value in (points[0][1], points[-1][1]))
+    first, best = (number(value.mean) for value in (points[0][1], points[-1][1]))
     return Chart("what-the-choice-is-worth", title, f"{title}: {first} of one map, {best} of the best.", figure, rows)
 
 
@@ -220,10 +224,10 @@ def _add_points(figure: go.Figure, body: CandidatesText, keys: tuple[str, str], 
     )
 
 
-def _add_line(figure: go.Figure, style: Style, x: Sequence[str | int], values: Sequence[Ends], mode: str) -> None:
+def _add_line(figure: go.Figure, style: Style, x: Sequence[str | int], values: Sequence[Interval], mode: str) -> None:
     figure.add_scatter(
         x=x,
-        y=[value["mean"] for value in values],
+        y=[value.mean for value in values],
         error_y=error_bars(values),
         mode=mode,
         name=style.label,
@@ -231,6 +235,12 @@ def _add_line(figure: go.Figure, style: Style, x: Sequence[str | int], values: S
         marker={"color": style.color, "symbol": style.symbol, "size": 8},
         hovertemplate="%{x}: %{y:.4g}<extra>" + style.label + "</extra>",
     )
+
+
+def _lines(body: Body, key: str) -> dict[str, list[Interval]]:
+    """The best by a metric among each number of draws, by how these are taken."""
+    kinds: Mapping[str, Sequence[float | Interval]] = body.by_draws[key].by_kind
+    return {kind: [as_interval(value) for value in values] for kind, values in kinds.items()}
 
 
 def _layers(layers: Sequence[int]) -> str:

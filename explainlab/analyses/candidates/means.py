@@ -20,7 +20,7 @@ from explainlab.analyses.candidates.result import (
     Winner,
 )
 from explainlab.analyses.records import Interval
-from explainlab.analyses.summary import interval_of
+from explainlab.analyses.summary import interval
 from explainlab.data import Row
 
 MOST_BUDGETS = 32
@@ -67,7 +67,7 @@ def _winners(row: Row, text: CandidatesText) -> TextWinners:
 
 def _agreement(pairs: Sequence[Agreement]) -> MeanAgreement:
     correlations = [pair.rank_correlation for pair in pairs if pair.rank_correlation is not None]
-    return MeanAgreement(first=pairs[0].first, second=pairs[0].second, rank_correlation=interval_of(correlations))
+    return MeanAgreement(first=pairs[0].first, second=pairs[0].second, rank_correlation=interval(correlations))
 
 
 def _budgets(count: int) -> list[int]:
@@ -80,7 +80,7 @@ def _budgets(count: int) -> list[int]:
 
 def _by_draws(texts: Sequence[BestOfDraws[float]], budgets: Sequence[int]) -> BestOfDraws[Interval]:
     means = {
-        kind: [interval_of([text.by_kind[kind][r - 1] for text in texts]) for r in budgets] for kind in texts[0].by_kind
+        kind: [interval([text.by_kind[kind][r - 1] for text in texts]) for r in budgets] for kind in texts[0].by_kind
     }
     return BestOfDraws[Interval](**means)
 
@@ -89,5 +89,5 @@ def _layer_set(sets: Sequence[LayerSet]) -> MeanLayerSet:
     return MeanLayerSet(
         layers=sets[0].layers,
         maps=float(np.mean([one.maps for one in sets])),
-        best={key: interval_of([v for each in sets if (v := each.best[key]) is not None]) for key in sets[0].best},
+        best={key: interval([v for each in sets if (v := each.best[key]) is not None]) for key in sets[0].best},
     )

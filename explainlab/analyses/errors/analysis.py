@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +13,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Record
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.result import (
     Accuracy,
@@ -141,7 +140,7 @@ def predicted(subject: DataSubject) -> Predicted:
     refused = {
         int(part[place]): reason
         for part, outcome in zip(parts, outcomes, strict=True)
-        for place, reason in outcome["refused"]
+        for place, reason in outcome.refused
     }
     subject.skipped += [(rows[i].number, refused[i]) for i in sorted(refused)]
     subject.forward += batcher.passes
@@ -149,16 +148,24 @@ def predicted(subject: DataSubject) -> Predicted:
     kept = np.array([i for i in order if i not in refused], dtype=np.int64)
     if not len(kept):
         raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {refused[0]}")
-    logits, tokens, cut = (
-        np.array(list(chain.from_iterable(outcome[name] for outcome in outcomes)))
-        for name in ("logits", "tokens", "cut")
-    )
+    logits = np.array(list(chain.from_iterable(outcome.logits for outcome in outcomes)))
+    tokens = np.array(list(chain.from_iterable(outcome.tokens for outcome in outcomes)))
+    cut = np.array(list(chain.from_iterable(outcome.cut for outcome in outcomes)))
     back = np.argsort(kept)
     return Predicted([rows[i] for i in kept[back]], logits[back], tokens[back], cut[back])
 
 
-def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int) -> dict[str, Any]:
-    """``logits``, ``tokens`` and ``cut`` of the rows that could be read, and the others' places with the reason."""
+class _Part(Record):
+    """``logits``, ``tokens`` and ``cut`` of the rows that could be read; of the others their places and the reason."""
+
+    logits: list[list[float]]
+    tokens: list[int]
+    cut: list[int]
+    refused: list[tuple[int, str]]
+
+
+def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int) -> _Part:
+    """The part of these rows, as the context remembers it or computed."""
     texts: list[Text] = [(row.text, row.text_pair) for row in rows]
     model = [subject.classifier.digest, str(subject.classifier.dtype)]
     key = digest([_KEPT, model, texts])
@@ -168,13 +175,15 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int
         subject.context.check_cancelled()
         readings = read_all(subject.classifier, texts)
         good = [reading for reading in readings if not isinstance(reading, TextError)]
-        bad = [[i, reading.problem] for i, reading in enumerate(readings) if isinstance(reading, TextError)]
+        bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
         logits = logits_of(batcher, good, "texts", done + len(bad), total)
         tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
-        known = {"logits": logits.tolist(), "tokens": tokens, "cut": cut, "refused": bad}
-        subject.context.keep(key, known)
+        part = _Part(logits=logits.tolist(), tokens=tokens, cut=cut, refused=bad)
+        subject.context.keep(key, part.model_dump(mode="json"))
+    else:
+        part = _Part.model_validate(known)
     subject.context.report(done + len(rows), total, "texts")
-    return known
+    return part
 
 
 def _accuracy(right: int, n: int) -> Accuracy:

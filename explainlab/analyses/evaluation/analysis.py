@@ -154,7 +154,7 @@ def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[Evaluati
     return MethodMetric(
         method=method,
         **metric.told,
-        **interval([body.values[method][metric.name] for body in bodies]),
+        **interval([body.values[method][metric.name] for body in bodies]).model_dump(),
         n=len(bodies),
         counted=sum(body.counted[metric.name] > 0 for body in bodies),
     )

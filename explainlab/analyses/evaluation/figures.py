@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
-from explainlab.analyses.records import Interval
+from explainlab.analyses.records import KnownInterval
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
 from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, shown
@@ -29,12 +29,12 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     """
     metric, values = parse_metric(name), _values(body, name)
     sign = -1 if metric.higher_is_better else 1
-    order = sorted(values, key=lambda method: sign * values[method]["mean"])
+    order = sorted(values, key=lambda method: sign * values[method].mean)
     label = f"{metric.label} {'↑' if metric.higher_is_better else '↓'}"
     bars = error_bars([values[method] for method in order])
     figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
     figure.add_scatter(
-        x=[values[method]["mean"] for method in order],
+        x=[values[method].mean for method in order],
         y=[shown(_label(method)) for method in order],
         error_x=bars and {**bars, "color": GREY},
         mode="markers",
@@ -49,8 +49,8 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure.update_yaxes(type="category", autorange="reversed")
     of = f", means of {body.n:,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
-    best = f"The best is {_label(order[0])} with {number(values[order[0]]['mean'])}."
-    rows = [{"method": method, "metric": name, **values[method]} for method in order]
+    best = f"The best is {_label(order[0])} with {number(values[order[0]].mean)}."
+    rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
     return Chart("methods-by-metric", title, f"{title}. {best}", figure, rows)
 
 
@@ -61,14 +61,11 @@ def _metrics(body: Body) -> list[str]:
     return list(dict.fromkeys(metric for values in body.values.values() for metric in values))
 
 
-def _values(body: Body, metric: str) -> dict[str, dict[str, Any]]:
-    """``mean``, ``low`` and ``high`` of every method; the value of a text has no interval."""
+def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
+    """The mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
-        return {row.method: row.interval.model_dump() for row in body.rows if row.asked == metric}
-    return {
-        method: Interval(mean=values[metric], low=None, high=None).model_dump()
-        for method, values in body.values.items()
-    }
+        return {row.method: row.interval for row in body.rows if row.asked == metric}
+    return {method: KnownInterval(mean=values[metric], low=None, high=None) for method, values in body.values.items()}
 
 
 def _label(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.base import Record
-from explainlab.analyses.records import Interval, TextBody
+from explainlab.analyses.records import KnownInterval, TextBody
 from explainlab.result import Cost
 
 Values = dict[str, dict[str, float]]
@@ -47,9 +47,9 @@ class MethodMetric(Record):
     counted: int
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> KnownInterval:
         """The mean with its interval."""
-        return Interval(mean=self.mean, low=self.low, high=self.high)
+        return KnownInterval(mean=self.mean, low=self.low, high=self.high)
 
 
 class Passes(Record):

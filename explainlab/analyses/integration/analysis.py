@@ -26,7 +26,7 @@ from explainlab.analyses.integration.result import (
 )
 from explainlab.analyses.parameters import Rules, Steps
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval_of, quartiles
+from explainlab.analyses.summary import interval, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -234,7 +234,7 @@ def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameter
     mean: dict[Rule, dict[str, ErrorMean]] = {rule: {} for rule in parameters.rules}
     for rule, steps in _settings(parameters):
         errors = _known(text.errors[rule][str(steps)] for text in relative)
-        mean[rule][str(steps)] = ErrorMean(**interval_of(errors).model_dump(), **quartiles(errors))
+        mean[rule][str(steps)] = ErrorMean(**interval(errors).model_dump(), **quartiles(errors).model_dump())
     ideal = {rule: [text.ideal_steps[rule] for text in relative] for rule in parameters.rules}
     return ErrorSummary(
         n=len(relative),
@@ -243,8 +243,8 @@ def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameter
         ideal_steps={rule: _counted(steps, parameters.steps) for rule, steps in ideal.items()},
         within_1000={rule: sum(n is not None and n <= WITHIN for n in steps) for rule, steps in ideal.items()},
         adaptive=AdaptiveMeans(
-            evaluations=interval_of([text.adaptive.evaluations for text in relative]),
-            approximation_error=interval_of(_known(t.adaptive.approximation_error for t in relative)),
+            evaluations=interval([text.adaptive.evaluations for text in relative]),
+            approximation_error=interval(_known(t.adaptive.approximation_error for t in relative)),
         ),
     )
 

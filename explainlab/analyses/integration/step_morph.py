@@ -6,25 +6,20 @@ next, so that the page can move between them without asking anyone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.attribution.quadrature import Rule, nodes
-from explainlab.attribution.records import Attribution, Completeness, Target
+from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
-from explainlab.models.classifier import Prediction
 from explainlab.request import Request
-from explainlab.result import Cost
-from explainlab.text.units import Feature
 
 _PAGE = Path(__file__).parent / "page"
 _MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
@@ -151,32 +146,3 @@ def _frame_tokens(result: Attribution, top: float) -> list[FrameToken]:
             result.scores, errors, frame["special"], frame["share"], frame["rank"], strict=True
         )
     ]
-
-
-def attribution(
-    request: Request, body: dict[str, Any], scores: Sequence[float], errors: Sequence[float] | None = None
-) -> Attribution:
-    """``scores`` of the features of a ``body`` that is not typed yet as an attribution, to be drawn."""
-    values = np.asarray(scores, dtype=np.float64)
-    return Attribution(
-        request=request,
-        prediction=Prediction(**body["prediction"]),
-        target=Target(**body["target"]),
-        features=tuple(
-            Feature(**{**f, "pieces": tuple(f["pieces"]), "ids": tuple(f["ids"])}) for f in body["features"]
-        ),
-        scores=values,
-        errors=None if errors is None else np.asarray(errors, dtype=np.float64),
-        signed=True,
-        completeness=_completeness(body, float(values.sum())),
-        cost=Cost(0, 0, 0.0),
-        cut=body.get("cut", 0),
-    )
-
-
-def _completeness(body: dict[str, Any], total: float) -> Completeness | None:
-    """None where the study promises no sum."""
-    expected = body.get("expected")
-    if expected is None:
-        return None
-    return Completeness(total, expected, None if body["cancels"] else abs(total - expected) / abs(expected))

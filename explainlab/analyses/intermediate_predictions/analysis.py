@@ -20,7 +20,7 @@ from explainlab.analyses.intermediate_predictions.result import (
     TextPositions,
 )
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval_of
+from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
@@ -55,7 +55,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
         self, rows: Sequence[Row], bodies: Sequence[IntermediatePredictionsText], parameters: Parameters
     ) -> IntermediatePredictionsData:
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
-        settled = interval_of([text.settled for text in texts])
+        settled = interval([text.settled for text in texts])
         return IntermediatePredictionsData(texts=texts, summary=SettledSummary(n=len(texts), settled=settled))
 
     def headline(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> str:

@@ -293,7 +293,8 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
         for number in numbers
     ]
     values = iter(_interaction_values(subject, tested))
-    return [Interaction(**interval(list(islice(values, len(numbers)))), rows=len(numbers)) for numbers in rows]
+    means = [interval(list(islice(values, len(numbers)))) for numbers in rows]
+    return [Interaction(**mean.model_dump(), rows=len(numbers)) for mean, numbers in zip(means, rows, strict=True)]
 
 
 def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:

@@ -46,7 +46,7 @@ def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
 def _add_dots(figure: go.Figure, name: str, values: Sequence[Interval], symbol: str, color: str, beside: float) -> None:
     """A dot for every mean there is, so far ``beside`` its line that no interval hides another."""
     known = [i for i, value in enumerate(values) if value.mean is not None]
-    bars = error_bars([values[i].model_dump() for i in known])
+    bars = error_bars([values[i] for i in known])
     figure.add_scatter(
         x=[values[i].mean for i in known],
         y=[i + beside for i in known],

@@ -19,7 +19,7 @@ from explainlab.analyses.path_gradients.result import (
     TextShares,
 )
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval_of
+from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -65,7 +65,7 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     ) -> PathGradientsData:
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         share = {
-            str(steps): [interval_of([text.shares[str(steps)][i] for text in texts]) for i in range(BINS)]
+            str(steps): [interval([text.shares[str(steps)][i] for text in texts]) for i in range(BINS)]
             for steps in parameters.steps
         }
         return PathGradientsData(texts=texts, summary=ShareSummary(n=len(texts), bins=BINS, share=share))

@@ -106,7 +106,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
         figure.add_scatter(
             x=middles,
             y=[share.mean for share in shares],
-            error_y=error_bars([share.model_dump() for share in shares]),
+            error_y=error_bars(shares),
             mode="lines+markers",
             name=f"{int(steps):,} steps",
             line={"color": style.color, "dash": style.dash},

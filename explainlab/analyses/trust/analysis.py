@@ -13,7 +13,7 @@ from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.records import PerturbedText, text_fields
-from explainlab.analyses.summary import interval_of
+from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.trust.result import (
     Comparison,
@@ -175,8 +175,8 @@ def _means(column: Sequence[Comparison]) -> MeanComparison:
         label=metric.label,
         definition=metric.definition,
         higher_is_better=metric.higher_is_better,
-        beaten=interval_of([comparison.beaten for comparison in column]),
-        value=interval_of([comparison.value for comparison in column]),
+        beaten=interval([comparison.beaten for comparison in column]),
+        value=interval([comparison.value for comparison in column]),
         counted=sum(comparison.counted > 0 for comparison in column),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.records import Interval
 from explainlab.analyses.trust.result import TrustData, TrustText
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
@@ -21,7 +22,7 @@ def against_random(body: TrustText) -> Chart:
     figure.add_scatter(
         x=[metric.median for metric in metrics],
         y=names,
-        error_x=error_bars([{"mean": metric.median, "low": metric.low, "high": metric.high} for metric in metrics]),
+        error_x=error_bars([Interval(mean=metric.median, low=metric.low, high=metric.high) for metric in metrics]),
         mode="markers",
         name=f"{maps} random maps: median, 5 to 95%",
         marker={"color": GREY, "symbol": "line-ns-open", "size": 14},
@@ -71,7 +72,7 @@ def beaten(body: TrustData) -> Chart:
     figure.add_scatter(
         x=[metric.beaten.mean for metric in metrics],
         y=names,
-        error_x=error_bars([metric.beaten.model_dump() for metric in metrics]),
+        error_x=error_bars([metric.beaten for metric in metrics]),
         mode="markers",
         name="Mean with its 95% interval",
         marker={"color": RED, "symbol": "diamond", "size": 11},

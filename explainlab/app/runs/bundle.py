@@ -81,7 +81,8 @@ class _Table:
 
     def to_csv(self) -> str:
         """All of it."""
-        return self.frame.to_csv(index=False, lineterminator="\r\n")
+        written: str = self.frame.to_csv(index=False, lineterminator="\r\n")
+        return written
 
 
 def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:

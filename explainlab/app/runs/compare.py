@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.app import session
 from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
@@ -12,25 +13,33 @@ from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import Comparison, compare, table_difference
+from explainlab.result import Result
 from explainlab.service.access import OpenRun
+from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 
 
 def draw_comparison(service: Service, first_id: str, second_id: str) -> None:
     """The runs under these ids; raises :class:`RequestError` where this user may not read both."""
-    pair = [service.open_run(run_id, session.user()) for run_id in (first_id, second_id)]
+    first, second = (service.open_run(run_id, session.user()) for run_id in (first_id, second_id))
     runs_page.draw_back()
     st.header("Two runs side by side", anchor=False)
-    maps = [found.result for found in pair if isinstance(found.result, Attribution)]
-    compared = compare(*maps) if len(maps) == 2 else None
+    left, right = first.result, second.result
+    if isinstance(left, Attribution) and isinstance(right, Attribution):
+        compared = compare(left, right)
+        _draw_sides((first, second), compared)
+        _draw_agreement(compared, left, right)
+    else:
+        _draw_sides((first, second), None)
+        if left is not None and right is not None:
+            _draw_tables(left, right)
+    _draw_settings(first, second)
+
+
+def _draw_sides(pair: tuple[OpenRun, OpenRun], compared: Comparison | None) -> None:
     for place, (column, found) in enumerate(zip(st.columns(2, gap="medium"), pair, strict=True)):
         with column, st.container(border=True):
             _draw_side(found, place, compared)
-    if compared is not None:
-        _draw_agreement(compared, *maps)
-    elif all(found.result is not None for found in pair):
-        _draw_tables(*pair)
-    _draw_settings(*pair)
 
 
 def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
@@ -40,7 +49,7 @@ def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
     st.caption(" · ".join(runs_page.facts(found.run)))
     if found.result is None:
         st.warning(plain(found.missing), icon=":material/warning:")
-    elif compared is not None:
+    elif compared is not None and isinstance(found.result, Attribution):
         drawn = compared.maps[place]
         token_heatmap(drawn, key=f"compared_{place}")
         prediction = found.result.prediction
@@ -75,13 +84,17 @@ def _draw_agreement(compared: Comparison, first: Attribution, second: Attributio
     st.table(pd.DataFrame([rows]), hide_index=True)
 
 
-def _draw_tables(first: OpenRun, second: OpenRun) -> None:
-    if first.run.kind != second.run.kind or first.run.question != second.run.question:
+def _draw_tables(first: Result, second: Result) -> None:
+    if (
+        not isinstance(first, AnalysisResult)
+        or not isinstance(second, AnalysisResult)
+        or first.request.question != second.request.question
+    ):
         st.info(
             "Two maps, or two results of one study, can be compared in numbers; these can only be read side by side."
         )
         return
-    found = table_difference(first.result.body, second.result.body)
+    found = table_difference(first.body_json(), second.body_json())
     if found is None:
         st.info("The two results have different shapes, so their numbers are not compared one by one.")
     else:
@@ -112,6 +125,7 @@ def _draw_settings(first: OpenRun, second: OpenRun) -> None:
 
 
 def _flat(found: OpenRun) -> dict[str, str]:
-    asked = found.request.model_dump(mode="json", exclude={"parameters"})
+    fields = request_json(found.request)
+    parameters = fields.pop("parameters")
     versions = {f"version of {name}": value for name, value in (found.result.versions if found.result else {}).items()}
-    return {name: str(value) for name, value in {**asked, **found.request.parameters, **versions}.items()}
+    return {name: str(value) for name, value in {**fields, **parameters, **versions}.items()}

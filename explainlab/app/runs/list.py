@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.app import session
 from explainlab.app.entries import entries
@@ -16,6 +18,8 @@ from explainlab.request import digest
 from explainlab.service.imports import MOST_MB
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage
+
+Choice = TypeVar("Choice", str, int)
 
 ROWS = 25
 _START = "runs.start"
@@ -31,7 +35,8 @@ def draw_list(service: Service) -> None:
         filters = _draw_filters(choices)
         page = service.runs(user, filters, st.session_state.get(_START, 0), ROWS)
         if not page.runs and page.total:  # some were deleted since
-            page = service.runs(user, filters, _go(0), ROWS)
+            _go(0)
+            page = service.runs(user, filters, 0, ROWS)
         _draw_page(service, page, choices)
     else:
         st.info("Nothing has been computed here yet. Whatever you ask on the other pages is kept here.")
@@ -42,33 +47,44 @@ def draw_list(service: Service) -> None:
 
 
 def _draw_filters(choices: Choices) -> Filters:
-    kept = {"persist_state": "session", "on_change": _go, "args": (0,)}
     columns = iter(st.columns([4, 2, 3, 3, *([3] if len(choices.owners) > 1 else []), 2], gap="small"))
-    words = next(columns).text_input("Search", key="runs_words", placeholder="Words of text, title, model", **kept)
-    kind = next(columns).selectbox("Kind", list(_KINDS), format_func=_KINDS.get, key="runs_kind", **kept)
-    asked = ["", *sorted(choices.questions, key=runs_page.label)]
-    question = next(columns).selectbox(
-        "Method or study",
-        asked,
-        format_func=lambda one: runs_page.label(one) if one else "All",
-        key="runs_question",
-        **kept,
+    words = next(columns).text_input(
+        "Search",
+        key="runs_words",
+        placeholder="Words of text, title, model",
+        persist_state="session",
+        on_change=_go,
+        args=(0,),
     )
-    models = ["", *choices.models]
-    model = next(columns).selectbox("Model", models, format_func=lambda one: one or "All", key="runs_model", **kept)
+    kind = _choose(next(columns), "Kind", "runs_kind", _KINDS)
+    questions = {name: runs_page.label(name) for name in sorted(choices.questions, key=runs_page.label)}
+    question = _choose(next(columns), "Method or study", "runs_question", {"": "All", **questions})
+    models = {name: name for name in choices.models}
+    model = _choose(next(columns), "Model", "runs_model", {"": "All", **models})
     owner = ""
     if len(choices.owners) > 1:
-        names = {"": "Everyone", **choices.owners}
-        owner = next(columns).selectbox("Who", list(names), format_func=names.get, key="runs_owner", **kept)
-    days = next(columns).selectbox("Since", list(_DAYS), format_func=_DAYS.get, key="runs_days", **kept)
+        owner = _choose(next(columns), "Who", "runs_owner", {"": "Everyone", **choices.owners})
+    days = _choose(next(columns), "Since", "runs_days", _DAYS)
     since = datetime.now(runs_page.timezone()) - timedelta(days=days) if days else None
     return Filters(words or "", kind, question, model, owner, since)
 
 
-def _go(start: int) -> int:
+def _choose(column: DeltaGenerator, label: str, key: str, options: dict[Choice, str]) -> Choice:
+    """The filter that is chosen among ``options`` (value: label), the first of which lets everything through."""
+    return column.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        persist_state="session",
+        on_change=_go,
+        args=(0,),
+    )
+
+
+def _go(start: int) -> None:
     """Show the runs from the ``start``-th."""
     st.session_state[_START] = start
-    return start
 
 
 def _draw_page(service: Service, page: RunPage, choices: Choices) -> None:
@@ -82,16 +98,28 @@ def _draw_page(service: Service, page: RunPage, choices: Choices) -> None:
         _draw_actions(service, ticked)
 
 
-def _draw_paging(bar, page: RunPage) -> None:
+def _draw_paging(bar: DeltaGenerator, page: RunPage) -> None:
     start = st.session_state.get(_START, 0)
     end = start + len(page.runs)
     told = f"{start + 1:,}–{end:,} of {page.total:,} runs" if page.total > ROWS else f"{page.total:,} runs"
     bar.markdown("1 run" if page.total == 1 else told, width="content")
     if page.total > ROWS:
-        icon = {"icon": ":material/chevron_left:", "disabled": not start}
-        bar.button("Newer", key="runs_newer", on_click=_go, args=(max(0, start - ROWS),), **icon)
-        icon = {"icon": ":material/chevron_right:", "disabled": end >= page.total}
-        bar.button("Older", key="runs_older", on_click=_go, args=(start + ROWS,), **icon)
+        bar.button(
+            "Newer",
+            key="runs_newer",
+            icon=":material/chevron_left:",
+            on_click=_go,
+            args=(max(0, start - ROWS),),
+            disabled=not start,
+        )
+        bar.button(
+            "Older",
+            key="runs_older",
+            icon=":material/chevron_right:",
+            on_click=_go,
+            args=(start + ROWS,),
+            disabled=end >= page.total,
+        )
 
 
 def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
@@ -158,9 +186,11 @@ def _draw_import(service: Service) -> None:
             help="It is shown as imported, and never taken for an answer of this instance.",
         )
         pressed = st.form_submit_button("Import")
-    if pressed and file is None:
+    if not pressed:
+        return
+    if file is None:
         st.warning("Choose a file first.")
-    elif pressed:
+    else:
         made = service.import_runs(file.getvalue(), session.user())
         _go(0)
         st.success(f"Imported: {', '.join(plain(runs_page.name(run)) for run in made)}.")

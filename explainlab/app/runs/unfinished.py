@@ -62,7 +62,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
 def _row(left: Unanswered) -> dict[str, object]:
     request = left.request
-    about = request.text if request.text is not None else looks.source_name(request.data, session.user())
+    about = request.single_text if request.data is None else looks.source_name(request.data, session.user())
     return {
         "Asked": pd.Timestamp(left.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.app import links, session
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
@@ -52,8 +53,13 @@ def draw_run(service: Service, run_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         _draw_open_page(service, found)
         _draw_files(found)
-        icon = {"icon": ":material/refresh:", "disabled": bool(found.gone)}
-        st.button("Compute again", on_click=_press_again, args=(service, found), **icon)
+        st.button(
+            "Compute again",
+            icon=":material/refresh:",
+            on_click=_press_again,
+            args=(service, found),
+            disabled=bool(found.gone),
+        )
         if found.own:
             runs_page.draw_delete(service, [found.run], "run")
     _draw_again(service, found)
@@ -76,11 +82,12 @@ def _draw_result(result: Result) -> None:
     if isinstance(result, Attribution):
         draw_map(result, "run_map")
         return
+    assert isinstance(result, AnalysisResult)
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     record = st.expander("The result as JSON", icon=":material/data_object:", key="run_json", on_change="rerun")
     if record.open:
-        written = json.dumps(result.body, ensure_ascii=False, indent=1)
+        written = json.dumps(result.body_json(), ensure_ascii=False, indent=1)
         if len(written) > _SHOWN_CHARACTERS:
             record.caption(f"The first {_SHOWN_CHARACTERS:,} of {len(written):,} characters; the JSON file has all.")
         record.code(written[:_SHOWN_CHARACTERS], language=None, height=400)
@@ -100,6 +107,7 @@ def _draw_files(found: OpenRun) -> None:
     if isinstance(result, Attribution):
         files = (lambda: map_bundle(result), lambda: to_json([result]))
     else:
+        assert isinstance(result, AnalysisResult)
         data = found.run.subject if result.request.data is not None else None
         files = (lambda: study_bundle(result, data), lambda: json.dumps(result.to_json(), ensure_ascii=False))
     icon = ":material/folder_zip:"
@@ -161,10 +169,12 @@ def _draw_again(service: Service, found: OpenRun) -> None:
 
 
 def _draw_difference(stored: Result, again: Result) -> None:
-    if isinstance(stored, Attribution):
+    if isinstance(stored, Attribution) and isinstance(again, Attribution):
         found, size = map_difference(stored, again), "the largest score"
     else:
-        found, size = table_difference(stored.body, again.body), "the largest of its column"
+        assert isinstance(stored, AnalysisResult)
+        assert isinstance(again, AnalysisResult)
+        found, size = table_difference(stored.body_json(), again.body_json()), "the largest of its column"
     if found is None:
         st.warning("Computed again: the result has another shape than what is stored.", icon=":material/difference:")
     elif found.relative <= _ROUNDING:
@@ -196,7 +206,7 @@ def _draw_compare_with(service: Service, found: OpenRun) -> None:
         list(names),
         index=None,
         key="run_compare",
-        format_func=names.get,
+        format_func=names.__getitem__,
         on_change=take,
         disabled=not names,
         placeholder="Another map" if names else "There is no other map here yet",

@@ -59,7 +59,8 @@ def draw_versions() -> None:
 
 
 def _value(name: str) -> int:
-    return getattr(settings(), name.removeprefix("EXPLAINLAB_").lower())
+    value: int = getattr(settings(), name.removeprefix("EXPLAINLAB_").lower())
+    return value
 
 
 def _draw(service: Service) -> None:
@@ -97,7 +98,7 @@ def _row(service: Service, place: Place) -> dict[str, str]:
     if place.job is None:
         return {"State": state_words, "Job": "another user's job", "Kind": kind, "Model": "", "About": ""}
     request = place.job.request
-    about = request.text or getattr(request, "data", None) or ""
+    about = request.text or request.data or ""
     shown = about if len(about) <= _SHOWN_TEXT else f"{about[:_SHOWN_TEXT]}…"
     return {
         "State": state(service, place.job),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
@@ -23,12 +23,12 @@ class _AttentionMethod(BatchedMethod):
 
     family: ClassVar = "Attention"
     signed: ClassVar = False
-    needs: ClassVar = ("attention",)
+    needs: ClassVar[tuple[str, ...]] = ("attention",)
 
-    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
 
-    def _read(self, subject: Subject, maps: np.ndarray, parameters: method.Parameters) -> Outcome:
+    def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
         real = np.flatnonzero(subject.encoding.attention)
         matrix = self.combine(maps[:, real][:, :, real], parameters)
         class_rows = subject.classifier.head_rows(subject.encoding)[real]
@@ -38,14 +38,14 @@ class _AttentionMethod(BatchedMethod):
         return Outcome(subject.units.sum_tokens(tokens))
 
     @abstractmethod
-    def combine(self, maps: np.ndarray, parameters: method.Parameters) -> np.ndarray:
+    def combine(self, maps: np.ndarray, parameters: Any) -> np.ndarray:
         """float64 [N, N] from the head means [layers, N, N], bottom first."""
 
 
 class AttentionLast(_AttentionMethod):
     """The last layer's attention, averaged over its heads."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         reading: Reading = Field("class_row", description=READING_HELP)
 
     id: ClassVar = "attention_last"
@@ -54,13 +54,14 @@ class AttentionLast(_AttentionMethod):
     definition: ClassVar = "φⱼ = mean over heads of A^L at (class row, j)"
 
     def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
-        return maps[-1]
+        last: np.ndarray = maps[-1]
+        return last
 
 
 class AttentionAverage(_AttentionMethod):
     """The attention of all layers and heads, averaged."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         reading: Reading = Field("received", description=READING_HELP)
 
     id: ClassVar = "attention_average"
@@ -69,13 +70,14 @@ class AttentionAverage(_AttentionMethod):
     definition: ClassVar = "φⱼ = mean over layers, heads and rows i of A at (i, j)"
 
     def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
-        return maps.mean(axis=0)
+        mean: np.ndarray = maps.mean(axis=0)
+        return mean
 
 
 class AttentionRollout(_AttentionMethod):
     """Attention multiplied through the layers, half of every layer's weight kept by the residual connection."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         residual: bool = Field(True, description="Mix every layer half and half with the identity (Abnar & Zuidema).")
         reading: Reading = Field("class_row", description=READING_HELP)
 

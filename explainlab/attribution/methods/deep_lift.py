@@ -12,7 +12,8 @@ from captum.attr import DeepLift as CaptumDeepLift
 from pydantic import Field
 from torch import Tensor, nn
 
-from explainlab.attribution import method, passes
+from explainlab import declared
+from explainlab.attribution import passes
 from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
 from explainlab.attribution.methods.gradients import total
@@ -27,7 +28,7 @@ class DeepLift(BatchedMethod):
     the completeness error says by how much.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 

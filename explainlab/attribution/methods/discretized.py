@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
 from explainlab.attribution.methods.sequential import require_affordable
 from explainlab.attribution.subject import Subject
@@ -39,7 +39,7 @@ class DiscretizedIntegratedGradients(Method):
     explained is fixed; the model adds positions and normalises once, and scores are not divided by their norm.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         steps: int = Field(30, ge=0, le=1_000, description="Anchor words on the path of every token.")
         strategy: Strategy = Field(
             "greedy", description="Which neighbour is next: the one moved least, or most dimensions monotone."
@@ -137,7 +137,8 @@ class Vocabulary:
         """int64 [T, neighbours]: the words nearest to each anchor, itself not counted, nearest first."""
         twice = 2 * self.table[anchors].float()
         products = torch.cat([twice @ rows.float().T for rows in self.table.split(ROWS)], dim=1)
-        distance = (self._squares - products).scatter_(1, anchors[:, None], torch.inf)  # squared, up to a constant
+        squared: Tensor = self._squares - products  # up to a constant
+        distance = squared.scatter_(1, anchors[:, None], torch.inf)
         return distance.topk(min(self.neighbours, len(self.table) - 1), largest=False).indices
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.passes import attention_gradients
 from explainlab.attribution.subject import Subject
@@ -30,7 +30,7 @@ class GAE(BatchedMethod):
     needs: ClassVar = ("gradients", "attention", "layered attention")
     output: ClassVar[Output] = "logit"
 
-    def attribute_many(self, subjects: Sequence[Subject], parameters: method.Parameters) -> list[Outcome]:
+    def attribute_many(self, subjects: Sequence[Subject], parameters: declared.Parameters) -> list[Outcome]:
         return attention_gradients(subjects, _positive, self._read)
 
     def _read(self, subject: Subject, weights: np.ndarray) -> Outcome:

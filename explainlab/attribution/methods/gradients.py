@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
@@ -30,7 +30,7 @@ CANCELS = 1e-3
 class Gradient(BatchedMethod):
     """How fast the explained scalar changes with each word embedding."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         norm: Literal["l2", "signed_sum"] = Field(
             "l2", description="How the d numbers of a token become one: their Euclidean norm, or their plain sum."
         )
@@ -56,7 +56,7 @@ class Gradient(BatchedMethod):
 class InputXGradient(BatchedMethod):
     """The gradient times the word embedding: a first-order guess at what removing the token would change."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         reduction: Literal["sum", "l2"] = Field(
             "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
         )

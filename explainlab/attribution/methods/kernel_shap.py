@@ -13,7 +13,7 @@ from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Budget, Outcome, counted
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
@@ -37,7 +37,7 @@ class KernelShap(BatchedMethod):
     the paper's estimator; with all coalitions both are the Shapley values.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         samples: Budget = Field(
             "2n", description="Model evaluations beside the empty and the full text: 2n, 16n (n features) or a number."
         )
@@ -104,7 +104,8 @@ def _draw(n: int, rows: int, generator: np.random.Generator, paired: bool) -> np
     size = generator.choice(sizes, rows, p=mass / mass.sum())
     keys = generator.random((rows, n))
     keep = keys <= np.sort(keys, axis=1)[np.arange(rows), size - 1, None]
-    return keep ^ (paired & (2 * size == n) & ~keep[:, 0])[:, None]
+    smaller: np.ndarray = keep ^ (paired & (2 * size == n) & ~keep[:, 0])[:, None]
+    return smaller
 
 
 def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -117,7 +118,8 @@ def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
     with _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin on after a pass and would be in the way
         scores, fitted = surrogate(keep, gains)
         rest = gains - fitted
-        return scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())
+        added: np.ndarray = scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())
+    return added
 
 
 @cache
@@ -147,7 +149,8 @@ def constrained(gram: np.ndarray, moments: np.ndarray, total: float) -> np.ndarr
     rest = moments - gram.sum(axis=1) * (total / n)
     centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     slopes = np.linalg.lstsq(centred, rest - rest.mean(), rcond=1e-12)[0]
-    return total / n + slopes - slopes.mean()
+    scores: np.ndarray = total / n + slopes - slopes.mean()
+    return scores
 
 
 def surrogate(keep: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +185,8 @@ def _rates(keep: np.ndarray, gains: np.ndarray) -> np.ndarray:
     seen = np.bincount(feature, minlength=n)
     mean = effect.mean() + np.finfo(float).tiny if len(effect) else 1.0
     rates = np.where(seen, np.bincount(feature, effect, minlength=n) / np.maximum(seen, 1), mean) + mean / 10
-    return RATE * rates / rates.sum()
+    scaled: np.ndarray = RATE * rates / rates.sum()
+    return scaled
 
 
 def _kernel_shapley(x: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -196,4 +200,5 @@ def _kernel_shapley(x: np.ndarray, rates: np.ndarray) -> np.ndarray:
     for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
         factors = 1 + node * slope
         total += weight * factors.prod(axis=1, keepdims=True) / factors
-    return np.prod(np.cosh(rates) * np.exp(-rates)) * slope * total
+    values: np.ndarray = np.prod(np.cosh(rates) * np.exp(-rates)) * slope * total
+    return values

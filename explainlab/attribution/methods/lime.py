@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
@@ -20,7 +20,7 @@ class Lime(BatchedMethod):
     The full text is the first sample; every other one keeps each feature with probability 1/2.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         samples: Evaluations = Field(200, description="Maskings of the text, the full text among them.")
         kernel_width: float = Field(
             0.25, ge=0.01, le=100, description="How fast a masking counts less the more it takes away."
@@ -61,14 +61,16 @@ def nearness(keep: np.ndarray, width: float) -> np.ndarray:
     A mask that keeps a share q of the features is at d = 1 − √q; the empty one, without a direction, at 1.
     """
     distance = 1 - np.sqrt(keep.mean(axis=1))
-    return np.exp(-(distance**2) / (2 * width**2))
+    weights: np.ndarray = np.exp(-(distance**2) / (2 * width**2))
+    return weights
 
 
 def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
     """float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n]; the intercept is not penalised."""
     from sklearn.linear_model import Ridge  # half a second to import
 
-    return Ridge(alpha=alpha, solver="svd").fit(keep, values, sample_weight=weights).coef_
+    coefficients: np.ndarray = Ridge(alpha=alpha, solver="svd").fit(keep, values, sample_weight=weights).coef_
+    return coefficients
 
 
 def _warnings(keep: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.methods.gradients import length, total
 from explainlab.attribution.passes import text_gradients
@@ -39,7 +39,7 @@ class LRP(BatchedMethod):
     factor (gates, and both products of attention) and goes through the softmax by its derivative, which keeps no sum.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         rule: Rule = Field(
             "conservative",
             description="What is constant: attention and the norms' deviation; or AttnLRP, which shares out products.",
@@ -101,7 +101,8 @@ class _Rules(TorchFunctionMode):
         self._identity = activation == "identity"
         self._gate: Tensor | None = None
         attention = _CONSTANT_ATTENTION if self._cut else _SHARED_ATTENTION
-        activations = dict.fromkeys(_CALLED_ACTIVATIONS, _in_proportion) if self._identity else {}
+        called = _CALLED_ACTIVATIONS if self._identity else ()
+        activations: dict[Function, Function] = dict.fromkeys(called, _in_proportion)
         self._rules = {**_NORMS, **attention, **activations, torch.Tensor.mul: self._gated}
 
     def __torch_function__(
@@ -174,7 +175,7 @@ def _reading_shared(function: Function, query: Tensor, key: Tensor, value: Tenso
     return _shared(function, _as(query, query / 2), _as(key, key / 2), value, **options)
 
 
-_CALLED_ACTIVATIONS = (torch.tanh, functional.gelu, functional.silu)
+_CALLED_ACTIVATIONS: tuple[Function, ...] = (torch.tanh, functional.gelu, functional.silu)
 """What a head may call with no module of its own; ReLU's derivative is its ratio already."""
 _NORMS: dict[Function, Function] = {functional.layer_norm: _normalised, torch.rsqrt: _constant}
 """RMS normalisation is written out in transformers: a product with the reciprocal root of the mean square."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
@@ -17,7 +17,7 @@ from explainlab.attribution.subject import Subject
 class Occlusion(BatchedMethod):
     """The explained scalar with and without each feature: n + 1 forward passes for n features."""
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 

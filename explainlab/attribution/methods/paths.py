@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import (
     BASELINE_HELP,
@@ -42,7 +42,7 @@ class IntegratedGradients(BatchedMethod):
     of every score; the other rules take ``steps`` points wherever the path moves.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         rule: Literal["adaptive", Rule] = Field(
             "adaptive", description="Where on the path the gradient is evaluated; adaptive: where it moves."
         )
@@ -105,7 +105,7 @@ class GradientShap(Method):
     zero and costs nothing. The first draws of a larger run are those of the smaller one.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         samples: Evaluations = Field(5, le=10_000, description="Random points on random paths.")
         noise: float = Field(0.0, ge=0, le=100, description="Standard deviation of the noise on the word embeddings.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)

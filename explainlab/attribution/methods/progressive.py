@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Budget, Method, Outcome, counted
 from explainlab.attribution.methods.kernel_shap import constrained
 from explainlab.attribution.prefix_coalitions import (
@@ -33,7 +33,7 @@ class SinglePass(Method):
     to the last feature, so that the last prediction is the model's own.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         start: Literal["masked", "prefix", "zero"] = Field(
             "masked",
             description="What the first feature is compared with: the fully masked text, "
@@ -81,7 +81,7 @@ class MultiPass(Method):
     fully masked and the untouched text are run beside the passes; equal passes are run once.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         passes: Budget = Field(
             "2n", description="Masked texts run beside the empty and the full one: 2n, 16n (n features) or a number."
         )

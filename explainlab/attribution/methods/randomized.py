@@ -32,7 +32,7 @@ class BestOfMany(Method):
     random: ClassVar = True
 
     @abstractmethod
-    def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
+    def maps(self, subject: Subject, parameters: Any) -> Maps:
         """The kind of maps that are drawn."""
 
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from explainlab.attribution import method
+from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
@@ -27,7 +27,7 @@ class SequentialIntegratedGradients(Method):
     the norm of all scores; here the class is fixed, the model does both once, and scores keep their scale.
     """
 
-    class Parameters(method.Parameters):
+    class Parameters(declared.Parameters):
         steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations a token (trapezoid: one more).")
         rule: Rule = Field("gauss_legendre", description="Where on each path the gradient is evaluated.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)

@@ -1,4 +1,4 @@
-"""The database behind the store: opened by URL, brought up to date, and its errors told in words."""
+"""The database behind the store: opened by URL, brought up to date, its errors in plain words."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sqlalchemy.pool import QueuePool
 from explainlab.errors import ResourceError
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_TURNS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7296815436202811)"}
-"""What makes those who open one database at once bring it up to date one after the other."""
-_alembic = threading.Lock()  # it keeps what it is at in its modules
+_LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7296815436202811)"}
+"""Statements that let only one process at a time bring a database up to date."""
+_alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 
@@ -32,26 +32,26 @@ class Database:
     """A SQL database with the tables of :mod:`.schema`: SQLite, PostgreSQL or any other with a SQLAlchemy URL.
 
     Opening brings it up to date and loses nothing; several processes may do so at once. Every statement is a
-    transaction of its own. Whatever goes wrong comes as :class:`ResourceError`; a server that was away is reached again
-    by the next statement.
+    transaction of its own. Every failure raises :class:`ResourceError`; the next statement connects again to a
+    server that was away.
     """
 
     def __init__(self, url: str) -> None:
-        self._place = "EXPLAINLAB_DATABASE_URL"
+        self._address = "EXPLAINLAB_DATABASE_URL"
         try:
-            place = make_url(url)
-            self._place = place.set(query={}).render_as_string(hide_password=True)
-            if place.drivername in _POSTGRESQL:
-                place = place.set(drivername="postgresql+psycopg")
-            self._engine = create_engine(place, pool_pre_ping=True, **_options(place))
-            if place.get_backend_name() == "sqlite":
+            address = make_url(url)
+            self._address = address.set(query={}).render_as_string(hide_password=True)
+            if address.drivername in _POSTGRESQL:
+                address = address.set(drivername="postgresql+psycopg")
+            self._engine = create_engine(address, pool_pre_ping=True, **_options(address))
+            if address.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
             self._bring_up_to_date()
         except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
             raise self._unavailable(error) from error
 
     def insert(self, table: Table, row: dict[str, Any]) -> bool:
-        """Add ``row``, made now; False where its place is taken."""
+        """Add ``row``, created now; False where an equal key exists."""
         try:
             with self.connection() as connection:
                 connection.execute(insert(table).values(**row, created=datetime.now(UTC)))
@@ -60,7 +60,7 @@ class Database:
         return True
 
     def change(self, statement: Executable) -> int:
-        """Carry out an update or a deletion; how many rows it met."""
+        """Execute an update or a deletion; returns how many rows it matched."""
         with self.connection() as connection:
             return connection.execute(statement).rowcount
 
@@ -70,7 +70,7 @@ class Database:
             return list(connection.execute(query))
 
     def value(self, query: Executable) -> Any:
-        """The one value of a selection, or None."""
+        """The single value of a selection, or None."""
         with self.connection() as connection:
             return connection.execute(query).scalar_one_or_none()
 
@@ -95,38 +95,38 @@ class Database:
             return
         if version is not None and version not in {script.revision for script in scripts.walk_revisions()}:
             raise ResourceError(
-                f"The result store at {self._place} was made by a newer ExplainLab (its version is {version}).",
+                f"The result store at {self._address} was made by a newer ExplainLab (its version is {version}).",
                 "Update ExplainLab, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL to another store.",
             )
         backend = self._engine.dialect.name
         with self._engine.connect() as connection:
-            if backend == "sqlite":  # else its driver would begin a transaction only before the first insert
+            if backend == "sqlite":  # else its driver begins a transaction only before the first insert
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             with _alembic, connection.begin():
-                if backend in _TURNS:
-                    connection.exec_driver_sql(_TURNS[backend])
+                if backend in _LOCKS:
+                    connection.exec_driver_sql(_LOCKS[backend])
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
 
     def _unavailable(self, error: Exception) -> ResourceError:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
         return ResourceError(
-            f"The result store at {self._place} cannot be used: {reason}.",
+            f"The result store at {self._address} cannot be used: {reason}.",
             "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
         )
 
 
-def _options(place: URL) -> dict[str, Any]:
-    """A server answers soon or not at all; SQLite needs its folder, and in memory one connection taken in turns."""
-    if place.drivername == "postgresql+psycopg":
+def _options(address: URL) -> dict[str, Any]:
+    """A server has a time limit; SQLite needs its folder, and in memory a single connection that threads share."""
+    if address.drivername == "postgresql+psycopg":
         return {"connect_args": {"connect_timeout": _CONNECT_SECONDS}}
-    if place.get_backend_name() != "sqlite":
+    if address.get_backend_name() != "sqlite":
         return {}
-    if place.database in (None, "", ":memory:"):
-        turns = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-        return {**turns, "connect_args": {"check_same_thread": False}}
-    if not place.database.startswith("file:"):
-        Path(place.database).parent.mkdir(parents=True, exist_ok=True)
+    if address.database in (None, "", ":memory:"):
+        shared = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+        return {**shared, "connect_args": {"check_same_thread": False}}
+    if not address.database.startswith("file:"):
+        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
     return {}
 
 

@@ -1,4 +1,4 @@
-"""What readers leave on the rows of a data set: notes, tags, and texts that they have edited."""
+"""Remarks of readers on the rows of a data set: notes, tags, and edited texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Remark(BaseModel):
 
     @classmethod
     def of_edit(cls, row: int, text: str, text_pair: str | None = None) -> Remark:
-        """A new text whose parent is ``row``; equal texts are one and the same."""
+        """An edited text whose parent is ``row``; equal texts share a remark."""
         return cls(row=row, edit=digest([text, text_pair])[:16], text=text, text_pair=text_pair)
 
     @property
@@ -46,8 +46,8 @@ class Remark(BaseModel):
 class Remarks:
     """The remarks of one ``owner`` (a user's id) on one data set (by its digest, 64 hexadecimal digits).
 
-    Nobody else's are seen or changed. Every method raises :class:`explainlab.errors.ResourceError` where the database
-    fails.
+    Remarks of others are neither read nor changed. Every method raises :class:`explainlab.errors.ResourceError` where
+    the database fails.
     """
 
     def __init__(self, database: Database, owner: str, data: str) -> None:
@@ -55,27 +55,27 @@ class Remarks:
         self._place = {"owner": owner, "data": data}
 
     def all(self) -> list[Remark]:
-        """Every remark, by row; those of one row in the order in which they were first kept."""
-        query = select(REMARKS.c.body).where(self._are(self._place))
-        found = self._database.rows(query.order_by(REMARKS.c.row, REMARKS.c.created))
-        return [Remark.model_validate_json(body) for (body,) in found]
+        """Every remark, by row; those of one row in the order of their creation."""
+        query = select(REMARKS.c.body).where(self._matches(self._place))
+        rows = self._database.rows(query.order_by(REMARKS.c.row, REMARKS.c.created))
+        return [Remark.model_validate_json(body) for (body,) in rows]
 
     def keep(self, remark: Remark) -> None:
-        """Keep ``remark`` in the place of the one before it; an empty one is forgotten."""
+        """Keep ``remark`` in place of an earlier one; an empty remark is removed."""
         if remark.empty:
             self.forget(remark)
             return
         key, body = self._key(remark), remark.model_dump_json()
-        if not self._database.change(update(REMARKS).where(self._are(key)).values(body=body)):
+        if not self._database.change(update(REMARKS).where(self._matches(key)).values(body=body)):
             self._database.insert(REMARKS, {**key, "body": body})
 
     def forget(self, remark: Remark) -> None:
         """Remove the remark on the same row or edited text, if there is one."""
-        self._database.change(delete(REMARKS).where(self._are(self._key(remark))))
+        self._database.change(delete(REMARKS).where(self._matches(self._key(remark))))
 
     def _key(self, remark: Remark) -> dict[str, Any]:
         return {**self._place, "row": remark.row, "edit": remark.edit}
 
     @staticmethod
-    def _are(values: Mapping[str, Any]) -> Any:
+    def _matches(values: Mapping[str, Any]) -> Any:
         return and_(*(REMARKS.c[name] == value for name, value in values.items()))

@@ -29,8 +29,8 @@ class Run:
     """One user's request with its result, which is stored under ``key``.
 
     ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
-    ``created`` and ``asked`` (UTC) are when it was asked first and last; ``forward`` and ``backward`` count passes;
-    ``imported`` tells that the result came from a file.
+    ``created`` and ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count
+    passes; ``imported``: the result came from a file.
     """
 
     owner: str
@@ -56,7 +56,7 @@ class Run:
 class Filters:
     """Which runs: each of ``words`` is in its text, title, model, question or owner's name; empty fields let all pass.
 
-    ``since`` (with a time zone) is the earliest time asked.
+    ``since`` (with a time zone) is the earliest ``asked``.
     """
 
     words: str = ""
@@ -69,7 +69,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class RunPage:
-    """Some of the runs that passed the filters, newest first, and how many did in all."""
+    """Some of the runs that pass the filters, newest first, and how many pass in ``total``."""
 
     runs: list[Run]
     total: int
@@ -77,7 +77,7 @@ class RunPage:
 
 @dataclass(frozen=True)
 class Choices:
-    """What there is to filter by: questions, models, and owners' names by their ids."""
+    """The values to filter by: questions, models, and owners' names by their ids."""
 
     questions: list[str]
     models: list[str]
@@ -85,13 +85,13 @@ class Choices:
 
 
 class Runs:
-    """The table of runs. What a user may do with them is not decided here: see ``service/access.py``."""
+    """The table of runs. Users' rights are checked elsewhere: see ``service/access.py``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def record(self, run: Run, request_key: str) -> str:
-        """Keep ``run``, or bring up to date what its owner has under ``request_key``; returns the id it has."""
+        """Keep ``run``, or update its owner's run with this ``request_key``; returns its id."""
         row = row_of(run, request_key)
         same = (RUNS.c.owner == run.owner, RUNS.c.request_key == request_key)
         renewed = ("owner_name", "asked", "seconds", "forward", "backward", "key", "request")
@@ -99,35 +99,36 @@ class Runs:
         row.pop("created")
         if not self._database.change(again) and not self._database.insert(RUNS, row):
             self._database.change(again)
-        return self._database.value(select(RUNS.c.id).where(*same))
+        run_id: str = self._database.value(select(RUNS.c.id).where(*same))
+        return run_id
 
     def get(self, run_id: str) -> Run | None:
-        """The run with this id, whoever's it is; None if there is none."""
-        found = self._database.rows(select(*_LISTED).where(RUNS.c.id == run_id))
-        return _run(found[0]) if found else None
+        """The run with this id, of any owner; None if there is none."""
+        rows = self._database.rows(select(*_LISTED).where(RUNS.c.id == run_id))
+        return _run(rows[0]) if rows else None
 
     def page(self, reader: str, filters: Filters, start: int = 0, count: int = 50) -> RunPage:
-        """Of the runs that ``reader`` (a user's id) finds in a list, ``count`` from the ``start``-th."""
+        """Of the runs in the list of ``reader`` (a user's id), ``count`` from the ``start``-th."""
         passed = (_listed_for(reader), *_conditions(filters))
         order = (RUNS.c.asked.desc(), RUNS.c.id.desc())
-        asked = select(RUNS.c.id, func.count().over()).where(*passed).order_by(*order).limit(count).offset(start)
-        shown = self._database.rows(asked)  # one pass over narrow rows tells their number too
+        page = select(RUNS.c.id, func.count().over()).where(*passed).order_by(*order).limit(count).offset(start)
+        shown = self._database.rows(page)  # ids and total number in one query of narrow rows
         if shown:
             total = shown[0][1]
         else:
             total = self._database.value(select(func.count()).select_from(RUNS).where(*passed)) if start else 0
         whole = self._database.rows(select(*_LISTED).where(RUNS.c.id.in_([run_id for run_id, _ in shown])))
-        found = {row.id: _run(row) for row in whole}
-        return RunPage([found[run_id] for run_id, _ in shown if run_id in found], total)
+        runs = {row.id: _run(row) for row in whole}
+        return RunPage([runs[run_id] for run_id, _ in shown if run_id in runs], total)
 
     def choices(self, reader: str) -> Choices:
-        """What ``reader`` can filter by."""
+        """The values that ``reader`` can filter by."""
         columns = (RUNS.c.question, RUNS.c.model, RUNS.c.owner, RUNS.c.owner_name)
-        found = self._database.rows(select(*columns).where(_listed_for(reader)).distinct())
-        owners = {owner: name for _, _, owner, name in found}
+        rows = self._database.rows(select(*columns).where(_listed_for(reader)).distinct())
+        owners = {owner: name for _, _, owner, name in rows}
         return Choices(
-            questions=sorted({question for question, *_ in found}),
-            models=sorted({model for _, model, *_ in found}),
+            questions=sorted({question for question, *_ in rows}),
+            models=sorted({model for _, model, *_ in rows}),
             owners=dict(sorted(owners.items(), key=lambda item: item[1].casefold())),
         )
 
@@ -142,7 +143,7 @@ class Runs:
         self._database.change(update(RUNS).where(RUNS.c.id == run.id).values(title=title, words=words))
 
     def delete(self, run_id: str) -> None:
-        """Forget the run; its result stays."""
+        """Delete the run; its result stays."""
         self._database.change(delete(RUNS).where(RUNS.c.id == run_id))
 
     def has(self, key: str) -> bool:
@@ -163,9 +164,9 @@ def row_of(run: Run, request_key: str) -> dict[str, Any]:
 
 
 def line(text: str, most: int = SUBJECT) -> str:
-    """``text`` on one line of at most ``most`` characters, with nothing in it that a database cannot hold."""
-    one = _UNWRITABLE.sub("\ufffd", " ".join(text[: 4 * most].split()))
-    return one if len(one) <= most else f"{one[: most - 1]}…"
+    """``text`` on one line of at most ``most`` characters, without characters that a database cannot hold."""
+    short = _UNWRITABLE.sub("\ufffd", " ".join(text[: 4 * most].split()))
+    return short if len(short) <= most else f"{short[: most - 1]}…"
 
 
 def _words(*texts: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of the store as the code knows them; how a database comes to have them is in ``migrations/``."""
+"""The tables of the store as the code uses them; ``migrations/`` creates and changes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RESULTS = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""Results by the keys of their requests, whoever asked; ``question`` is the id of a method or an analysis."""
+"""Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis."""
 
 VIEWS = Table(
     "views",
@@ -50,7 +50,7 @@ NOTES = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""What runs remember."""
+"""Intermediate values that later runs reuse."""
 
 RUNS = Table(
     "runs",
@@ -90,7 +90,7 @@ REMARKS = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""What readers leave on the rows of data sets."""
+"""Remarks of readers on the rows of data sets."""
 
 UNFINISHED = Table(
     "unfinished",
@@ -102,4 +102,4 @@ UNFINISHED = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("request", Text, nullable=False),
 )
-"""Jobs that have not ended, by their keys and by who asked; ``server`` is the process that was asked."""
+"""Jobs that have not ended, by their keys and users; ``server`` is the process that runs them."""

@@ -21,12 +21,12 @@ from explainlab.service.store.schema import NOTES, RESULTS, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
-"""Characters of a stored result that stays in memory once it was read; longer ones are read anew."""
+"""Longer stored results, in characters, are not kept in memory and are read anew."""
 
 
 @dataclass(frozen=True)
 class SavedView:
-    """What a page showed, whose it is and who may see it."""
+    """What a page showed, its owner, and who may see it."""
 
     owner: str
     visibility: Visibility
@@ -34,11 +34,11 @@ class SavedView:
 
 
 class Store:
-    """A database of results by request key, views (what a link reopens) by id, notes (what runs remember), and runs.
+    """A database of results by request key, views (what a link reopens) by id, notes (what runs reuse), and runs.
 
-    Every write is one transaction: it is there whole or not at all. Errors of the database (a full disk, a read-only
-    folder, a server away) come as :class:`explainlab.errors.ResourceError`. Safe to use from several threads and
-    processes. Who may see what is not decided here: see ``service/access.py``.
+    Every write is one transaction. Errors of the database (a full disk, a read-only folder, a server away) raise
+    :class:`explainlab.errors.ResourceError`. Safe to use from several threads and processes. Users' rights are checked
+    elsewhere: see ``service/access.py``.
     """
 
     def __init__(self, url: str) -> None:
@@ -47,13 +47,13 @@ class Store:
         self.unfinished = Unfinished(self._database)
 
     def remarks(self, owner: str, data: str) -> Remarks:
-        """What the user with the id ``owner`` has left on a data set, which goes by its digest."""
+        """The remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
 
     def get(self, key: str) -> Result | None:
         """The result stored under ``key``, or None.
 
-        Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version does not read.
+        Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
         body = self._body(key)
         if body is None:
@@ -80,25 +80,24 @@ class Store:
             self._database.change(delete(table).where(table.c.key == key))
 
     def save_view(self, view: dict[str, Any], owner: str = "local") -> str:
-        """Keep what a page shows for the user with the id ``owner``; returns its id, which nobody can guess.
+        """Save what a page shows for the user with the id ``owner``; returns its id, which nobody can guess.
 
-        Equal views of one owner share it.
+        Equal views of an owner share an id.
         """
         same = (VIEWS.c.owner == owner, VIEWS.c.digest == digest(view))
-        known = select(VIEWS.c.id).where(*same)
-        found = self._database.value(known)
-        if found is not None:
-            return found
+        saved = select(VIEWS.c.id).where(*same)
+        view_id: str | None = self._database.value(saved)
+        if view_id is not None:
+            return view_id
         row = {"id": secrets.token_hex(16), "owner": owner, "digest": digest(view), "visibility": "private"}
         added = self._database.insert(VIEWS, {**row, "body": json.dumps(view, allow_nan=False)})
-        return row["id"] if added else self._database.value(known)
+        made: str = row["id"] if added else self._database.value(saved)
+        return made
 
     def view(self, view_id: str) -> SavedView | None:
-        """The view saved under ``view_id``, whoever's it is, or None."""
-        found = self._database.rows(
-            select(VIEWS.c.owner, VIEWS.c.visibility, VIEWS.c.body).where(VIEWS.c.id == view_id)
-        )
-        return SavedView(found[0].owner, found[0].visibility, json.loads(found[0].body)) if found else None
+        """The view saved under ``view_id``, of any owner, or None."""
+        rows = self._database.rows(select(VIEWS.c.owner, VIEWS.c.visibility, VIEWS.c.body).where(VIEWS.c.id == view_id))
+        return SavedView(rows[0].owner, rows[0].visibility, json.loads(rows[0].body)) if rows else None
 
     def share_view(self, view_id: str, visibility: Visibility) -> None:
         """Set who may see the view."""
@@ -114,7 +113,8 @@ class Store:
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
 
     def _body(self, key: str) -> str | None:
-        return self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+        body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
+        return body
 
 
 def _read(body: str) -> Result:
@@ -122,4 +122,4 @@ def _read(body: str) -> Result:
 
 
 _kept = lru_cache(maxsize=256)(_read)
-"""Equal texts are one record, so that what is made of it need not be made again."""
+"""Equal texts give the same record, so that what is derived from it is kept as well."""

@@ -1,4 +1,4 @@
-"""What was asked and has not ended yet, so that a restart can tell what it cut short."""
+"""Jobs that have not ended yet, so that users learn after a restart which were cut short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.service.store.schema import UNFINISHED
 
 @dataclass(frozen=True)
 class CutShort:
-    """A request that its server did not live to answer; ``key`` is its job's, ``asked`` (UTC) when it was asked."""
+    """A request that its server stopped before answering; ``key`` is its job's, ``asked`` (UTC) when it was made."""
 
     key: str
     kind: Kind
@@ -27,9 +27,9 @@ class CutShort:
 
 
 class Unfinished:
-    """The jobs that users have asked for. Every one opened is a server's own: what others began has been cut short.
+    """The unfinished jobs of users. Each instance is a server: jobs that another one began have been cut short.
 
-    So one server at a time works on a database.
+    So only one server at a time may use a database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -37,27 +37,27 @@ class Unfinished:
         self._server = secrets.token_hex(16)
 
     def begin(self, key: str, owner: str, kind: Kind, request: dict[str, Any]) -> None:
-        """The user with the id ``owner`` asks this server for ``request``, whose job goes by ``key``."""
+        """The user with the id ``owner`` waits for ``request`` on this server, under the job ``key``."""
         same = (UNFINISHED.c.key == key, UNFINISHED.c.owner == owner)
         if not self._database.change(update(UNFINISHED).where(*same).values(server=self._server)):
             row = {"key": key, "owner": owner, "server": self._server, "kind": kind}
             self._database.insert(UNFINISHED, {**row, "request": json.dumps(request, allow_nan=False)})
 
     def end(self, key: str) -> None:
-        """The job has ended, for all who asked."""
+        """The job has ended, for all its users."""
         self._database.change(delete(UNFINISHED).where(UNFINISHED.c.key == key))
 
     def cut_short(self, owner: str) -> list[CutShort]:
-        """What servers before this one left unanswered, the first asked first."""
+        """What earlier servers left unanswered, oldest first."""
         columns = (UNFINISHED.c.key, UNFINISHED.c.kind, UNFINISHED.c.request, UNFINISHED.c.created)
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server)
-        found = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))
+        rows = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))
         return [
             CutShort(key, kind, json.loads(request), created.replace(tzinfo=created.tzinfo or UTC))
-            for key, kind, request, created in found
+            for key, kind, request, created in rows
         ]
 
     def forget(self, owner: str, keys: Iterable[str]) -> None:
-        """``owner`` no longer wants these."""
+        """``owner`` no longer waits for these jobs."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)))
         self._database.change(delete(UNFINISHED).where(*theirs))

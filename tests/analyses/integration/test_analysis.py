@@ -10,6 +10,7 @@ import torch
 
 from explainlab import explain, study
 from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import evaluations
 from explainlab.analyses.summary import interval
 from explainlab.attribution.quadrature import nodes
@@ -235,8 +236,8 @@ def test_what_cannot_be_asked_is_named(encoder: Classifier, data: Path, tmp_path
 def test_intervals_cover_the_mean_and_are_none_where_they_mean_nothing() -> None:
     values = np.random.default_rng(0).normal(3, 2, 200).tolist()
     found = interval(values)
-    assert found["mean"] == pytest.approx(np.mean(values))
-    assert found["low"] < found["mean"] < found["high"]
-    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * 2 / np.sqrt(200), rel=0.2)
-    assert interval([2.0]) == interval([2.0, 2.0]) == {"mean": 2.0, "low": None, "high": None}
-    assert interval([]) == {"mean": None, "low": None, "high": None}
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.low < found.mean < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * 2 / np.sqrt(200), rel=0.2)
+    assert interval([2.0]) == interval([2.0, 2.0]) == Interval(mean=2.0, low=None, high=None)
+    assert interval([]) == Interval(mean=None, low=None, high=None)

@@ -19,7 +19,7 @@ from explainlab.errors import Cancelled, RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from tests.attribution.conftest import Toys
+from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
 from tests.toys import Linear
@@ -97,7 +97,7 @@ def content(result: Attribution) -> np.ndarray:
 # Against a slow search and single points -----------------------------------------------------------------------------
 
 
-@every_strategy
+@on_models(strategy=["greedy", "maxcount"])
 def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, strategy: str) -> None:
     start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
     options = {"steps": 4, "neighbours": 30, "strategy": strategy}

@@ -14,7 +14,7 @@ from explainlab import Attribution, explain
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from tests.attribution.conftest import Toys
+from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
 from tests.toys import Linear, Squares
@@ -22,9 +22,10 @@ from tests.toys import Linear, Squares
 TEXT = "A funny film. It isn't good!"
 STEPS = 8
 
-every_rule = pytest.mark.parametrize("rule", get_args(Rule))
-every_output = pytest.mark.parametrize("output", ["probability", "logit"])
-every_baseline = pytest.mark.parametrize("baseline", ["mask", "pad", "unk", "zero"])
+RULES = get_args(Rule)
+OUTPUTS = ("probability", "logit")
+
+every_rule = pytest.mark.parametrize("rule", RULES)
 
 
 def content(result: Attribution) -> np.ndarray:
@@ -67,8 +68,7 @@ CAPTUM = {
 """Captum's trapezoid has weights that sum to (n - 1) / n, so it is compared with a loop only."""
 
 
-@every_output
-@pytest.mark.parametrize("rule", CAPTUM)
+@on_models(rule=CAPTUM, output=OUTPUTS)
 def test_agrees_with_captum(model: Classifier, plain: Plain, rule: str, output: str) -> None:
     start, end = ends(plain, TEXT, "mask")
     scalar = plain.scalar(output, plain.predicted(TEXT))
@@ -77,7 +77,7 @@ def test_agrees_with_captum(model: Classifier, plain: Plain, rule: str, output: 
     close(found.scores, captum.sum(dim=-1)[0])
 
 
-@every_baseline
+@on_models(baseline=["mask", "pad", "unk", "zero"])
 def test_agrees_with_captum_from_every_baseline(model: Classifier, plain: Plain, baseline: str) -> None:
     start, end = ends(plain, TEXT, baseline)
     captum = IntegratedGradients(plain.scalar("probability", 1)).attribute(end, start, n_steps=STEPS)
@@ -85,7 +85,7 @@ def test_agrees_with_captum_from_every_baseline(model: Classifier, plain: Plain,
     close(found.scores, captum.sum(dim=-1)[0])
 
 
-@every_rule
+@on_models(rule=RULES)
 def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule: str) -> None:
     start, end = ends(plain, TEXT, "mask")
     scalar = plain.scalar("probability", plain.predicted(TEXT))
@@ -196,8 +196,7 @@ class Draws:
         return zip(self.from_text, self.alphas, self.noise, strict=True)
 
 
-@every_output
-@pytest.mark.parametrize("noise", [0, 0.05])
+@on_models(noise=[0.05, 0], output=OUTPUTS)
 def test_equals_a_loop_over_the_same_draws(model: Classifier, plain: Plain, noise: float, output: str) -> None:
     """The first draws of a larger run are the smaller run: one set of draws serves all sizes."""
     start, end = ends(plain, TEXT, "mask")

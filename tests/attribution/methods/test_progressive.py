@@ -30,12 +30,11 @@ from explainlab.declared import parse
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model
 from explainlab.models.transformer import DecoderModel
 from explainlab.request import Request
 from explainlab.text.prompt import Prompt
 from tests.attribution.plain import Plain, close
-from tests.conftest import Zoo
+from tests.conftest import Zoo, loaded
 from tests.toys import LABELS, WIDTH, with_network
 from tests.zoo import MAX_TOKENS
 
@@ -50,7 +49,7 @@ every_unit = pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 @pytest.fixture(scope="module", params=["gpt2", "llama", "mistral", "gpt2-mini-ag-news"])
 def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """Decoders with and without a token before the text, random and trained."""
-    return load_model("embedded:gpt2-mini-ag-news", device="cpu") if "-" in request.param else zoo(request.param)
+    return loaded("embedded:gpt2-mini-ag-news") if "-" in request.param else zoo(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +264,7 @@ def test_seeds_differ(decoder: Classifier) -> None:
 
 def test_more_passes_come_nearer_to_kernel_shap() -> None:
     """Figure 5's comparison: the cosine with KernelSHAP at 16n samples, here the exact Shapley values or nearly so."""
-    classifier = load_model("embedded:gpt2-mini-ag-news", device="cpu")
+    classifier = loaded("embedded:gpt2-mini-ag-news")
     texts = [
         "Oil prices rose sharply on Monday as supply fell",
         "The team won the final game of the season",

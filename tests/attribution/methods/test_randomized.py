@@ -265,7 +265,7 @@ def test_what_is_out_of_range_is_named(wrong: dict[str, Any]) -> None:
 
 def test_more_passes_than_allowed_are_refused(encoder: Classifier) -> None:
     for method, too_many in (("rpi", 2_001), ("rpi_ig", 2_001), ("rpi_sig", 300)):
-        with pytest.raises(RequestError, match="EXPLAINLAB_MAX_EVALUATIONS"):
+        with pytest.raises(RequestError, match=r"The limit is 200,000; give other limits with max_evaluations"):
             explain(encoder, TEXT, method, samples=too_many, steps=100)
 
 

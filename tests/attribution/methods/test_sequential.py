@@ -18,7 +18,7 @@ from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from tests.attribution.conftest import Toys
+from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
 from tests.toys import Linear, Squares, perceptron
@@ -27,8 +27,10 @@ TEXT = "A funny film. It isn't good!"
 METHOD = "sequential_integrated_gradients"
 STEPS = 4
 
-every_rule = pytest.mark.parametrize("rule", get_args(Rule))
-every_output = pytest.mark.parametrize("output", ["probability", "logit"])
+RULES = get_args(Rule)
+OUTPUTS = ("probability", "logit")
+
+every_rule = pytest.mark.parametrize("rule", RULES)
 
 
 def without(start: Tensor, end: Tensor, token: int) -> Tensor:
@@ -61,8 +63,7 @@ def content(result: Attribution) -> np.ndarray:
 # Against others ------------------------------------------------------------------------------------------------------
 
 
-@every_rule
-@every_output
+@on_models(rule=RULES, output=OUTPUTS)
 def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule: str, output: str) -> None:
     start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
     scalar = plain.scalar(output, plain.predicted(TEXT))
@@ -97,7 +98,7 @@ def test_many_batches_equal_a_loop(encoder: Classifier) -> None:
     assert all(0 < after - before <= 3 for before, after in pairwise(ends))
 
 
-@every_output
+@on_models(output=OUTPUTS)
 def test_a_score_comes_to_what_leaving_the_token_out_costs(model: Classifier, plain: Plain, output: str) -> None:
     start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
     expected = losses(plain.scalar(output, plain.predicted(TEXT)), start, end)
@@ -144,8 +145,7 @@ def test_special_tokens_score_nothing(model: Classifier) -> None:
     assert (result.scores[content(result)] != 0).all()
 
 
-@pytest.mark.parametrize("target", ["predicted", 1])
-@every_rule
+@on_models(rule=RULES, target=["predicted", 1])
 def test_cost_is_steps_for_every_token(model: Classifier, rule: str, target: str | int) -> None:
     result = explain(model, "A funny film", METHOD, rule=rule, steps=3, target=target)
     passes = int(content(result).sum()) * (3 + (rule == "trapezoid"))
@@ -166,7 +166,7 @@ def test_a_text_that_is_its_own_baseline_takes_no_gradient(zoo: Zoo, name: str, 
     assert (result.cost.forward, result.cost.backward) == (1, 0)
 
 
-@pytest.mark.parametrize("unit", ["word", "sentence"])
+@on_models(unit=["word", "sentence"])
 def test_units_are_sums_of_their_tokens(model: Classifier, unit: str) -> None:
     run = partial(explain, model, TEXT, METHOD, steps=2)
     tokens, units = run(), run(unit=unit)

@@ -72,7 +72,7 @@ def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
 def _selection_table(body: candidates.Body) -> pd.DataFrame:
     """A row a choice, a column a reported metric."""
     columns = {
-        candidates.directed(body, key): {name: value["mean"] for name, value in candidates.choices(selection, body)}
+        candidates.directed(body, key): {name: value.mean for name, value in candidates.choices(selection, body)}
         for key, selection in body.selection.items()
     }
     frame = pd.DataFrame(columns)

@@ -83,7 +83,7 @@ def find(service: Service, view: ErrorsView) -> Found:
         key = (service.key(request, session.user()), known_digest(request.model))
     except ExplainLabError as error:
         return Found(Answer(problem=str(error)))
-    held = st.session_state.get(_HELD)
+    held: tuple[object, Found] | None = st.session_state.get(_HELD)
     if held is not None and held[0] == key:
         return held[1]
     answer = PAGE.answer(service, request)

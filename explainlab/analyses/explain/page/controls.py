@@ -11,9 +11,9 @@ import streamlit as st
 from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.attribution.method import Method, ParameterSpec
+from explainlab.attribution.method import Method
 from explainlab.attribution.registry import get_method, methods
-from explainlab.declared import parse
+from explainlab.declared import ParameterSpec, parse
 from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 
@@ -99,47 +99,24 @@ def _draw_more() -> None:
         if specs:
             st.markdown(f"**{plain(method.label)}**")
         for spec in specs:
-            _draw_parameter(method, spec)
-
-
-def _draw_parameter(method: Method, spec: ParameterSpec) -> Any:
-    key = _parameter_key(method.id, spec.name)
-    value = st.session_state.setdefault(key, spec.default)
-    label = spec.name.replace("_", " ").capitalize()
-    if spec.kind == "choice":
-        index, bring = spec.choices.index(value), partial(_bring_what_belongs_to, method, spec)
-        return st.selectbox(label, spec.choices, index=index, key=key, on_change=bring, help=spec.help)
-    if spec.kind == "flag":
-        return st.toggle(label, value, key=key, help=spec.help)
-    if spec.kind == "text":
-        return st.text_input(label, str(value), key=key, help=spec.help)
-    whole = spec.kind == "integer"
-    number = int if whole else float
-    return st.number_input(
-        label,
-        min_value=None if spec.minimum is None else number(spec.minimum),
-        max_value=None if spec.maximum is None else number(spec.maximum),
-        value=number(value),
-        step=1 if whole else None,
-        format=None if whole else "%g",
-        key=key,
-        help=spec.help,
-    )
+            bring = partial(_bring_what_belongs_to, method, spec)
+            question.draw_parameter(_name(method.id, spec.name), spec, bring)
 
 
 def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
     """Set the parameters whose default hangs on the one of ``spec`` to what they are by the choice just made."""
     defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
-    for name, value in defaults[st.session_state[_parameter_key(method.id, spec.name)]].items():
+    for name, value in defaults[st.session_state[question.key(_name(method.id, spec.name))]].items():
         if name != spec.name and any(other[name] != value for other in defaults.values()):
-            st.session_state[_parameter_key(method.id, name)] = value
+            st.session_state[question.key(_name(method.id, name))] = value
 
 
 def _chosen(method: Method) -> dict[str, Any]:
     """The parameters of ``method`` that the page holds; the rest keep their defaults."""
-    keys = {spec.name: _parameter_key(method.id, spec.name) for spec in method.parameter_specs()}
+    keys = {spec.name: question.key(_name(method.id, spec.name)) for spec in method.parameter_specs()}
     return {name: st.session_state[key] for name, key in keys.items() if st.session_state.get(key) is not None}
 
 
-def _parameter_key(method_id: str, name: str) -> str:
-    return question.key(f"{method_id}_{name}")
+def _name(method_id: str, parameter: str) -> str:
+    """The control of a method's parameter."""
+    return f"{method_id}_{parameter}"

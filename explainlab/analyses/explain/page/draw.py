@@ -11,6 +11,7 @@ from explainlab.analyses.explain.page import main as explain_page
 from explainlab.analyses.explain.page.beliefs import draw_beliefs
 from explainlab.analyses.explain.page.main import PAGE
 from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
 from explainlab.app.text import plain
 from explainlab.service.service import service as get_service
 
@@ -41,6 +42,7 @@ def draw() -> None:
     PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
     found = [answer.result for answer in answers if answer.result is not None]
     if found:
+        draw_headline(found[0])
         results.draw_prediction(found[0], explain_class)
         results.draw_maps(service, view, found)
         draw_beliefs(service, found[0].request, view.palette)

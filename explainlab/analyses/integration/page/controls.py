@@ -19,8 +19,8 @@ PAGE = "integration"
 question = Question(PAGE)
 
 _FIELDS = ("model", "text", "target", "output", "baseline", "steps", "rule", "palette")
-_RULES = {rule: STYLES[rule].label for rule in RULES}
-_SHORT = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
+_RULES: dict[str, str] = {rule: STYLES[rule].label for rule in RULES}
+_SHORT: dict[str, str] = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
 _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's grid: 10 to 1,000 by 10"}
 
 
@@ -106,7 +106,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         RULES,
         question.now("rules"),
         key=question.key("rules"),
-        format_func=_SHORT.get,
+        format_func=_SHORT.__getitem__,
         placeholder="None chosen",
     )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")

@@ -1,4 +1,4 @@
-"""Results, views and notes. A database that was made before there were migrations has them already."""
+"""Results, views and notes. A database from before migrations has them already."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables that are not there."""
+    """Make the missing tables."""
     op.create_table(
         "results",
         sa.Column("key", sa.String(64), primary_key=True),

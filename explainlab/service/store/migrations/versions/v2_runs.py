@@ -1,4 +1,4 @@
-"""Runs; views get an owner. Those saved before belong to the local user, and their links keep their ids."""
+"""Runs; views get an owner. Earlier views belong to the local user, and their links keep their ids."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def upgrade() -> None:
         views.add_column(sa.Column("owner", sa.String(255), nullable=False, server_default="local"))
         views.add_column(sa.Column("digest", sa.String(64), nullable=False, server_default=""))
         views.add_column(sa.Column("visibility", sa.String(8), nullable=False, server_default="private"))
-    views = sa.table("views", sa.column("id"), sa.column("digest"), sa.column("body"))
+    saved = sa.table("views", sa.column("id"), sa.column("digest"), sa.column("body"))
     connection = op.get_bind()
-    for view_id, body in connection.execute(sa.select(views.c.id, views.c.body)).all():
-        change = sa.update(views).where(views.c.id == view_id)
+    for view_id, body in connection.execute(sa.select(saved.c.id, saved.c.body)).all():
+        change = sa.update(saved).where(saved.c.id == view_id)
         connection.execute(change.values(digest=_digest(json.loads(body))))
     with op.batch_alter_table("views") as views:
         for name in ("owner", "digest", "visibility"):
@@ -60,6 +60,6 @@ def _make_runs() -> None:
 
 
 def _digest(body: object) -> str:
-    """As views were named when this version was made."""
+    """The digest of a view as of this version."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

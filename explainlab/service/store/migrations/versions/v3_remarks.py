@@ -1,4 +1,4 @@
-"""Remarks: what readers leave on the rows of data sets."""
+"""Remarks of readers on the rows of data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unfinished: what was asked and has not ended yet."""
+"""Unfinished: jobs that have not ended yet."""
 
 from __future__ import annotations
 

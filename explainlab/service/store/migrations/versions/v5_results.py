@@ -16,7 +16,7 @@ _RESULTS = sa.table("results", *map(sa.column, ("key", "model", "question", "cre
 
 
 def upgrade() -> None:
-    """Rename the column and move what is a result, as its first field says, a few at a time."""
+    """Rename the column and move the notes that are results, known by their first field, in batches."""
     op.alter_column("results", "method", new_column_name="question", existing_type=sa.String(64))
     connection = op.get_bind()
     last = ""
