@@ -118,9 +118,11 @@ def _text_headline(body: IntegrationErrorText, most: str) -> str:
     ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
     if not ideal:
         return f"No step count of the list brings the error down to {most}."
-    rule = min(ideal, key=lambda name: ideal[name])
-    steps = "1 step is" if ideal[rule] == 1 else f"{ideal[rule]:,} steps are"
-    return f"{steps} enough for an error of {most} or less by the {_name(rule)} rule, which needs fewest."
+    fewest = min(ideal.values())
+    *others, last = [_name(rule) for rule, steps in ideal.items() if steps == fewest]
+    rules = f"{', '.join(others)} and {last} rules, which need" if others else f"{last} rule, which needs"
+    steps = "1 step is" if fewest == 1 else f"{fewest:,} steps are"
+    return f"{steps} enough for an error of {most} or less by the {rules} fewest."
 
 
 def _name(rule: Rule) -> str:
