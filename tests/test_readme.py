@@ -140,7 +140,8 @@ def test_named_paths_exist() -> None:
 def test_the_map_of_the_house_names_files_that_exist() -> None:
     """A bare name may be in any room."""
     house = (ROOT / "explainlab" / "README.md").read_text(encoding="utf-8")
-    files = {path.relative_to(ROOT / "explainlab").as_posix() for path in (ROOT / "explainlab").rglob("*.py")}
+    paths = [path for folder in ("explainlab", "tests") for path in (ROOT / folder).rglob("*.py")]
+    files = {path.relative_to(ROOT).as_posix() for path in paths}
     named = re.findall(r"`([\w/]+\.py)", house)
     assert len(named) > 50
     assert not [name for name in named if not any(f"/{file}".endswith(f"/{name}") for file in files)]
