@@ -129,6 +129,24 @@ def test_named_models_and_files_exist() -> None:
         assert (ROOT / image).is_file(), image
 
 
+def test_named_paths_exist() -> None:
+    plain = re.sub(r"```python.*?```", "", README, flags=re.DOTALL)
+    named = re.findall(r"\b(?:explainlab|assets|tests|pages|\.ci)/[\w./-]*\w", plain)
+    assert "explainlab/app/asgi.py" in named
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing
+
+
+def test_the_map_of_the_house_names_files_that_exist() -> None:
+    """A bare name may be in any room."""
+    house = (ROOT / "explainlab" / "README.md").read_text(encoding="utf-8")
+    paths = [path for folder in ("explainlab", "tests") for path in (ROOT / folder).rglob("*.py")]
+    files = {path.relative_to(ROOT).as_posix() for path in paths}
+    named = re.findall(r"`([\w/]+\.py)", house)
+    assert len(named) > 50
+    assert not [name for name in named if not any(f"/{file}".endswith(f"/{name}") for file in files)]
+
+
 def _main(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["explainlab", *arguments])
     with pytest.raises(SystemExit) as ended:
