@@ -59,7 +59,7 @@ _HEADERS = {
 
 
 class SecurityHeaders:
-    """Middleware that adds security headers to every response."""
+    """Adds security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -84,13 +84,13 @@ async def warm(_: Any) -> AsyncIterator[None]:
 
 
 async def ready(_: Request) -> JSONResponse:
-    """200 while the store answers and the worker is alive, else 503; also running and waiting jobs."""
+    """200 while store and worker answer, else 503; also counts of running and waiting jobs."""
     state = await asyncio.to_thread(lambda: health(service()))
     return JSONResponse(state, status_code=200 if state["ready"] else 503)
 
 
 async def tell_versions(_: Request) -> JSONResponse:
-    """The versions of the libraries that results depend on, by name."""
+    """Versions of libraries, by name."""
     return JSONResponse({"python": platform.python_version(), "streamlit": version("streamlit"), **versions()})
 
 

@@ -53,7 +53,7 @@ def draw_chart(
 
 
 def draw_files(source: Saved, key: str) -> None:
-    """Buttons that download the numbers as CSV or JSON, and a standalone HTML page."""
+    """Buttons that download CSV, JSON and a standalone HTML page."""
     for label, write, suffix, kind in (
         ("CSV", source.to_csv, "csv", "text/csv"),
         ("JSON", source.to_json, "json", "application/json"),

@@ -1,4 +1,4 @@
-"""Components made of our own scripts and styles, and the one that text areas share: Enter to run."""
+"""Components made of our own scripts and styles, and a shared one for text areas: Enter to run."""
 
 from __future__ import annotations
 

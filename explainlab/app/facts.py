@@ -1,4 +1,4 @@
-"""What pages show of an attribution beside its scores."""
+"""Facts of an attribution beside its scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AGREEMENT = (
 
 
 def facts(result: Attribution) -> list[str]:
-    """Completeness, cost, settings and notes of an attribution, one Markdown text each."""
+    """Completeness, cost, settings and notes, one Markdown text each."""
     texts = []
     if result.completeness:
         sums = result.completeness

@@ -60,7 +60,7 @@ def framed() -> Iterator[None]:
 
 
 def guard() -> None:
-    """First line of every page: admit only users who are served; without the frame, run the app again, once."""
+    """First line of every page: admit only users who are served; without the frame, rerun the app once."""
     if _framed.get():
         gate()
         return

@@ -1,4 +1,4 @@
-"""Scored tokens on a page, of which a user can pick one."""
+"""Scored tokens on a page that users can pick."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def token_heatmap(heatmap: Heatmap, key: str, on_pick: OnPick | None = None) -> 
 
 
 def payload(figure: Record) -> dict[str, Any]:
-    """The data of a component that draws ``figure``: plain JSON, made once. Do not change it."""
+    """The data that a component draws: plain JSON, made once. Do not change it."""
     return once(figure, _dumped, figure)
 
 
@@ -50,7 +50,7 @@ def draw_tokens(
 
 
 def _picked(heatmap: Heatmap, state: Any) -> int | None:
-    """The feature that the component's state names, if it belongs to this heatmap."""
+    """The index of the picked feature, if it belongs to this heatmap."""
     picked = getattr(state, "picked", None)
     if not picked or picked["key"] != heatmap.key or not 0 <= picked["index"] < len(heatmap.tokens):
         return None

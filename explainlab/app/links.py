@@ -88,12 +88,12 @@ def share(service: Service, page: Place, view: BaseModel) -> str:
 
 
 def leave() -> None:
-    """A page without views is shown: :func:`rerun` restores no address."""
+    """Forget the address: this page has no views."""
     st.session_state.pop(_SHOWN, None)
 
 
 def rerun() -> None:
-    """Run the whole page again from a fragment, at the address now shown, not at the fragment's older one."""
+    """Run the whole page again from a fragment, at the address shown, not the fragment's older one."""
     shown = st.session_state.get(_SHOWN)
     if shown and st.query_params.get("r") != shown:
         st.query_params["r"] = shown
@@ -101,7 +101,7 @@ def rerun() -> None:
 
 
 def draw(link: str) -> None:
-    """Draw the ``link`` that reopens what the page shows, unless it is empty."""
+    """Draw the ``link`` to what the page shows, unless it is empty."""
     if link:
         st.divider()
         st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
@@ -110,7 +110,7 @@ def draw(link: str) -> None:
 
 
 def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibility], None]) -> None:
-    """A choice of who may see something, ``shared`` now; ``on_change`` gets another choice."""
+    """Choose who may see something, ``shared`` now; ``on_change`` gets the choice."""
     st.radio(
         "Who may see it",
         list(VISIBILITIES),
@@ -123,7 +123,7 @@ def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibil
 
 
 def _draw_sharing(service: Service, view_id: str) -> None:
-    """The owner's choice of who may open the view."""
+    """Let the owner choose who may open it."""
     user = session.user()
     try:
         shared = service.view_shared(view_id, user)

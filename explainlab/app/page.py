@@ -23,13 +23,13 @@ _STALE = ":material/edit: The controls have changed; press **{button}** to ask a
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the sentence that states the result, above all figures."""
+    """Draw the result in a sentence, above all figures."""
     st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
 
 
 @dataclass(frozen=True)
 class AnalysisPage(Place):
-    """A page: its controls (``seed`` and ``draft``), the record of its view, its first view and its button's text.
+    """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
 
     ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
     request (None: not on this page), and ``carry`` the view of a text that another page hands over.
@@ -64,26 +64,26 @@ class AnalysisPage(Place):
             self.seed(self.view, force=True)
 
     def ask_text(self, service: Service) -> None:
-        """Make the requests of the controls (a callback); the data set stays while its results fit the same setting."""
+        """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
         draft = self._draft()
         if draft is not None:
             self.ask(service, _with_data(draft, _data_of(self.view) if draft.same_setting(self.view) else None))
 
     def ask_data(self, service: Service) -> None:
-        """Make the request about the data set as well (a callback)."""
+        """Request the data set as well (a callback)."""
         draft = self._draft(with_data=True)
         if draft is not None and draft.data.source:
             self.ask(service, draft)
 
     def open_text(self, service: Service, text: str, pair: str | None = None) -> None:
-        """Put a text of the data set into the section above and make its requests (a callback)."""
+        """Put a text of the data set into the section above and request it (a callback)."""
         self.question.set("text", text)
         self.question.set("pair_on", pair is not None)
         self.question.set("pair", pair or "")
         self.ask_text(service)
 
     def settle(self, service: Service) -> Any:
-        """The view to show: that of the controls if its results are stored, else the one before, drawn as they say."""
+        """The view to show: that of the controls if its results are stored, else the last, drawn as they say."""
         before = self.view
         try:
             draft = self.draft()
@@ -133,7 +133,7 @@ class AnalysisPage(Place):
         return _data_of(self.view) if view.same_setting(self.view) else None
 
     def _draft(self, with_data: bool = False) -> Any:
-        """The view of the controls; None if they are invalid, which the next run of the page reports."""
+        """The view of the controls; None if they are invalid: the next run of the page says so."""
         try:
             draft = self.draft()
             for request in draft.requests() if with_data else draft.text_requests():
@@ -159,7 +159,7 @@ def _duration(seconds: float) -> str:
 
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
-    """Whether there are ``requests``, and all their results are stored."""
+    """Whether there are ``requests``, all with stored results."""
     return bool(requests) and all(service.find(request, session.user()) is not None for request in requests)
 
 

@@ -20,10 +20,10 @@ from explainlab.service.service import Service
 
 
 class View(Protocol):
-    """What a place shows, with the requests that it needs answered."""
+    """What a place shows, with the requests that it needs."""
 
     def requests(self) -> Sequence[Request]:
-        """All requests of the view."""
+        """Its requests."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a request, or the job that computes it, or the problem that prevents both.
+    """The result of a request, or the job that computes it, or why there is neither.
 
     ``result`` is of the type that the request's method or analysis gives.
     """
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def view(self) -> Any:
-        """The view that is shown; None before the first view."""
+        """The view that is shown, None at first."""
         return self._memory.view
 
     def ask(self, service: Service, view: View) -> None:
@@ -110,7 +110,7 @@ class Place:
         return _answer_of(answer)
 
     def answer_if_asked(self, service: Service, request: Request) -> Answer | None:
-        """As :meth:`answer`, for a section with a button: None if ``request`` is neither stored nor in the view."""
+        """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view."""
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
         try:
@@ -145,7 +145,7 @@ class Place:
         return _answer_of(job)
 
     def has_asked(self, job: Job) -> bool:
-        """Whether the view has requested ``job``, and not :meth:`submit_again` since."""
+        """Whether ``job`` was requested, and not since submitted again."""
         return job.key in self._memory.requested
 
     def submit_again(self, job: Job) -> None:

@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.4
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
-    """A row for each job of ``place``. Rows refresh while a job is unfinished; when one ends, the page reruns."""
+    """A row for each job of ``place``, refreshed until all have ended; when one ends, the page reruns."""
     busy = any(not job.progress.finished for job in jobs)
     ended = [job.progress.finished for job in jobs]
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, ended)
@@ -65,18 +65,18 @@ def _draw_ended(job: Job, place: Place) -> None:
 
 
 def label(job: Job) -> str:
-    """The name of what the job computes."""
+    """The name of the computation."""
     request = job.request
     return f"{get_analysis(request.question).label}{', whole data set' if request.data else ''}"
 
 
 def _cancelled_here(job: Job) -> bool:
-    """Whether this session has cancelled a job that goes on for another session."""
+    """Whether this session cancelled a job that another session continues."""
     return owner() not in job.owners and not job.stop.is_set()
 
 
 def state(service: Service, job: Job) -> str:
-    """The state of an unfinished job, in words."""
+    """The state of an unfinished job."""
     progress = job.progress
     if job.stop.is_set():
         return "stopping after this batch"

@@ -34,7 +34,7 @@ def user() -> User:
 
 
 def guarded(act: Callable[..., None]) -> Callable[..., None]:
-    """``act`` as a callback that shows its :class:`ExplainLabError` above the page."""
+    """``act`` as a callback: its :class:`ExplainLabError` is shown above the page."""
 
     def callback(*args: Any) -> None:
         try:

@@ -49,7 +49,7 @@ def gate() -> None:
 
 
 def draw_account() -> None:
-    """The signed-in user and a button to sign out, below the navigation."""
+    """The user and a button to sign out, in the sidebar."""
     user = signed_in()
     if user in (None, LOCAL):
         return

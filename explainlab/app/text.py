@@ -1,4 +1,4 @@
-"""The only way to put a user's or a model's words into Markdown."""
+"""The only way from a user's or a model's words to Markdown."""
 
 from __future__ import annotations
 

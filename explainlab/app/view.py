@@ -20,7 +20,7 @@ class AnalysisView(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def text_requests(self) -> Sequence[Request]:
-        """The requests of the page's main part, which is drawn first."""
+        """The requests of the main part."""
         raise NotImplementedError
 
     def data_request(self) -> Any:

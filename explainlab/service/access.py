@@ -77,7 +77,7 @@ class Access:
         return requests
 
     def forget(self, keys: Sequence[str], user: User) -> None:
-        """``user`` no longer waits for these jobs."""
+        """Drop these jobs of ``user``."""
         self.store.unfinished.forget(user.id, keys)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
@@ -85,7 +85,7 @@ class Access:
         return self.store.runs.page(user.id, filters, start, count)
 
     def run_choices(self, user: User) -> Choices:
-        """The values that those runs can be filtered by."""
+        """The filter values of those runs."""
         return self.store.runs.choices(user.id)
 
     def open_run(self, run_id: str, user: User) -> OpenRun:
@@ -126,7 +126,7 @@ class Access:
         return [self._keep_imported(result, user) for result in read_results(file)]
 
     def save_view(self, view: dict[str, Any], user: User) -> str:
-        """Save what a page shows; returns its id, which others can neither guess nor use until it is shared."""
+        """Save what a page shows; its id, which others can neither guess nor use until it is shared."""
         return self.store.save_view(view, user.id)
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:

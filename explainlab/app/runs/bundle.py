@@ -37,7 +37,7 @@ def map_bundle(result: Attribution) -> bytes:
 
 
 def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
-    """The zip of one study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
+    """The zip of a study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
 
     ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
     the numbers behind it as CSV, and a heatmap as SVG.

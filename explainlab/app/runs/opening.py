@@ -1,4 +1,4 @@
-"""The page that shows the answer to a run's request, and its view."""
+"""The page that shows a run's request, and its view."""
 
 from __future__ import annotations
 

@@ -34,18 +34,18 @@ def open_runs(*run_ids: str) -> None:
 
 
 def draw_back() -> None:
-    """A button back to the list."""
+    """Button: to the list."""
     st.button("All runs", icon=":material/arrow_back:", type="tertiary", on_click=open_runs)
 
 
 def label(question: str) -> str:
-    """The name of a method or a study by its id; the id itself if this version does not know it."""
+    """The name of a method or a study by its id; an unknown id itself."""
     known = methods().get(question) or studies().get(question)
     return known.label if known else question
 
 
 def name(run: Run) -> str:
-    """The name of a run: its title, or its question and text."""
+    """A run's title, else its question and text."""
     return run.title or f"{label(run.question)}: {run.subject}"
 
 
@@ -69,7 +69,7 @@ def facts(run: Run) -> list[str]:
 
 
 def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
-    """Delete these runs after a confirmation, then show the list. ``place`` makes the button's key unique."""
+    """Delete these runs once confirmed, then show the list. ``place`` makes the button's key unique."""
     what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
 
     def delete() -> None:
@@ -83,5 +83,5 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
 
 
 def timezone() -> ZoneInfo:
-    """The browser's time zone."""
+    """As in the browser."""
     return ZoneInfo(st.context.timezone or "UTC")

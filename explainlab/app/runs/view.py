@@ -118,7 +118,7 @@ def _draw_files(opened: OpenRun) -> None:
 
 
 def _draw_settings(opened: OpenRun) -> None:
-    """The request and the versions behind the result."""
+    """The request and all versions."""
     st.subheader("What it was computed with", anchor=False)
     fields = request_json(opened.request)
     del fields["parameters"]
@@ -145,7 +145,7 @@ class _Again:
     anew: bool
 
     def requests(self) -> Sequence[Request]:
-        """None: its job goes on when another run is computed again."""
+        """None, so that its job is never cancelled."""
         return ()
 
 
@@ -192,7 +192,7 @@ def _draw_difference(stored: Result, again: Result) -> None:
 
 
 def _draw_compare_with(service: Service, opened: OpenRun) -> None:
-    """A box that opens another attribution beside this one."""
+    """Choose a second attribution to compare."""
     if not isinstance(opened.result, Attribution):
         return
     others = service.runs(session.user(), Filters(kind="attribution"), 0, _CANDIDATES).runs

@@ -40,7 +40,7 @@ def draw_now(service: Service) -> None:
 
 
 def draw_limits() -> None:
-    """The limits on requests, and the models served."""
+    """Limits on requests, and models served."""
     st.header("Limits", anchor=False)
     rows = [
         {"Value": f"{_value(setting['name']):,}", "Limit": setting["help"].rstrip("."), "Setting": setting["name"]}
@@ -52,7 +52,7 @@ def draw_limits() -> None:
 
 
 def draw_versions() -> None:
-    """The versions of the libraries that results depend on."""
+    """Versions of Python and the libraries."""
     st.header("Versions", anchor=False)
     libraries = {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
     st.dataframe(pd.DataFrame(libraries.items(), columns=["Library", "Version"]), hide_index=True, width=400)
