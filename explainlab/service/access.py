@@ -71,9 +71,9 @@ class Access:
     def unanswered(self, user: User) -> list[Unanswered]:
         """The requests of ``user`` that earlier servers left unanswered, oldest first."""
         requests = []
-        for left in self.store.unfinished.cut_short(user.id):
+        for job in self.store.unfinished.cut_short(user.id):
             with suppress(RequestError):  # made by another version of ExplainLab
-                requests.append(Unanswered(left.key, Request.from_json(left.request), left.asked))
+                requests.append(Unanswered(job.key, Request.from_json(job.request), job.asked))
         return requests
 
     def forget(self, keys: Sequence[str], user: User) -> None:

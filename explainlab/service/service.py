@@ -127,7 +127,7 @@ class Service(Access):
 
         Raises :class:`ResourceError` where the store fails.
         """
-        return [left for left in self.unanswered(user) if not self._is_answered(left, user)]
+        return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of all who wait for it.
@@ -147,9 +147,9 @@ class Service(Access):
         with suppress(ResourceError):
             self.store.unfinished.end(job.key)
 
-    def _is_answered(self, left: Unanswered, user: User) -> bool:
+    def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
         try:
-            return self.find(left.request, user) is not None
+            return self.find(unanswered.request, user) is not None
         except (RequestError, ModelError):  # reported when it is requested again
             return False
 
