@@ -1,8 +1,8 @@
-"""The hosted entry point: the same app with readiness, version, security headers, and logs for machines to read.
+"""The hosted entry point: the same app with readiness, version, security headers, and JSON logs.
 
     streamlit run explainlab/app/asgi.py
 
-One process: queue and models live in it. `streamlit run app.py` needs nothing of this.
+Queue and models live in one process. `streamlit run app.py` needs none of this.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Streamlit makes scripts and styles on the page itself; nothing is fetched from, or sent to, any other place."""
+"""Streamlit needs inline scripts and styles; nothing is fetched from, or sent to, another server."""
 
 
 class SecurityHeaders:
-    """Every answer says what a browser may do with it."""
+    """Adds security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, with the headers added to what is answered over HTTP."""
+        """Pass everything on, with the headers added to HTTP responses."""
 
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -84,18 +84,18 @@ async def warm(_: Any) -> AsyncIterator[None]:
 
 
 async def ready(_: Request) -> JSONResponse:
-    """200 while the store answers and the worker lives, else 503; how deep the queue is."""
-    found = await asyncio.to_thread(lambda: health(service()))
-    return JSONResponse(found, status_code=200 if found["ready"] else 503)
+    """200 while store and worker answer, else 503; also counts of running and waiting jobs."""
+    state = await asyncio.to_thread(lambda: health(service()))
+    return JSONResponse(state, status_code=200 if state["ready"] else 503)
 
 
 async def tell_versions(_: Request) -> JSONResponse:
-    """What results depend on, by name."""
+    """Versions of libraries, by name."""
     return JSONResponse({"python": platform.python_version(), "streamlit": version("streamlit"), **versions()})
 
 
 def tell_error(error: Exception) -> bool:
-    """Show an error that nobody expected by a number under which the log has it, and log it."""
+    """Log an unexpected error under a random number, and show that number."""
     number = secrets.token_hex(4)
     log.error("a page failed", exc_info=error, extra={"error_id": number})
     st.error(

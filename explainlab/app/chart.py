@@ -1,4 +1,4 @@
-"""A chart on a page: the figure, what is not drawn on it, and its files."""
+"""A chart on a page: the figure, its notes, and its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _pictures = component("chart_pictures")
 
 
 class Saved(Protocol):
-    """A figure that can be taken away as files under its name."""
+    """A figure that can be downloaded as files under its name."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Saved(Protocol):
 def draw_chart(
     chart: Chart, key: str, on_pick: Callable[[list[Any]], None] | None = None, help: str | None = None
 ) -> None:
-    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a point that is pressed."""
+    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a clicked point."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
@@ -53,7 +53,7 @@ def draw_chart(
 
 
 def draw_files(source: Saved, key: str) -> None:
-    """Buttons that save the numbers, and a page that needs no server."""
+    """Buttons that download CSV, JSON and a standalone HTML page."""
     for label, write, suffix, kind in (
         ("CSV", source.to_csv, "csv", "text/csv"),
         ("JSON", source.to_json, "json", "application/json"),

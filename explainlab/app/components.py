@@ -1,4 +1,4 @@
-"""Components of scripts and styles of our own, and the one that text areas share: Enter to run."""
+"""Components made of our own scripts and styles, and a shared one for text areas: Enter to run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from explainlab.figures.export import COMPONENTS, component_file
 def component(
     name: str, scripts: Sequence[str] = (), styles: Sequence[str] | None = None, folder: Path = COMPONENTS
 ) -> Callable[..., Any]:
-    """A component made of ``*.js`` and ``*.css`` files (of both: NAME's), one after the other.
+    """A component made of ``*.js`` and ``*.css`` files in ``folder``, joined in order.
 
-    They are in ``folder``, or among those that pages share.
+    By default both are named ``name``, in the folder that pages share.
     """
 
     def read(names: Sequence[str], suffix: str) -> str:

@@ -1,4 +1,4 @@
-"""The texts of a data set: one of them opened in the section above, and all of them in a table."""
+"""The texts of a data set: open one in the section above, or list all in a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import streamlit as st
 from explainlab.app.question import Question
 
 OpenText = Callable[[str, str | None], None]
-"""Called with a text, and its pair's second one, that is to be shown above."""
-
+"""Called with a text to show above, and its second text (None without a pair)."""
 
 OpenRow = Callable[[int], None]
 """Called with a row's number."""
@@ -48,7 +47,7 @@ def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:
 def draw_opener(
     question: Question, texts: Sequence[RowText], open_row: OpenRow, placeholder: str = "Choose a row"
 ) -> None:
-    """A box that opens a text: what a press on a chart's point does, for those who do not point."""
+    """A box that opens a text, as a click on a chart's point does, for keyboard users."""
     by_row, key = {text.row: text.text for text in texts}, question.key("opened_row")
 
     def take() -> None:
@@ -67,7 +66,7 @@ def draw_opener(
 
 
 def draw_texts(key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]]) -> None:
-    """A folded table of ``rows``, made when it is unfolded, and of the rows left out with the reason."""
+    """A folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason."""
     table = st.expander("All texts", icon=":material/table_rows:", key=key, on_change="rerun")
     if not table.open:
         return

@@ -1,4 +1,4 @@
-"""The pages of the app: each folder with a page declares it, and is found by that."""
+"""The pages of the app: each folder with a page declares it as ``ENTRY``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOLDERS = ("analyses/*/page", "app/*")
 class PageEntry:
     """One page in the navigation: ``url`` is the word in the address, ``help`` what it is for.
 
-    Pages come in the order of their numbers. The first one is the home page.
+    Pages are sorted by ``order``. The first is the home page.
     """
 
     title: str
@@ -35,7 +35,7 @@ class PageEntry:
 
     @property
     def path(self) -> str:
-        """The whole path of that file."""
+        """The full path of that file."""
         return str(ROOT / "pages" / self.file)
 
 

@@ -1,4 +1,4 @@
-"""What pages tell of a map beside its scores."""
+"""Facts of an attribution beside its scores."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ AGREEMENT = (
 
 
 def facts(result: Attribution) -> list[str]:
-    """What a map cost and how well it adds up, in Markdown, one fact each."""
-    found = []
+    """Completeness, cost, settings and notes, one Markdown text each."""
+    texts = []
     if result.completeness:
         sums = result.completeness
         error = sums.approximation_error
-        told = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
-        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({told})"
-        found.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
+        error_text = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
+        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({error_text})"
+        texts.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
     cost = result.cost
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"
-    found.append(f"{passes}, {cost.seconds:.2f} s")
+    texts.append(f"{passes}, {cost.seconds:.2f} s")
     chosen = [f"{name.replace('_', ' ')} {value}" for name, value in settings(result).items()]
-    found += [plain(line) for line in (*chosen, *result.notes)]
-    return found
+    texts += [plain(line) for line in (*chosen, *result.notes)]
+    return texts

@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, title, and the guard that brings the frame back on a cold deep link."""
+"""The frame around every page: navigation, title, and the guard that adds the frame to a page opened directly."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _RETRIED = "navigation_retried"
 
 
 def navigation() -> StreamlitPage:
-    """Declare the app and its pages. The first one is the home page: served at the root, its own url leads there.
+    """Declare the app and its pages. The first is the home page, served at the root; its own url leads there.
 
-    Without an icon of the app's own, Streamlit would fetch the page's from the network.
+    Without an icon of the app, Streamlit would fetch the page's icon from the network.
     """
     st.set_page_config(page_title="ExplainLab", page_icon=str(ASSETS / "icon.svg"), layout="wide")
     pages = [
@@ -50,7 +50,7 @@ def navigation() -> StreamlitPage:
 
 @contextmanager
 def framed() -> Iterator[None]:
-    """What runs inside has the frame around it."""
+    """Code inside runs with the frame."""
     token = _framed.set(True)
     st.session_state.pop(_RETRIED, None)
     try:
@@ -60,7 +60,7 @@ def framed() -> Iterator[None]:
 
 
 def guard() -> None:
-    """First line of every page: for nobody but those signed in; without the frame, run the app again, once."""
+    """First line of every page: admit only users who are served; without the frame, rerun the app once."""
     if _framed.get():
         gate()
         return
@@ -73,7 +73,7 @@ def guard() -> None:
 
 
 def draw_title(entry: PageEntry, caption: str, service: Service) -> None:
-    """The page's title, its question as the ``caption``, and what a user must know of the store."""
+    """The page's title, its question as the ``caption``, and a problem of the store, if any."""
     st.title(entry.title, anchor=False)
     st.caption(caption)
     if service.notice:

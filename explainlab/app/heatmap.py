@@ -1,4 +1,4 @@
-"""Scored tokens on a page, which tell a token picked."""
+"""Scored tokens on a page that users can pick."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def token_heatmap(heatmap: Heatmap, key: str, on_pick: OnPick | None = None) -> 
     """Draw ``heatmap``, with a picture of it to save. Returns the index of the picked feature, if any.
 
     A pick stays when the same features are drawn again (other method, palette or scale) and ends with another text.
-    ``on_pick`` is called with it before the page runs again.
+    ``on_pick`` is called with the pick before the page runs again.
     """
     data = {**payload(heatmap), "svg": once(heatmap, draw_svg, heatmap)}
     return draw_tokens(_token_heatmap, data, heatmap, key, on_pick)
 
 
 def payload(figure: Record) -> dict[str, Any]:
-    """What a component gets to draw ``figure``: plain JSON, made once and not to be changed."""
+    """The data that a component draws: plain JSON, made once. Do not change it."""
     return once(figure, _dumped, figure)
 
 
@@ -50,7 +50,7 @@ def draw_tokens(
 
 
 def _picked(heatmap: Heatmap, state: Any) -> int | None:
-    """The feature that the component's state names, if it is one of this map."""
+    """The index of the picked feature, if it belongs to this heatmap."""
     picked = getattr(state, "picked", None)
     if not picked or picked["key"] != heatmap.key or not 0 <= picked["index"] < len(heatmap.tokens):
         return None

@@ -34,14 +34,14 @@ _REPLACED = "links.replaced"
 
 
 def follow(service: Service, page: Place, record: type[V]) -> V | None:
-    """The view of the link in the address, the first time that ``page`` sees it.
+    """The view of the link in the address, the first time that ``page`` sees it; else None.
 
-    What is wrong with it is told until something else is asked.
+    A problem with the link is shown until the page shows another view.
     """
     st.session_state.pop(_SHOWN, None)
     link = st.query_params.get("r", "")
     if not link or link == st.session_state.get(_opened(page.name)) or _is_late(link):
-        _tell_problem(page)
+        _draw_problem(page)
         return None
     st.session_state[_opened(page.name)] = link
     try:
@@ -56,7 +56,7 @@ def follow(service: Service, page: Place, record: type[V]) -> V | None:
         return view
     except ExplainLabError as error:
         st.session_state[_problem(page.name)] = (str(error), page.view)
-    _tell_problem(page)
+    _draw_problem(page)
     return None
 
 
@@ -69,7 +69,7 @@ def save(service: Service, view: BaseModel) -> str:
 
 
 def share(service: Service, page: Place, view: BaseModel) -> str:
-    """The whole link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
+    """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
     A view is saved when it changes: the session remembers the last one.
     """
@@ -88,12 +88,12 @@ def share(service: Service, page: Place, view: BaseModel) -> str:
 
 
 def leave() -> None:
-    """A page without views is shown: no address is kept to."""
+    """Forget the address: this page has no views."""
     st.session_state.pop(_SHOWN, None)
 
 
 def rerun() -> None:
-    """Run the whole page again from a fragment, at the address shown, whatever older one it was asked at."""
+    """Run the whole page again from a fragment, at the address shown, not the fragment's older one."""
     shown = st.session_state.get(_SHOWN)
     if shown and st.query_params.get("r") != shown:
         st.query_params["r"] = shown
@@ -101,7 +101,7 @@ def rerun() -> None:
 
 
 def draw(link: str) -> None:
-    """The link that reopens what the page shows, if there is one."""
+    """Draw the ``link`` to what the page shows, unless it is empty."""
     if link:
         st.divider()
         st.markdown(f":small[[This link]({link}) reopens exactly this view, also after a restart.]")
@@ -110,7 +110,7 @@ def draw(link: str) -> None:
 
 
 def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibility], None]) -> None:
-    """Who may see something, ``shared`` now; ``on_change`` gets another choice."""
+    """Choose who may see something, ``shared`` now; ``on_change`` gets the choice."""
     st.radio(
         "Who may see it",
         list(VISIBILITIES),
@@ -123,7 +123,7 @@ def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibil
 
 
 def _draw_sharing(service: Service, view_id: str) -> None:
-    """Who may open the view: its owner chooses."""
+    """Let the owner choose who may open it."""
     user = session.user()
     try:
         shared = service.view_shared(view_id, user)
@@ -132,8 +132,8 @@ def _draw_sharing(service: Service, view_id: str) -> None:
         st.error(plain(str(error)), icon=":material/error:")
 
 
-def _tell_problem(page: Place) -> None:
-    """What is wrong with the link, as long as the page shows what it did when the link was followed."""
+def _draw_problem(page: Place) -> None:
+    """The problem with the link, while the page shows the same view as when the link was opened."""
     if _problem(page.name) not in st.session_state:
         return
     problem, before = st.session_state[_problem(page.name)]
@@ -145,7 +145,7 @@ def _tell_problem(page: Place) -> None:
 
 
 def _is_late(link: str) -> bool:
-    """Whether the browser sent this address before it knew of the one that replaced it; later it means "back"."""
+    """Whether the browser sent this address before it learned of its replacement; later it means "back"."""
     before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
     return bool(link == before and time.monotonic() - replaced < LATE_SECONDS)
 

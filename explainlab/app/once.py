@@ -1,4 +1,4 @@
-"""What pages draw is made once, whoever looks and however often a page runs: see :func:`once`."""
+"""What pages draw is made once, for all users and runs of a page: see :func:`once`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pydantic import BaseModel
 T = TypeVar("T")
 
 _OWNERS, _MOST = 512, 64
-"""Owners of whom things are kept, the last asked for, and things kept of each, the last made. A study's figures take
-about 2 MB, a map 0.1; maps that a page makes anew count as well while a session shows them."""
+"""How many owners are kept, the last used, and how many values of each, the last made. A study's figures take about
+2 MB, a heatmap 0.1; heatmaps that a page makes anew count too while a session shows them."""
 _made: OrderedDict[int, dict[tuple[Any, ...], Any]] = OrderedDict()
 _lock = Lock()
 
 
 def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(*arguments)``, made once and kept while ``owner`` is in memory and looked at: not to be changed.
+    """``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
 
-    ``make`` gives the same, and not None, for the same arguments: ``owner`` itself (a result, a figure), its body, and
-    beside them requests and plain values.
+    ``make`` gives the same for the same arguments, never None. Arguments are ``owner`` itself (a result, a figure), its
+    body, requests and plain values.
     """
-    given = (make, *(_named(owner, argument) for argument in arguments))
+    key = (make, *(_key_of(owner, argument) for argument in arguments))
     kept = _kept(owner)
-    made = kept.get(given)
+    made = kept.get(key)
     if made is None:
         made = make(*arguments)
         with _lock:
             if len(kept) >= _MOST:
                 del kept[next(iter(kept))]
-            kept[given] = made
+            kept[key] = made
     return made
 
 
@@ -49,8 +49,8 @@ def _kept(owner: Any) -> dict[tuple[Any, ...], Any]:
         return kept
 
 
-def _named(owner: Any, argument: Any) -> Any:
-    """What tells an argument from others; the owner and its body are always the same."""
+def _key_of(owner: Any, argument: Any) -> Any:
+    """The part of the key for an argument; the owner and its body need none."""
     if argument is owner or argument is getattr(owner, "body", None):
         return None
     return argument.model_dump_json() if isinstance(argument, BaseModel) else (type(argument), argument)

@@ -1,4 +1,4 @@
-"""What the pages of analyses share: the view that a link, a press or the controls bring, its link, and its cost."""
+"""What the pages of analyses share: the view that a link, a button or the controls set, its link, and its cost."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _STALE = ":material/edit: The controls have changed; press **{button}** to ask a
 
 
 def draw_headline(result: Result) -> None:
-    """The sentence that says the answer, above all figures."""
+    """Draw the result in a sentence, above all figures."""
     st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
 
 
 @dataclass(frozen=True)
 class AnalysisPage(Place):
-    """One page: its controls (``seed`` and ``draft``), its record, its first view and the word on its button.
+    """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
 
-    ``drawn`` are the fields of the record that need no other answer; ``shows`` gives the view that shows the answer to
-    a complete request (None: the page does not), and ``carry`` the view of a text that another page hands over.
+    ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
+    request (None: not on this page), and ``carry`` the view of a text that another page hands over.
     """
 
     question: Question
@@ -46,9 +46,9 @@ class AnalysisPage(Place):
     carry: Callable[[CarriedText], AnalysisView] | None = None
 
     def open_view(self, service: Service) -> None:
-        """Bring the controls to the link's view when one is followed, else to the view last shown, else to the first.
+        """Set the controls to the view of a link just opened, else to the view last shown, else to the first.
 
-        Limits and choices are checked by the browser alone: controls that hold anything else are told of and set back.
+        The browser alone checks limits and choices: invalid controls are reported and set back.
         """
         view = links.follow(service, self, self.record)
         if view is not None:
@@ -64,36 +64,36 @@ class AnalysisPage(Place):
             self.seed(self.view, force=True)
 
     def ask_text(self, service: Service) -> None:
-        """Ask what the controls say (a callback); the data set stays while its results belong to the same setting."""
+        """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
         draft = self._draft()
         if draft is not None:
             self.ask(service, _with_data(draft, _data_of(self.view) if draft.same_setting(self.view) else None))
 
     def ask_data(self, service: Service) -> None:
-        """Ask about the data set as well (a callback)."""
+        """Request the data set as well (a callback)."""
         draft = self._draft(with_data=True)
         if draft is not None and draft.data.source:
             self.ask(service, draft)
 
     def open_text(self, service: Service, text: str, pair: str | None = None) -> None:
-        """Put a text of the data set into the section above and ask about it (a callback)."""
+        """Put a text of the data set into the section above and request it (a callback)."""
         self.question.set("text", text)
         self.question.set("pair_on", pair is not None)
         self.question.set("pair", pair or "")
         self.ask_text(service)
 
     def settle(self, service: Service) -> Any:
-        """The view to show: the one before, drawn as the controls say; the controls' own where all of it is known."""
+        """The view to show: that of the controls if its results are stored, else the last, drawn as they say."""
         before = self.view
         try:
             draft = self.draft()
-            known = draft.text_requests() == before.text_requests() or _all_known(service, draft.text_requests())
+            ready = draft.text_requests() == before.text_requests() or _all_stored(service, draft.text_requests())
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return before
-        if not known:
+        if not ready:
             st.caption(_STALE.format(button=self.button))
-        view = draft if known else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
+        view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
         if view.requests() == before.requests():
             self.redraw(view)
@@ -102,14 +102,14 @@ class AnalysisPage(Place):
         return view
 
     def link(self, service: Service, view: Any) -> str:
-        """The whole link that reopens ``view``: see :func:`explainlab.app.links.share`."""
+        """The full link that reopens ``view``: see :func:`explainlab.app.links.share`."""
         return links.share(service, self, view)
 
     def cost_words(self, work: str, more: str, seconds_each: float | None, each: int | None = None) -> str:
-        """What the data set's study will cost, in Markdown, before it is asked.
+        """The expected cost of the study of a data set, in Markdown.
 
-        ``work`` is what is counted, ``more`` what the count leaves out, ``seconds_each`` what one took for the text,
-        ``each`` how many a text needs (None: what the study reckons).
+        ``work`` is what is counted, ``more`` what the count leaves out, ``seconds_each`` what each took for the text
+        above, ``each`` how many a text needs (None: as the study estimates).
         """
         try:
             view = self.draft()
@@ -125,15 +125,15 @@ class AnalysisPage(Place):
         return f"{words} Everything else is as above."
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:
-        """The data set that belongs to ``view``: the one chosen now where its result is known, else the one before."""
+        """The data set of ``view``: the one chosen now if its result is stored, else the one before."""
         if _data_of(draft) is None:
             return None
-        if draft.data.source and view.same_setting(draft) and _known(service, draft.data_request()):
+        if draft.data.source and view.same_setting(draft) and _stored(service, draft.data_request()):
             return draft.data
         return _data_of(self.view) if view.same_setting(self.view) else None
 
     def _draft(self, with_data: bool = False) -> Any:
-        """What the controls say; None where the page that follows tells what is wrong with them."""
+        """The view of the controls; None if they are invalid: the next run of the page says so."""
         try:
             draft = self.draft()
             for request in draft.requests() if with_data else draft.text_requests():
@@ -144,7 +144,7 @@ class AnalysisPage(Place):
 
 
 def _data_of(view: AnalysisView) -> Any:
-    """What is chosen for its section about a data set; None where that is nothing, or there is no such section."""
+    """The choices of its section about a data set; None without choices or without such a section."""
     return getattr(view, "data", None)
 
 
@@ -158,13 +158,13 @@ def _duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _all_known(service: Service, requests: Sequence[Request]) -> bool:
-    """Whether there are ``requests``, and every answer is stored."""
+def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
+    """Whether there are ``requests``, all with stored results."""
     return bool(requests) and all(service.find(request, session.user()) is not None for request in requests)
 
 
-def _known(service: Service, request: Request) -> bool:
-    """Whether the data set's result is there; a request that can have none is told of below its controls."""
+def _stored(service: Service, request: Request) -> bool:
+    """Whether the data set's result is stored; an invalid request is reported below its controls."""
     try:
         return service.find(request, session.user()) is not None
     except ExplainLabError:

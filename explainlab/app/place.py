@@ -1,4 +1,4 @@
-"""One place of a session that shows answers: the view it shows, and what it has asked the service for that view."""
+"""A place of a session that shows answers: its view, and the requests it has made for that view."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from explainlab.service.service import Service
 
 
 class View(Protocol):
-    """What a place shows: the requests whose answers it needs."""
+    """What a place shows, with the requests that it needs."""
 
     def requests(self) -> Sequence[Request]:
-        """All of them."""
+        """Its requests."""
 
 
 @dataclass(frozen=True)
 class Requests:
-    """The view of a section that has no other choices."""
+    """The view of a section without other choices."""
 
     listed: tuple[Request, ...] = ()
 
     def requests(self) -> Sequence[Request]:
-        """The same: see :class:`View`."""
+        """See :class:`View`."""
         return self.listed
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of one request, or the job that works on it, or why there can be none.
+    """The result of a request, or the job that computes it, or why there is neither.
 
-    ``result`` is what the method or the analysis of the request gives.
+    ``result`` is of the type that the request's method or analysis gives.
     """
 
     result: Any = None
@@ -56,61 +56,61 @@ class Answer:
 
 @dataclass
 class _Memory:
-    """``asked`` are the keys of the jobs that were asked for since the view is shown."""
+    """The view that is shown, and the keys of the jobs ``requested`` for it."""
 
     view: Any = None
-    asked: set[str] = field(default_factory=set)
+    requested: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A page, or a section that asks for answers of its own. ``name`` is unique in the session, which remembers it.
+    """A page, or a section with requests of its own. ``name`` is unique in the session, which keeps its state.
 
-    A request goes to the service once for each view, when its answer is drawn first: from then on, drawing only reads.
+    Each request of a view goes to the service once, when its answer is first drawn; later drawing only reads.
     """
 
     name: str
 
     @property
     def view(self) -> Any:
-        """The view that is shown; None before the first."""
+        """The view that is shown, None at first."""
         return self._memory.view
 
     def ask(self, service: Service, view: View) -> None:
-        """Show ``view`` and ask for all it needs; jobs that only the view before needed are given up."""
+        """Show ``view``; jobs that only the view before needed are cancelled."""
         before = self.view
         if before is not None:
             still = view.requests()
             for request in before.requests():
                 if request not in still:
-                    self._give_up(service, request)
+                    self._cancel(service, request)
         st.session_state[self._key] = _Memory(view)
 
     def redraw(self, view: View) -> None:
-        """Show ``view``, which needs the same answers: nothing is asked, and nothing given up."""
+        """Show ``view``, which has the same requests: none is made, and none cancelled."""
         self._memory.view = view
 
     def keep(self, service: Service, requests: Sequence[Request]) -> None:
-        """Forget the view, and give up its jobs, unless all that it needs is in ``requests``."""
+        """Forget the view, and cancel its jobs, unless all its requests are in ``requests``."""
         if self.view is not None and any(request not in requests for request in self.view.requests()):
             self.ask(service, Requests())
 
     def answer(self, service: Service, request: Request) -> Answer:
         """The stored result, else the job for it, which is queued once while the view is shown."""
         try:
-            user, known = session.user(), None
+            user, answer = session.user(), None
             key = service.key(request, user)
-            if key in self._memory.asked:
-                known = service.find(request, user) or service.job(request, user)
-            if known is None:
-                known = service.ask(request, session.owner(), user)
-                self._memory.asked.add(key)
+            if key in self._memory.requested:
+                answer = service.find(request, user) or service.job(request, user)
+            if answer is None:
+                answer = service.ask(request, session.owner(), user)
+                self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
-        return _answer_of(known)
+        return _answer_of(answer)
 
     def answer_if_asked(self, service: Service, request: Request) -> Answer | None:
-        """The same for a section that waits for a press: None if ``request`` is neither stored nor in its view."""
+        """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view."""
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
         try:
@@ -122,42 +122,42 @@ class Place:
     def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
         """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
-        Whatever else the place had asked is given up.
+        Other requests of the place are cancelled.
         """
         view = Requests((*requests, *ahead))
         if self.view != view:
             self.ask(service, view)
         answers = [self.answer(service, request) for request in requests]
         if all(answer.result is not None for answer in answers):
-            with suppress(ExplainLabError):  # a full queue: they are asked for when they are to be seen
+            with suppress(ExplainLabError):  # a full queue: they are requested when they are shown
                 self._ask_ahead(service, ahead)
         return answers
 
     def computed_again(self, service: Service, request: Request) -> Answer:
-        """The result of a job that computes ``request`` anew, whatever is stored; it is queued once as well."""
+        """The result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
             job = service.computed_again(request, session.user())
             if job is None or not self.has_asked(job):
                 job = service.compute_again(request, session.owner(), session.user())
-                self._memory.asked.add(job.key)
+                self._memory.requested.add(job.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(job)
 
     def has_asked(self, job: Job) -> bool:
-        """Whether ``job`` was asked for, and not to be run again since."""
-        return job.key in self._memory.asked
+        """Whether ``job`` was requested, and not since submitted again."""
+        return job.key in self._memory.requested
 
     def submit_again(self, job: Job) -> None:
-        """Ask for ``job`` once more: it failed or was cancelled (a callback)."""
-        self._memory.asked.discard(job.key)
+        """Request ``job`` once more: it failed or was cancelled (a callback)."""
+        self._memory.requested.discard(job.key)
 
     def draw_jobs(self, service: Service, jobs: Sequence[Job]) -> None:
-        """How far ``jobs`` are: see :func:`explainlab.app.progress.draw_jobs`."""
+        """The progress of ``jobs``: see :func:`explainlab.app.progress.draw_jobs`."""
         draw_jobs(service, jobs, self)
 
     def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:
-        """What is still missing, and why; what the results that are there warn of."""
+        """Problems, the progress of unfinished jobs, and the warnings of results."""
         for problem in dict.fromkeys(answer.problem for answer in answers if answer.problem):
             st.error(plain(problem), icon=":material/error:")
         jobs = [answer.job for answer in answers if answer.job is not None]
@@ -176,8 +176,8 @@ class Place:
     def _key(self) -> str:
         return f"{self.name}.place"
 
-    def _give_up(self, service: Service, request: Request) -> None:
-        with suppress(ExplainLabError):  # what may not be asked has no job
+    def _cancel(self, service: Service, request: Request) -> None:
+        with suppress(ExplainLabError):  # a request that is refused has no job
             job = service.job(request, session.user())
             if job is not None:
                 service.cancel(job.key, session.owner(), session.user())
@@ -185,12 +185,12 @@ class Place:
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
         for request in requests:
             key = service.key(request, session.user())
-            if key not in self._memory.asked:
+            if key not in self._memory.requested:
                 service.ask(request, session.owner(), session.user(), ahead=True)
-                self._memory.asked.add(key)
+                self._memory.requested.add(key)
 
 
-def _answer_of(known: Result | Job) -> Answer:
-    if not isinstance(known, Job):
-        return Answer(known)
-    return Answer(known.result) if known.progress.status == "done" else Answer(job=known)
+def _answer_of(source: Result | Job) -> Answer:
+    if not isinstance(source, Job):
+        return Answer(source)
+    return Answer(source.result) if source.progress.status == "done" else Answer(job=source)

@@ -1,4 +1,4 @@
-"""What is still being computed: progress, place in the queue, time left, and a cancel that really stops."""
+"""Jobs on a page: progress, place in the queue, time left, and a button that cancels them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _POLL_SECONDS = 0.4
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
-    """One row a job that ``place`` asked for. Unfinished, all renew themselves; when one ends the page does."""
+    """A row for each job of ``place``, refreshed until all have ended; when one ends, the page reruns."""
     busy = any(not job.progress.finished for job in jobs)
     ended = [job.progress.finished for job in jobs]
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, ended)
 
 
 def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: list[bool]) -> None:
-    answered = any(job.progress.status == "done" for job in jobs)  # since the page looked for its result
+    answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
     changed = [job.progress.finished for job in jobs] != ended_before
     if answered or changed or not all(place.has_asked(job) for job in jobs):
         links.rerun()
     for job in jobs:
-        if job.progress.finished or _given_up(job):
+        if job.progress.finished or _cancelled_here(job):
             _draw_ended(job, place)
         else:
             _draw_running(service, job)
@@ -57,7 +57,7 @@ def _draw_running(service: Service, job: Job) -> None:
 def _draw_ended(job: Job, place: Place) -> None:
     name = plain(label(job))
     with st.container(horizontal=True, vertical_alignment="center"):
-        if job.progress.status == "cancelled" or _given_up(job):
+        if job.progress.status == "cancelled" or _cancelled_here(job):
             st.info(f"**{name}** was cancelled.", icon=":material/cancel:")
         else:
             st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
@@ -65,18 +65,18 @@ def _draw_ended(job: Job, place: Place) -> None:
 
 
 def label(job: Job) -> str:
-    """What the job computes, in words."""
+    """The name of the computation."""
     request = job.request
     return f"{get_analysis(request.question).label}{', whole data set' if request.data else ''}"
 
 
-def _given_up(job: Job) -> bool:
-    """Whether this session has cancelled a job that goes on for another one."""
+def _cancelled_here(job: Job) -> bool:
+    """Whether this session cancelled a job that another session continues."""
     return owner() not in job.owners and not job.stop.is_set()
 
 
 def state(service: Service, job: Job) -> str:
-    """How far an unfinished job is, in words."""
+    """The state of an unfinished job."""
     progress = job.progress
     if job.stop.is_set():
         return "stopping after this batch"

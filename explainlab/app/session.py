@@ -1,4 +1,4 @@
-"""Who a browser session is: its name in the queue, and its user."""
+"""A browser session: its name in the queue, and its user."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def owner() -> str:
 
 
 def user() -> User:
-    """To whom what this session computes belongs, and whose uploads it reads.
+    """The user of this session, who owns its runs and uploads.
 
-    Raises :class:`RequestError` for a session of nobody known.
+    Raises :class:`RequestError` if nobody is signed in.
     """
-    found = signed_in()
-    if found is None:
+    known = signed_in()
+    if known is None:
         raise RequestError("Nobody is signed in here.", "Sign in and ask again.")
-    return found
+    return known
 
 
 def guarded(act: Callable[..., None]) -> Callable[..., None]:
-    """``act`` as a callback: an error that a user can mend is told above the page."""
+    """``act`` as a callback: its :class:`ExplainLabError` is shown above the page."""
 
     def callback(*args: Any) -> None:
         try:

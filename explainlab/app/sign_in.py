@@ -1,4 +1,4 @@
-"""Who is at the other end, and the gate before every page: sign-in, a proxy that knows, or this machine alone."""
+"""The user of a session, and the gate before every page: sign-in, a trusted proxy, or this machine alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
 PROXY_USER = "proxy_user"
-"""Under which ``st.user`` holds what the proxy's header says; `explainlab/app/asgi.py` tells Streamlit so."""
+"""The key of the proxy's header in ``st.user``, as `explainlab/app/asgi.py` configures Streamlit."""
 _SETTLED = "sign_in.settled"
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
@@ -22,24 +22,24 @@ _bring_back = component("bring_back", styles=())
 
 
 def signed_in() -> User | None:
-    """Who uses this session; None for somebody who is not to be served.
+    """The user of this session; None for somebody who is not served.
 
-    A user's id is the provider's name for itself and the user's stable name there, or what the proxy says.
+    A user's id is made of the provider's issuer and subject, or of the proxy's header.
     """
     how = settings().auth
-    told: dict[str, Any] = st.user.to_dict()
+    claims: dict[str, Any] = st.user.to_dict()
     if how == "none":
         return LOCAL if settings().allow_anyone or _from_here() else None
     if how == "proxy":
-        name = told.get(PROXY_USER)
+        name = claims.get(PROXY_USER)
         return User(f"proxy:{name}", name) if name else None
-    if not (told.get("is_logged_in") and told.get("iss") and told.get("sub")):
+    if not (claims.get("is_logged_in") and claims.get("iss") and claims.get("sub")):
         return None
-    return User(f"{told['iss']}#{told['sub']}", told.get("name") or told.get("email") or told["sub"])
+    return User(f"{claims['iss']}#{claims['sub']}", claims.get("name") or claims.get("email") or claims["sub"])
 
 
 def gate() -> None:
-    """Let the script go on for whoever is to be served; all others see how to get in, and nothing else."""
+    """Let users who are served pass; all others see how to sign in, and nothing else."""
     if signed_in() is None:
         _draw_door()
         st.stop()
@@ -49,7 +49,7 @@ def gate() -> None:
 
 
 def draw_account() -> None:
-    """Who is signed in, and the way out, below the navigation."""
+    """The user and a button to sign out, in the sidebar."""
     user = signed_in()
     if user in (None, LOCAL):
         return
@@ -97,9 +97,9 @@ def _has_provider() -> bool:
 
 
 def _from_here() -> bool:
-    """Whether the browser runs on this machine and says so itself: no proxy in between, no other name of the host.
+    """Whether the browser runs on this machine, without a proxy and under no other host name.
 
-    Streamlit tells the address of others alone, as text; a script that a test runs has no connection at all.
+    Streamlit gives the addresses of other machines alone, as text; a script under test has no connection at all.
     """
     headers = st.context.headers
     if isinstance(st.context.ip_address, str) or any(name in headers for name in _FORWARDED):

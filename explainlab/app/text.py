@@ -1,4 +1,4 @@
-"""The one way for a user's or a model's words into Markdown."""
+"""The only way from a user's or a model's words to Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _READ_AFTER_ESCAPES = re.compile(r"(?<=[:@])(?=[\w/+-])|(?<=www)(?=\.)|(?<=[-<>~
 
 
 def plain(text: str) -> str:
-    """``text`` as Markdown that shows exactly these characters: no link, image, formula, icon or HTML comes of it.
+    """``text`` as Markdown that shows exactly these characters: no link, image, formula, icon or HTML.
 
     Streamlit looks for addresses, ``:icon:`` names and arrows when the escapes are gone; there an invisible word joiner
     keeps their characters apart.

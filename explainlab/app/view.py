@@ -1,4 +1,4 @@
-"""What a page shows, as one plain record: the body of a link, and the requests that it stands for."""
+"""What a page shows, as a plain record: the body of a link, and the requests that it needs."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ V = TypeVar("V", bound="AnalysisView")
 
 
 class AnalysisView(BaseModel):
-    """The view of one page; a page with a section about a data set has its choices in a field ``data``."""
+    """The view of a page; choices of a section about a data set are in a field ``data``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def text_requests(self) -> Sequence[Request]:
-        """What the page needs before all else."""
+        """The requests of the main part."""
         raise NotImplementedError
 
     def data_request(self) -> Any:
-        """What the section about a data set needs; None if that is nothing."""
+        """The request of the section about a data set; None without one."""
         return None
 
     def requests(self) -> list[Request]:
-        """All of them; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        """All requests; raises :class:`explainlab.errors.RequestError` for an invalid one."""
         data = self.data_request()
         return [*self.text_requests(), *([data] if data else [])]
 
     def same_setting(self, other: Self) -> bool:
-        """Whether both ask the same of the same model, so that the result of one data set belongs to either."""
+        """Whether both make the same request of the same model, so that a data set's result fits both."""
         return True
 
 
 @dataclass(frozen=True)
 class CarriedText:
-    """A text that one page hands to another: before which model, and how it was explained."""
+    """A text that one page hands to another, with its model and how it was explained."""
 
     model: str
     text: str
@@ -51,7 +51,7 @@ class CarriedText:
 
 
 def with_text(view: V, carried: CarriedText) -> V:
-    """``view`` of another text before another model."""
+    """``view`` with another text and another model."""
     text = {"model": carried.model, "text": carried.text, "text_pair": carried.text_pair}
     return view.model_copy(update=text)
 
@@ -63,7 +63,7 @@ def view_of(
     text: str,
     data: Sequence[str],
 ) -> V:
-    """The view of ``record`` that shows ``request``: all that this and its ``parameters`` say, else the defaults.
+    """The view of type ``record`` that shows ``request``: its fields and ``parameters``, else the defaults.
 
     For a request about a data set, ``data`` are the parameters that belong to it, and ``text`` is the text shown above.
     """

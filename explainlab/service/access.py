@@ -71,13 +71,13 @@ class Access:
     def unanswered(self, user: User) -> list[Unanswered]:
         """The requests of ``user`` that earlier servers left unanswered, oldest first."""
         requests = []
-        for left in self.store.unfinished.cut_short(user.id):
+        for job in self.store.unfinished.cut_short(user.id):
             with suppress(RequestError):  # made by another version of ExplainLab
-                requests.append(Unanswered(left.key, Request.from_json(left.request), left.asked))
+                requests.append(Unanswered(job.key, Request.from_json(job.request), job.asked))
         return requests
 
     def forget(self, keys: Sequence[str], user: User) -> None:
-        """``user`` no longer waits for these jobs."""
+        """Drop these jobs of ``user``."""
         self.store.unfinished.forget(user.id, keys)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
@@ -85,7 +85,7 @@ class Access:
         return self.store.runs.page(user.id, filters, start, count)
 
     def run_choices(self, user: User) -> Choices:
-        """The values that those runs can be filtered by."""
+        """The filter values of those runs."""
         return self.store.runs.choices(user.id)
 
     def open_run(self, run_id: str, user: User) -> OpenRun:
@@ -126,7 +126,7 @@ class Access:
         return [self._keep_imported(result, user) for result in read_results(file)]
 
     def save_view(self, view: dict[str, Any], user: User) -> str:
-        """Save what a page shows; returns its id, which others can neither guess nor use until it is shared."""
+        """Save what a page shows; its id, which others can neither guess nor use until it is shared."""
         return self.store.save_view(view, user.id)
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:

@@ -39,7 +39,7 @@ class Engine(Protocol):
         """How many jobs will run before this one, the running ones included; 0 if it runs or has ended."""
 
     def cancel(self, key: str, owner: str) -> None:
-        """``owner`` no longer wants the job; it stops when no owner is left."""
+        """Remove ``owner`` from the job; without owners it stops."""
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
@@ -50,4 +50,4 @@ class Engine(Protocol):
 
 
 MakeEngine = Callable[[Work, Ended], Engine]
-"""Makes an engine that computes with the first and calls the second when a job has ended."""
+"""Makes an engine that computes with ``Work`` and calls ``Ended`` when a job has ended."""

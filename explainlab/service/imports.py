@@ -18,7 +18,7 @@ from explainlab.result import Result
 from explainlab.settings import settings
 
 MOST_MB = 20
-"""The largest file that is read, in MB."""
+"""The largest file, in MB."""
 MOST_RESULTS = 100
 """The most attributions of one file."""
 
@@ -53,7 +53,7 @@ class _Cost(BaseModel):
 
 
 class _Common(BaseModel):
-    """The fields that both kinds of results have."""
+    """Fields of both kinds of results."""
 
     model: Name
     text: str | None

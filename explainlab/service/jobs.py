@@ -43,7 +43,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate for the current phase from its speed so far; None before its first batch."""
+        """Estimate for the current phase at its speed so far; None before its first batch."""
         if not self.done or self.phase_started is None:
             return None
         return (time.monotonic() - self.phase_started) / self.done * (self.total - self.done)
@@ -66,7 +66,7 @@ class Job:
 
     @property
     def users(self) -> list[User]:
-        """The users who want the result, each once, in order of request."""
+        """Its users, each once, the first first."""
         return list(dict.fromkeys([*self.owners.values()]))
 
     def update(self, **changes: Any) -> None:
@@ -100,7 +100,7 @@ class JobContext(RunContext):
 
     @property
     def users(self) -> list[User]:
-        """The users who want the result now."""
+        """The job's users by now."""
         return self._job.users
 
     @property
@@ -132,7 +132,7 @@ class JobContext(RunContext):
             )
 
     def _without(self, seconds: float) -> None:
-        """Count ``seconds`` neither as work nor for the speed."""
+        """Count ``seconds`` neither as work nor as pace."""
         started = self._job.progress.phase_started
         self._deadline += seconds
         if seconds and started is not None:

@@ -30,5 +30,5 @@ def source_digest(source: str, user: User) -> str:
 
 
 def source_name(source: str, user: User) -> str:
-    """The displayed name of the data ``source``: the file's name for an upload of this user, else ``source`` itself."""
+    """The shown name of ``source``: an upload of this user has its file's name, others their own."""
     return upload_name(source, reader_for(user.id).uploads)

@@ -1,4 +1,4 @@
-"""The kind of a request, how the store keeps it, and the keys of its result and its job."""
+"""A request's kind, its stored form, and the keys of its result and job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explainlab.service.users import User
 
 
 def kind_of(request: Request) -> Kind:
-    """Whether ``request`` is for an attribution or for a study."""
+    """The kind of ``request``."""
     return get_analysis(request.question).kind
 
 
@@ -41,5 +41,5 @@ def job_key(request: CompleteRequest) -> str:
 
 
 def again_key(request: CompleteRequest) -> str:
-    """The key of the job that computes ``request`` again, even if its result is stored."""
+    """The key of the job that computes ``request`` again, stored or not."""
     return digest(["again", job_key(request)])

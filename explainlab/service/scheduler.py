@@ -68,7 +68,7 @@ class Scheduler:
         return self._order
 
     def _rounds(self, waiting: Iterable[Job], rank: bool) -> Iterator[tuple[User, Job]]:
-        """The turns of all users: first those never served, in order of arrival, then those served longest ago."""
+        """The turns of all users: first those never served, by arrival, then those served longest ago."""
         queues: dict[User, deque[Job]] = {}
         for job in waiting:
             for user in job.users if job.urgent is rank else ():

@@ -57,7 +57,7 @@ class Service(Access):
         return self._stored(request, result_key(request, model))
 
     def ask(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Result | Job:
-        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as :meth:`submit`.
+        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that.
 
         ``ahead``: nobody looks at it yet, so a stored result is not recorded either.
         """
@@ -86,7 +86,7 @@ class Service(Access):
         return job
 
     def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """``owner``, a session of ``user``, no longer wants a job: see :meth:`explainlab.service.engine.Engine.cancel`.
+        """Remove ``owner``, a session of ``user``, from a job: see :meth:`explainlab.service.engine.Engine.cancel`.
 
         With the last of their sessions ``user`` no longer waits for it.
         """
@@ -103,15 +103,15 @@ class Service(Access):
         return self.engine.submit(again_key(request), request, owner, user, not is_batch(request))
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of :meth:`compute_again` for this request, waiting, running or lately ended; else None."""
+        """The job of :meth:`compute_again` for this request, also if lately ended; or None."""
         return self.engine.job(again_key(_allowed(request, user)))
 
     def job(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of this request, waiting, running or lately ended; else None."""
+        """The job of this request, also if lately ended; or None."""
         return self.engine.job(self.key(request, user))
 
     def key(self, request: Request, user: User = LOCAL) -> str:
-        """The key of the job of this request, which may be incomplete."""
+        """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
     def run(self, request: Request, context: RunContext | None = None) -> Result:
@@ -123,14 +123,14 @@ class Service(Access):
         return self._answer(request, context or RunContext(reader_of(request)))
 
     def cut_short(self, user: User) -> list[Unanswered]:
-        """The requests of ``user`` that earlier servers left unanswered, unless answered by now.
+        """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
 
         Raises :class:`ResourceError` where the store fails.
         """
-        return [left for left in self.unanswered(user) if not self._is_answered(left, user)]
+        return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of every user who waits for it.
+        """Do a job: its result becomes a run of all who wait for it.
 
         Results that are computed again or ahead are not recorded here.
         """
@@ -147,9 +147,9 @@ class Service(Access):
         with suppress(ResourceError):
             self.store.unfinished.end(job.key)
 
-    def _is_answered(self, left: Unanswered, user: User) -> bool:
+    def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
         try:
-            return self.find(left.request, user) is not None
+            return self.find(unanswered.request, user) is not None
         except (RequestError, ModelError):  # reported when it is requested again
             return False
 
@@ -177,14 +177,14 @@ class Service(Access):
 
 
 def _allowed(request: Request, user: User) -> CompleteRequest:
-    """The same request complete, and allowed here; its files are not opened before that is known."""
+    """The same request, complete and allowed here; its files are not opened before."""
     complete_request = asked_by(request, user)
     require_allowed(complete_request)
     return complete_request
 
 
 def open_service(device: str | None = None) -> Service:
-    """A service on the store that the settings name, or on memory alone where that store cannot be used."""
+    """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
         return Service(Store(settings().store_url), device)
     except ResourceError as error:

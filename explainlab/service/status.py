@@ -17,7 +17,7 @@ from explainlab.settings import settings
 SILENT_SECONDS = 600.0
 """A worker without a sign of life for so long is taken for dead."""
 LEAST_FREE_MB = 50
-"""Less free space than this on the disk of the home folder is reported."""
+"""Less free space on the disk of the home folder is reported."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Status:
-    """What a user may know. ``free_bytes`` are the device's; ``problem`` is of the store or the disk; else empty."""
+    """What a user may know. ``free_bytes``: of the device; ``problem``: of the store or the disk, or empty."""
 
     places: tuple[Place, ...]
     loaded: tuple[Loaded, ...]

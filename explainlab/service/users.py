@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class User:
-    """``id`` is the key of all that belongs to the user; ``name`` is what pages show."""
+    """``id`` is the key of all belongings; ``name`` is what pages show."""
 
     id: str
     name: str

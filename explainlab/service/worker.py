@@ -86,7 +86,7 @@ class Worker:
             return waiting.index(key) + sum(job.urgent or not urgent for job in self._running)
 
     def cancel(self, key: str, owner: str) -> None:
-        """``owner`` no longer wants the job; without owners it leaves the queue, or stops within one batch."""
+        """Remove ``owner`` from the job; without owners it leaves the queue, or stops within a batch."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or owner not in job.owners:
@@ -160,7 +160,7 @@ class Worker:
         return True
 
     def _run(self, job: Job) -> tuple[Status, str]:
-        """Compute the job's result; returns its status, and what went wrong."""
+        """Compute the job's result; its status, and what went wrong."""
         limit = settings().max_job_seconds or math.inf
         try:
             job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
@@ -174,7 +174,7 @@ class Worker:
         return "done", ""
 
     def _between_batches(self, job: Job) -> float:
-        """Run all urgent jobs unless ``job`` is urgent itself; returns the seconds that they took."""
+        """Run all urgent jobs unless ``job`` is urgent; returns the seconds that they took."""
         self._beat = start = time.monotonic()
         if job.urgent or not self._run_next(urgent_only=True):
             return 0.0

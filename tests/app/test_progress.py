@@ -20,7 +20,7 @@ def _script() -> None:
     place = Place("explain")
     place.ask(service(), Requests())
     if st.session_state["queued"]:
-        st.session_state["explain.place"].asked.add(job.key)
+        st.session_state["explain.place"].requested.add(job.key)
     if runs == 1:
         place.draw_jobs(service(), [job])
     st.write(f"run {runs}")

@@ -1,4 +1,4 @@
-"""A result as one zip to take away: a report to read, figures to show, tables and JSON to compute with."""
+"""A result as one zip: a report to read, figures to show, tables and JSON to compute with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
 
 MOST_ROWS = 500
-"""Rows of a table that the report prints; its CSV file has all."""
+"""The most rows of a table in the report; its CSV file has all."""
 
 
 def map_bundle(result: Attribution) -> bytes:
@@ -37,7 +37,7 @@ def map_bundle(result: Attribution) -> bytes:
 
 
 def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
-    """The zip of one study: ``report.html`` with all its figures, these one by one, its tables, and ``result.json``.
+    """The zip of a study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
 
     ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
     the numbers behind it as CSV, and a heatmap as SVG.
@@ -49,14 +49,14 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
-    files |= {f"figures/{_file_name(name)}.svg": draw_svg(one.drawn) for name, one in drawn.maps.items()}
+    files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
     return _zip({**files, "result.json": json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)})
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Records of a study: their name, the file that has all, how many there are, and those that are printed."""
+    """Records of a study: their name, their CSV file, and all of them in ``frame``."""
 
     name: str
     file: str
@@ -64,29 +64,29 @@ class _Table:
 
     @classmethod
     def of(cls, name: str, rows: list[dict[str, Any]]) -> _Table:
-        """One row a record; what is nested is written as JSON, and no text is a formula."""
+        """One row a record; nested values become JSON, and no text becomes a formula."""
         cells = [{inert(column): _cell(value) for column, value in row.items()} for row in rows]
         return cls(name, f"{_file_name(name)}.csv", pd.DataFrame(cells))
 
     @property
     def length(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.frame)
 
     @property
     def head(self) -> pd.DataFrame:
-        """The rows that are printed; None where there is no value, and numbers with six figures."""
+        """The rows in the report; None for missing values, and numbers with six digits."""
         head = self.frame.head(MOST_ROWS).astype(object)
         return head.where(head.notna(), None).map(lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell)
 
     def to_csv(self) -> str:
-        """All of it."""
-        written: str = self.frame.to_csv(index=False, lineterminator="\r\n")
-        return written
+        """All rows."""
+        table: str = self.frame.to_csv(index=False, lineterminator="\r\n")
+        return table
 
 
 def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
-    """One document without any outside resource; it runs no script but its own, whatever else came into it."""
+    """A document without outside resources; it runs only its own script, whatever its texts hold."""
     charts = list(drawn.charts.values())
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
     return render(
@@ -121,7 +121,7 @@ def _file_name(name: str) -> str:
 
 
 def _zip(files: Mapping[str, str]) -> bytes:
-    """A zip of texts; equal files give equal bytes."""
+    """A zip of texts; equal texts give equal bytes."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():

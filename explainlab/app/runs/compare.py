@@ -1,4 +1,4 @@
-"""Two runs side by side: their maps on one scale, and how far these agree."""
+"""Two runs side by side: their heatmaps on one scale, and their agreement."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ def draw_comparison(service: Service, first_id: str, second_id: str) -> None:
 
 
 def _draw_sides(pair: tuple[OpenRun, OpenRun], compared: Comparison | None) -> None:
-    for place, (column, found) in enumerate(zip(st.columns(2, gap="medium"), pair, strict=True)):
+    for place, (column, opened) in enumerate(zip(st.columns(2, gap="medium"), pair, strict=True)):
         with column, st.container(border=True):
-            _draw_side(found, place, compared)
+            _draw_side(opened, place, compared)
 
 
-def _draw_side(found: OpenRun, place: int, compared: Comparison | None) -> None:
-    st.markdown(f"**{plain(found.run.title or runs_page.label(found.run.question))}**")
+def _draw_side(opened: OpenRun, place: int, compared: Comparison | None) -> None:
+    st.markdown(f"**{plain(opened.run.title or runs_page.label(opened.run.question))}**")
     if compared is None:
-        st.markdown(plain(found.run.subject))
-    st.caption(" · ".join(runs_page.facts(found.run)))
-    if found.result is None:
-        st.warning(plain(found.missing), icon=":material/warning:")
-    elif compared is not None and isinstance(found.result, Attribution):
+        st.markdown(plain(opened.run.subject))
+    st.caption(" · ".join(runs_page.facts(opened.run)))
+    if opened.result is None:
+        st.warning(plain(opened.missing), icon=":material/warning:")
+    elif compared is not None and isinstance(opened.result, Attribution):
         drawn = compared.maps[place]
         token_heatmap(drawn, key=f"compared_{place}")
-        prediction = found.result.prediction
+        prediction = opened.result.prediction
         share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
-        st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *facts(found.result)]))
+        st.caption(" · ".join([plain(f"predicted {prediction.label}, {share}"), *facts(opened.result)]))
     st.button(
         "Open",
         key=f"compared_open_{place}",
         icon=":material/open_in_full:",
         on_click=runs_page.open_runs,
-        args=(found.run.id,),
+        args=(opened.run.id,),
     )
 
 
@@ -94,21 +94,21 @@ def _draw_tables(first: Result, second: Result) -> None:
             "Two maps, or two results of one study, can be compared in numbers; these can only be read side by side."
         )
         return
-    found = table_difference(first.body_json(), second.body_json())
-    if found is None:
+    difference = table_difference(first.body_json(), second.body_json())
+    if difference is None:
         st.info("The two results have different shapes, so their numbers are not compared one by one.")
     else:
-        size = f"{100 * found.relative:.3g}% of the column's largest value"
+        size = f"{100 * difference.relative:.3g}% of the column's largest value"
         st.info(
-            f"The numbers differ most in {plain(found.name)}: by {size}."
-            if found.relative
+            f"The numbers differ most in {plain(difference.name)}: by {size}."
+            if difference.relative
             else "All numbers are equal."
         )
 
 
 def _draw_settings(first: OpenRun, second: OpenRun) -> None:
-    """What was asked differently, and what was computed by other versions."""
-    sides = [_flat(found) for found in (first, second)]
+    """The settings and versions that differ."""
+    sides = [_flat(opened) for opened in (first, second)]
     names = dict.fromkeys([*sides[0], *sides[1]])
     rows = [
         {"Setting": name.replace("_", " "), "First": sides[0].get(name, ""), "Second": sides[1].get(name, "")}
@@ -124,8 +124,10 @@ def _draw_settings(first: OpenRun, second: OpenRun) -> None:
         st.caption("Nothing: the same question, and the same versions.")
 
 
-def _flat(found: OpenRun) -> dict[str, str]:
-    fields = request_json(found.request)
+def _flat(opened: OpenRun) -> dict[str, str]:
+    fields = request_json(opened.request)
     parameters = fields.pop("parameters")
-    versions = {f"version of {name}": value for name, value in (found.result.versions if found.result else {}).items()}
+    versions = {
+        f"version of {name}": value for name, value in (opened.result.versions if opened.result else {}).items()
+    }
     return {name: str(value) for name, value in {**fields, **parameters, **versions}.items()}

@@ -1,4 +1,4 @@
-"""Runs: everything computed here; open one, compare two, share them, take them away."""
+"""The Runs page: list runs, open one, compare two, share, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that shows a run's request, and its view of it."""
+"""The page that shows a run's request, and its view."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from explainlab.request import Request
 
 @dataclass(frozen=True)
 class ShownBy:
-    """The page that shows a request, and the view that it has to show for that."""
+    """A page, and the view with which it shows a request."""
 
     entry: PageEntry
     view: AnalysisView
 
 
 def page_of(request: Request) -> ShownBy | None:
-    """Where the answer to a complete ``request`` is shown; None for one that no page shows."""
+    """The page and view for the answer to a complete ``request``; None if no page shows it."""
     views = ((entry, page.shows(request)) for entry, page in analysis_pages().items())
     return next((ShownBy(entry, view) for entry, view in views if view is not None), None)

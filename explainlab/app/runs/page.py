@@ -1,4 +1,4 @@
-"""What the parts of the Runs page share: which runs are open (told by the address), and how a run is named."""
+"""What the parts of the Runs page share: which runs the address opens, and how a run is named."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from explainlab.service.store.runs import Run
 from explainlab.service.users import LOCAL
 
 PAGE = "runs"
-_ONE, _OTHER = "run", "with"
+_FIRST, _SECOND = "run", "with"
 
 
 def opened() -> tuple[str, ...]:
-    """The ids of the one run, or the two, that the address opens."""
-    found = [st.query_params.get(name, "") for name in (_ONE, _OTHER)]
-    return tuple(run_id for run_id in found if run_id)
+    """The ids of the runs that the address opens, at most two."""
+    ids = [st.query_params.get(name, "") for name in (_FIRST, _SECOND)]
+    return tuple(run_id for run_id in ids if run_id)
 
 
 def open_runs(*run_ids: str) -> None:
-    """Open one run, or two to be compared; none: the list (a callback)."""
-    for name in (_ONE, _OTHER):
+    """Open a run, or two to compare; without ids the list (a callback)."""
+    for name in (_FIRST, _SECOND):
         st.query_params.pop(name, None)
-    for name, run_id in zip((_ONE, _OTHER), run_ids, strict=False):
+    for name, run_id in zip((_FIRST, _SECOND), run_ids, strict=False):
         st.query_params[name] = run_id
 
 
 def draw_back() -> None:
-    """The way back to the list."""
+    """Button: to the list."""
     st.button("All runs", icon=":material/arrow_back:", type="tertiary", on_click=open_runs)
 
 
 def label(question: str) -> str:
-    """The name of a method or a study by its id; the id itself where this version has none."""
+    """The name of a method or a study by its id; an unknown id itself."""
     known = methods().get(question) or studies().get(question)
     return known.label if known else question
 
 
 def name(run: Run) -> str:
-    """What a run is called: its title, or what was asked."""
+    """A run's title, else its question and text."""
     return run.title or f"{label(run.question)}: {run.subject}"
 
 
 def signed_in() -> bool:
-    """Whether there are others here to share with."""
+    """Whether there are other users to share with."""
     return session.user() != LOCAL
 
 
@@ -60,16 +60,16 @@ def shared_as(run: Run) -> str:
 
 
 def facts(run: Run) -> list[str]:
-    """Who asked what when, and what it cost, in Markdown."""
+    """Time, model, owner and cost of a run, in Markdown."""
     passes = f"{run.forward:,} forward, {run.backward:,} backward passes"
-    told = [run.model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
-    asked = run.asked.astimezone(timezone())
-    found = [plain(f"{asked:%d %B %Y, %H:%M}"), *map(plain, told)]
-    return [*found, *([":material/upload_file: **imported from a file**"] if run.imported else [])]
+    details = [run.model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
+    time = run.asked.astimezone(timezone())
+    texts = [plain(f"{time:%d %B %Y, %H:%M}"), *map(plain, details)]
+    return [*texts, *([":material/upload_file: **imported from a file**"] if run.imported else [])]
 
 
 def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
-    """Delete these runs, asked twice; then the list is shown. ``place`` tells this button from others."""
+    """Delete these runs once confirmed, then show the list. ``place`` makes the button's key unique."""
     what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
 
     def delete() -> None:
@@ -83,5 +83,5 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
 
 
 def timezone() -> ZoneInfo:
-    """That of the browser."""
+    """As in the browser."""
     return ZoneInfo(st.context.timezone or "UTC")

@@ -1,4 +1,4 @@
-"""What the server stopped before it could answer: told above the runs, to be asked again or forgotten."""
+"""The jobs that a stopped server rows unfinished: listed above the runs, to run again or to forget."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from explainlab.service.store.runs import line
 
 
 def draw_unfinished(service: Service) -> None:
-    """A table of what is left unanswered, if anything is, and what can be done with the rows ticked, or with all."""
-    left = service.cut_short(session.user())
-    if not left:
+    """A table of the unanswered requests, if any, and actions on the ticked rows, or on all."""
+    rows = service.cut_short(session.user())
+    if not rows:
         return
-    jobs = "1 job had" if len(left) == 1 else f"{len(left)} jobs had"
+    jobs = "1 job had" if len(rows) == 1 else f"{len(rows)} jobs had"
     with st.container(border=True):
         st.warning(
             f"{jobs} not finished when the server stopped. A data set that is run again goes on where it stopped.",
             icon=":material/power_off:",
         )
         table = st.dataframe(
-            pd.DataFrame([_row(one) for one in left]),
-            key=f"unfinished_{digest([one.key for one in left])[:16]}",
+            pd.DataFrame([_row(unanswered) for unanswered in rows]),
+            key=f"unfinished_{digest([unanswered.key for unanswered in rows])[:16]}",
             hide_index=True,
             on_select="rerun",
             selection_mode="multi-row",
             column_config={"Asked": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")},
-            alt=f"{len(left)} unfinished jobs, the first asked first. Tick those to run again or to forget.",
+            alt=f"{len(rows)} unfinished jobs, the first asked first. Tick those to run again or to forget.",
         )
-        ticked = [left[row] for row in table.selection.rows if row < len(left)]
-        _draw_actions(service, ticked or left, "all" if len(ticked) in (0, len(left)) else f"{len(ticked)} of them")
+        ticked = [rows[index] for index in table.selection.rows if index < len(rows)]
+        _draw_actions(service, ticked or rows, "all" if len(ticked) in (0, len(rows)) else f"{len(ticked)} of them")
 
 
 def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) -> None:
     user = session.user()
 
     def again() -> None:
-        for one in chosen:
-            service.submit(one.request, session.owner(), user)
+        for unanswered in chosen:
+            service.submit(unanswered.request, session.owner(), user)
         st.info("They wait in the queue; what they find is listed here.", icon=":material/hourglass_top:")
 
     def forget() -> None:
-        service.forget([one.key for one in chosen], user)
+        service.forget([unanswered.key for unanswered in chosen], user)
 
     with st.container(horizontal=True):
         st.button(
@@ -60,11 +60,11 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
         )
 
 
-def _row(left: Unanswered) -> dict[str, object]:
-    request = left.request
+def _row(unanswered: Unanswered) -> dict[str, object]:
+    request = unanswered.request
     about = request.single_text if request.data is None else looks.source_name(request.data, session.user())
     return {
-        "Asked": pd.Timestamp(left.asked).tz_convert(runs_page.timezone()),
+        "Asked": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),
         "Text or data": line(about),
         "Model": request.model,

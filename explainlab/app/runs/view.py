@@ -1,4 +1,4 @@
-"""One run: what was asked, what came out, what it was computed with, and all that can be done with it."""
+"""One run: its result, its settings and versions, and the actions on it."""
 
 from __future__ import annotations
 
@@ -37,40 +37,40 @@ _CANDIDATES = 50
 
 def draw_run(service: Service, run_id: str) -> None:
     """The run under ``run_id``; raises :class:`RequestError` where this user may read none."""
-    found = service.open_run(run_id, session.user())
+    opened = service.open_run(run_id, session.user())
     runs_page.draw_back()
-    st.header(plain(found.run.title or runs_page.label(found.run.question)), anchor=False)
-    if not isinstance(found.result, Attribution):
-        st.markdown(plain(found.run.subject))
-    st.caption(" · ".join(runs_page.facts(found.run)))
-    if found.result is None:
-        remedy = "" if found.gone else " Press **Compute again** to have it anew."
-        st.warning(f"{plain(found.missing)}{remedy}", icon=":material/warning:")
+    st.header(plain(opened.run.title or runs_page.label(opened.run.question)), anchor=False)
+    if not isinstance(opened.result, Attribution):
+        st.markdown(plain(opened.run.subject))
+    st.caption(" · ".join(runs_page.facts(opened.run)))
+    if opened.result is None:
+        remedy = "" if opened.gone else " Press **Compute again** to have it anew."
+        st.warning(f"{plain(opened.missing)}{remedy}", icon=":material/warning:")
     else:
-        _draw_result(found.result)
-    if found.gone:
-        st.warning(f"The model is gone. {plain(found.gone)}", icon=":material/warning:")
+        _draw_result(opened.result)
+    if opened.gone:
+        st.warning(f"The model is gone. {plain(opened.gone)}", icon=":material/warning:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        _draw_open_page(service, found)
-        _draw_files(found)
+        _draw_open_page(service, opened)
+        _draw_files(opened)
         st.button(
             "Compute again",
             icon=":material/refresh:",
             on_click=_press_again,
-            args=(service, found),
-            disabled=bool(found.gone),
+            args=(service, opened),
+            disabled=bool(opened.gone),
         )
-        if found.own:
-            runs_page.draw_delete(service, [found.run], "run")
-    _draw_again(service, found)
-    _draw_settings(found)
-    _draw_compare_with(service, found)
-    if found.own:
-        _draw_own(service, found)
+        if opened.own:
+            runs_page.draw_delete(service, [opened.run], "run")
+    _draw_again(service, opened)
+    _draw_settings(opened)
+    _draw_compare_with(service, opened)
+    if opened.own:
+        _draw_own(service, opened)
 
 
 def draw_map(result: Attribution, key: str) -> None:
-    """The map of an attribution, with what it warns of and what it cost."""
+    """The heatmap of an attribution, with its warnings and its cost."""
     drawn = heatmap(result)
     token_heatmap(drawn, key=key)
     for warning in result.warnings:
@@ -93,22 +93,22 @@ def _draw_result(result: Result) -> None:
         record.code(written[:_SHOWN_CHARACTERS], language=None, height=400)
 
 
-def _draw_open_page(service: Service, found: OpenRun) -> None:
-    page = page_of(found.request)
+def _draw_open_page(service: Service, opened: OpenRun) -> None:
+    page = page_of(opened.request)
     if page is not None and st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
         view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
         st.switch_page(page.entry.path, query_params={"r": view_id})
 
 
-def _draw_files(found: OpenRun) -> None:
-    result = found.result
+def _draw_files(opened: OpenRun) -> None:
+    result = opened.result
     if result is None:
         return
     if isinstance(result, Attribution):
         files = (lambda: map_bundle(result), lambda: to_json([result]))
     else:
         assert isinstance(result, AnalysisResult)
-        data = found.run.subject if result.request.data is not None else None
+        data = opened.run.subject if result.request.data is not None else None
         files = (lambda: study_bundle(result, data), lambda: json.dumps(result.to_json(), ensure_ascii=False))
     icon = ":material/folder_zip:"
     help_text = "One zip: an HTML report with all settings and versions, figures, tables and JSON."
@@ -117,73 +117,73 @@ def _draw_files(found: OpenRun) -> None:
     st.download_button("JSON", files[1], "run.json", "application/json", icon=icon, on_click="ignore")
 
 
-def _draw_settings(found: OpenRun) -> None:
-    """Everything that decided the result."""
+def _draw_settings(opened: OpenRun) -> None:
+    """The request and all versions."""
     st.subheader("What it was computed with", anchor=False)
-    asked = request_json(found.request)
-    del asked["parameters"]
-    if asked.get("data") not in (None, found.run.subject):  # an upload goes by its file's name
-        asked["data"] = f"{found.run.subject} ({asked['data']})"
-    settings = {**asked, **found.request.parameters}
-    versions = found.result.versions if found.result is not None else {}
+    fields = request_json(opened.request)
+    del fields["parameters"]
+    if fields.get("data") not in (None, opened.run.subject):  # an upload is shown by its file's name
+        fields["data"] = f"{opened.run.subject} ({fields['data']})"
+    settings = {**fields, **opened.request.parameters}
+    versions = opened.result.versions if opened.result is not None else {}
     left, right = st.columns(2, gap="large")
     for column, title, values in ((left, "Request", settings), (right, "Versions", versions)):
-        rows = [{title: name, "Value": _told(value)} for name, value in values.items() if value is not None]
+        rows = [{title: name, "Value": _text(value)} for name, value in values.items() if value is not None]
         if rows:
             column.dataframe(pd.DataFrame(rows), hide_index=True, height="content", alt=f"{title}: {len(rows)} entries")
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class _Again:
-    """The run that is computed again: ``anew`` beside the result that is stored, else to have a missing one."""
+    """The run that is computed again: ``anew`` beside its stored result, else because that is missing."""
 
     run_id: str
     anew: bool
 
     def requests(self) -> Sequence[Request]:
-        """None that is given up for another run's."""
+        """None, so that its job is never cancelled."""
         return ()
 
 
-def _press_again(service: Service, found: OpenRun) -> None:
-    """Ask for the run's request again (a callback)."""
-    _AGAIN.ask(service, _Again(found.run.id, found.result is not None))
+def _press_again(service: Service, opened: OpenRun) -> None:
+    """Compute the run again (a callback)."""
+    _AGAIN.ask(service, _Again(opened.run.id, opened.result is not None))
 
 
-def _draw_again(service: Service, found: OpenRun) -> None:
-    """The job of computing the run again, once that was pressed, and what came of it."""
+def _draw_again(service: Service, opened: OpenRun) -> None:
+    """The job that computes the run again, once requested, and its outcome."""
     again: _Again | None = _AGAIN.view
-    if again is None or again.run_id != found.run.id:
+    if again is None or again.run_id != opened.run.id:
         return
-    answer = (_AGAIN.computed_again if again.anew else _AGAIN.answer)(service, found.request)
+    answer = (_AGAIN.computed_again if again.anew else _AGAIN.answer)(service, opened.request)
     if answer.result is None:
         _AGAIN.draw_state(service, [answer])
-    elif again.anew and found.result is not None:
-        _draw_difference(found.result, answer.result)
-    elif found.result is None:
+    elif again.anew and opened.result is not None:
+        _draw_difference(opened.result, answer.result)
+    elif opened.result is None:
         st.info("It has been computed, and is in the list as a run of its own.")
 
 
 def _draw_difference(stored: Result, again: Result) -> None:
     if isinstance(stored, Attribution) and isinstance(again, Attribution):
-        found, size = map_difference(stored, again), "the largest score"
+        difference, size = map_difference(stored, again), "the largest score"
     else:
         assert isinstance(stored, AnalysisResult)
         assert isinstance(again, AnalysisResult)
-        found, size = table_difference(stored.body_json(), again.body_json()), "the largest of its column"
-    if found is None:
+        difference, size = table_difference(stored.body_json(), again.body_json()), "the largest of its column"
+    if difference is None:
         st.warning("Computed again: the result has another shape than what is stored.", icon=":material/difference:")
-    elif found.relative <= _ROUNDING:
-        exact = "exactly the same" if not found.relative else f"the same up to {found.relative:.1e} of {size}"
+    elif difference.relative <= _ROUNDING:
+        exact = "exactly the same" if not difference.relative else f"the same up to {difference.relative:.1e} of {size}"
         st.success(f"Computed again: {exact}.", icon=":material/check_circle:")
     else:
-        where = "" if found.name == "scores" else f", in {plain(found.name)}"
-        told = f"the largest difference is {100 * found.relative:.3g}% of {size}{where}"
-        st.warning(f"Computed again: {told}.", icon=":material/difference:")
+        where = "" if difference.name == "scores" else f", in {plain(difference.name)}"
+        size_text = f"the largest difference is {100 * difference.relative:.3g}% of {size}{where}"
+        st.warning(f"Computed again: {size_text}.", icon=":material/difference:")
     names = {**stored.versions, **again.versions}
     changed = [name for name in names if stored.versions.get(name) != again.versions.get(name)]
     if changed:
@@ -191,15 +191,15 @@ def _draw_difference(stored: Result, again: Result) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, alt=f"Versions that have changed: {', '.join(changed)}")
 
 
-def _draw_compare_with(service: Service, found: OpenRun) -> None:
-    """A box that puts another map beside this one."""
-    if not isinstance(found.result, Attribution):
+def _draw_compare_with(service: Service, opened: OpenRun) -> None:
+    """Choose a second attribution to compare."""
+    if not isinstance(opened.result, Attribution):
         return
     others = service.runs(session.user(), Filters(kind="attribution"), 0, _CANDIDATES).runs
-    names = {run.id: f"{runs_page.name(run)} ({run.model})" for run in others if run.id != found.run.id}
+    names = {run.id: f"{runs_page.name(run)} ({run.model})" for run in others if run.id != opened.run.id}
 
     def take() -> None:
-        runs_page.open_runs(found.run.id, st.session_state["run_compare"])
+        runs_page.open_runs(opened.run.id, st.session_state["run_compare"])
 
     st.selectbox(
         "Compare with",
@@ -213,9 +213,9 @@ def _draw_compare_with(service: Service, found: OpenRun) -> None:
     )
 
 
-def _draw_own(service: Service, found: OpenRun) -> None:
-    """What only the owner may do: give a title and share."""
-    run, user = found.run, session.user()
+def _draw_own(service: Service, opened: OpenRun) -> None:
+    """The owner's controls: title and sharing."""
+    run, user = opened.run, session.user()
 
     def entitle() -> None:
         service.entitle_run(run.id, st.session_state[f"title_{run.id}"], user)

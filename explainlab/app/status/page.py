@@ -1,4 +1,4 @@
-"""The Status page: the instance as it is now, which renews itself, its limits, and what results depend on."""
+"""The Status page: the state of the instance, refreshed by itself, its limits, and library versions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def draw() -> None:
 
 
 def draw_now(service: Service) -> None:
-    """Worker, store, device, queue and loaded models; they renew themselves every two seconds."""
+    """Worker, store, device, queue and loaded models, refreshed every two seconds."""
     st.fragment(_draw, run_every=_RENEW_SECONDS)(service)
 
 
 def draw_limits() -> None:
-    """How much may be asked, and which models."""
+    """Limits on requests, and models served."""
     st.header("Limits", anchor=False)
     rows = [
         {"Value": f"{_value(setting['name']):,}", "Limit": setting["help"].rstrip("."), "Setting": setting["name"]}
@@ -52,10 +52,10 @@ def draw_limits() -> None:
 
 
 def draw_versions() -> None:
-    """The libraries that numbers depend on."""
+    """Versions of Python and the libraries."""
     st.header("Versions", anchor=False)
-    told = {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
-    st.dataframe(pd.DataFrame(told.items(), columns=["Library", "Version"]), hide_index=True, width=400)
+    libraries = {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
+    st.dataframe(pd.DataFrame(libraries.items(), columns=["Library", "Version"]), hide_index=True, width=400)
 
 
 def _value(name: str) -> int:
@@ -64,25 +64,25 @@ def _value(name: str) -> int:
 
 
 def _draw(service: Service) -> None:
-    found = status(service, user())
-    _draw_troubles(found)
-    running = sum(place.running for place in found.places)
+    current = status(service, user())
+    _draw_problems(current)
+    running = sum(place.running for place in current.places)
     first, second, third, fourth = st.columns(4)
     first.metric("Running", running)
-    second.metric("Waiting", len(found.places) - running)
-    third.metric("Loaded models", f"{sum(model.bytes for model in found.loaded) / _MB:,.0f} MB")
-    fourth.metric(f"Free memory ({plain(found.device)})", f"{found.free_bytes / 2**30:,.1f} GB")
+    second.metric("Waiting", len(current.places) - running)
+    third.metric("Loaded models", f"{sum(model.bytes for model in current.loaded) / _MB:,.0f} MB")
+    fourth.metric(f"Free memory ({plain(current.device)})", f"{current.free_bytes / 2**30:,.1f} GB")
     st.header("Queue", anchor=False)
-    _draw_queue(service, found.places)
+    _draw_queue(service, current.places)
     st.header("Loaded models", anchor=False)
-    _draw_loaded(found.loaded)
+    _draw_loaded(current.loaded)
 
 
-def _draw_troubles(found: Status) -> None:
-    if not found.worker_alive:
+def _draw_problems(current: Status) -> None:
+    if not current.worker_alive:
         st.error("The worker does not answer: nothing is computed until the app is restarted.", icon=":material/error:")
-    if found.problem:
-        st.error(plain(found.problem), icon=":material/save:")
+    if current.problem:
+        st.error(plain(current.problem), icon=":material/save:")
 
 
 def _draw_queue(service: Service, places: Sequence[Place]) -> None:

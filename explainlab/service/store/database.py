@@ -51,7 +51,7 @@ class Database:
             raise self._unavailable(error) from error
 
     def insert(self, table: Table, row: dict[str, Any]) -> bool:
-        """Add ``row``, created now; False where an equal key exists."""
+        """Add ``row``, created now; False where its key exists."""
         try:
             with self.connection() as connection:
                 connection.execute(insert(table).values(**row, created=datetime.now(UTC)))
@@ -60,7 +60,7 @@ class Database:
         return True
 
     def change(self, statement: Executable) -> int:
-        """Execute an update or a deletion; returns how many rows it matched."""
+        """Execute an update or a deletion; how many rows matched."""
         with self.connection() as connection:
             return connection.execute(statement).rowcount
 
@@ -70,7 +70,7 @@ class Database:
             return list(connection.execute(query))
 
     def value(self, query: Executable) -> Any:
-        """The single value of a selection, or None."""
+        """The value of a selection, or None."""
         with self.connection() as connection:
             return connection.execute(query).scalar_one_or_none()
 

@@ -69,7 +69,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class RunPage:
-    """Some of the runs that pass the filters, newest first, and how many pass in ``total``."""
+    """A page of the runs that pass the filters, newest first, and the total number."""
 
     runs: list[Run]
     total: int
@@ -122,7 +122,7 @@ class Runs:
         return RunPage([runs[run_id] for run_id, _ in shown if run_id in runs], total)
 
     def choices(self, reader: str) -> Choices:
-        """The values that ``reader`` can filter by."""
+        """The filter values of ``reader``."""
         columns = (RUNS.c.question, RUNS.c.model, RUNS.c.owner, RUNS.c.owner_name)
         rows = self._database.rows(select(*columns).where(_listed_for(reader)).distinct())
         owners = {owner: name for _, _, owner, name in rows}

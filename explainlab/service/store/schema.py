@@ -50,7 +50,7 @@ NOTES = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""Intermediate values that later runs reuse."""
+"""Values that runs reuse."""
 
 RUNS = Table(
     "runs",

@@ -47,7 +47,7 @@ class Store:
         self.unfinished = Unfinished(self._database)
 
     def remarks(self, owner: str, data: str) -> Remarks:
-        """The remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
+        """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
 
     def get(self, key: str) -> Result | None:
@@ -122,4 +122,4 @@ def _read(body: str) -> Result:
 
 
 _kept = lru_cache(maxsize=256)(_read)
-"""Equal texts give the same record, so that what is derived from it is kept as well."""
+"""Equal texts give the same record, so that its figures are kept as well."""

@@ -1,4 +1,4 @@
-"""Jobs that have not ended yet, so that users learn after a restart which were cut short."""
+"""Jobs that have not ended, so that a restart can show which it cut short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.service.store.schema import UNFINISHED
 
 @dataclass(frozen=True)
 class CutShort:
-    """A request that its server stopped before answering; ``key`` is its job's, ``asked`` (UTC) when it was made."""
+    """A request that its server left unanswered; ``key`` is its job's, ``asked`` (UTC) when it was made."""
 
     key: str
     kind: Kind
@@ -58,6 +58,6 @@ class Unfinished:
         ]
 
     def forget(self, owner: str, keys: Iterable[str]) -> None:
-        """``owner`` no longer waits for these jobs."""
+        """Drop these jobs of ``owner``."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)))
         self._database.change(delete(UNFINISHED).where(*theirs))

@@ -16,7 +16,7 @@ _RESULTS = sa.table("results", *map(sa.column, ("key", "model", "question", "cre
 
 
 def upgrade() -> None:
-    """Rename the column and move the notes that are results, known by their first field, in batches."""
+    """Rename the column and move the notes whose first field marks them as results."""
     op.alter_column("results", "method", new_column_name="question", existing_type=sa.String(64))
     connection = op.get_bind()
     last = ""
