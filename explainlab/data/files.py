@@ -136,7 +136,7 @@ def stream_rows(
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The column of every role: the one given, else the one of the role's own name."""
+    """The column of every role: from ``columns``, else of the role's own name."""
     unknown = sorted(set(columns or {}) - set(ROLES))
     if unknown:
         raise DataError(f"There is no column role {unknown[0]!r}.", f"The roles are {', '.join(ROLES)}.")
@@ -144,13 +144,13 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_label: bool) -> None:
-    """Raise unless the first record has the columns that were named and those that every file needs."""
+    """Raise unless the first record has the named columns and those that every file needs."""
     needed = {"text", *columns} | ({"label"} if needs_label else set())
     missing = [columns.get(role, role) for role in ROLES if role in needed and columns.get(role, role) not in record]
     if missing:
-        wanted, found = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
+        absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
         raise DataError(
-            f"{name} has no column {wanted}; the columns found are {found or 'none'}.",
+            f"{name} has no column {absent}; the columns found are {existing or 'none'}.",
             f"Say which column it is, or rename it {missing[0]!r}; in CSV and TSV files the first line names them.",
         )
 

@@ -25,11 +25,11 @@ _SPLITS = ("test", "validation", "train")
 
 
 def hub_files(data_id: str) -> tuple[Path, ...]:
-    """The Parquet files of ``hub:owner/name[:config][:split]``, in their order; fetched if they are not here.
+    """The Parquet files of ``hub:owner/name[:config][:split]``, in order; downloaded if not stored here.
 
-    Without a config the only one there is, or ``default``; without a split ``test``, else ``validation``, else
-    ``train``. Raises :class:`DataError` for a data set, config or split that is not there, and one that is not stored
-    here while the hub cannot be reached.
+    Default config: the only one, or ``default``. Default split: ``test``, else ``validation``, else ``train``. Raises
+    :class:`DataError` for a data set, config or split that does not exist, or is not stored here while the hub cannot
+    be reached.
     """
     repo, *rest = data_id.removeprefix(PREFIX).split(":")
     if repo.count("/") != 1 or len(rest) > 2 or not all([*repo.split("/"), *rest]):
@@ -55,13 +55,13 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
 
 
 def _listed(repo: str) -> list[str]:
-    """The names of its Parquet files in order; the listing, too, is fetched only once."""
+    """The names of its Parquet files in order; the listing is fetched only once."""
     try:
-        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
+        tree = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
     except CachedRepoTreeNotFoundError:
         snapshot_download(repo, allow_patterns=_LEAST, repo_type=_TYPE, revision=_BRANCH)
-        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
-    return sorted(file.path for file in found if file.path.endswith(".parquet") and file.path.count("/") == 2)
+        tree = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
+    return sorted(file.path for file in tree if file.path.endswith(".parquet") and file.path.count("/") == 2)
 
 
 def _fetched(repo: str, names: list[str]) -> str:

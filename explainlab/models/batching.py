@@ -1,4 +1,4 @@
-"""Model passes in batches: sized by the memory there is, reported, stopped between two, halved if one is too big."""
+"""Model passes in batches: sized by memory, with progress, cancellable between two, halved if too big."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from explainlab.models.devices import batch_tokens, is_out_of_memory
 T = TypeVar("T")
 HALVED = "Memory ran out: batches were halved."
 FINE = 10_000
-"""Steps in which the progress of a work of several spans is told."""
+"""Steps in which the progress over several spans is reported."""
 
 
 class Batcher:
-    """Runs passes of one classifier under one context; remembers the batch size that memory allows.
+    """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
     ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit.
     """

@@ -63,8 +63,8 @@ def check_analysis(
     """Check that ``analysis`` with these ``parameters`` fulfils the contract on ``classifier``.
 
     ``text`` and ``data`` (a data set's path or id, with at least two usable rows if the analysis takes that many) are
-    what it is asked of; None says that the analysis refuses such a request. Raises :class:`AssertionError` with what is
-    wrong. Choose cheap parameters: it runs about eight times.
+    its inputs; None: the analysis refuses such a request. Raises :class:`AssertionError` with what is wrong. Choose
+    cheap parameters: it runs about eight times.
     """
     _run_check(declares, AnalysisRun(analysis, classifier, text, data, parameters))
     for run, checks in (
@@ -131,9 +131,9 @@ def answers(run: AnalysisRun) -> None:
     else:
         assert isinstance(result, Attribution), f"the result is a {type(result).__name__}"
     record = _plain(result)
-    asked = request.to_json(run.analysis.kind)
-    asked["target_asked"] = asked.pop("target")
-    lost = [name for name, value in asked.items() if name not in record or record[name] != value]
+    fields = request.to_json(run.analysis.kind)
+    fields["target_asked"] = fields.pop("target")
+    lost = [name for name, value in fields.items() if name not in record or record[name] != value]
     assert not lost, f"fields of the request that the JSON does not have: {', '.join(lost)}"
     assert record["versions"], "the result does not say by which versions it was computed"
     back = run.analysis.read(record)
@@ -231,7 +231,7 @@ def keys(run: AnalysisRun) -> None:
 
 
 def _other_parameters(run: AnalysisRun) -> Iterator[dict[str, Any]]:
-    """The parameters with one of them changed, for each that can be; ``rows`` decide nothing of a single text."""
+    """The parameters with one of them changed, for each that can be; ``rows`` has no effect on a single text."""
     parameters = run.request().parameters
     for spec in specs(run.analysis.Parameters):
         for value in _other_values(spec, parameters[spec.name]):
