@@ -24,9 +24,9 @@ csv.field_size_limit(_MAX_LINE_BYTES)
 
 
 def known_suffix(name: str) -> str:
-    """The ending of a file's name, in lower case, that tells its format: ``.csv``, ``.jsonl.gz``.
+    """The ending of a file's name, in lower case, which determines its format: ``.csv``, ``.jsonl.gz``.
 
-    Raises :class:`DataError` for any other.
+    Raises :class:`DataError` for any other ending.
     """
     path = Path(name.lower())
     packed = path.suffix if path.suffix == ".gz" else ""

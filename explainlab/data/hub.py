@@ -1,7 +1,7 @@
 """Data sets of the Hugging Face hub: their Parquet files only, never a script.
 
-The hub keeps every public data set as Parquet on a branch of its own, ``<config>/<split>/<number>.parquet``. What was
-fetched once is read from the hub's cache, without the network.
+The hub keeps every public data set as Parquet on a separate branch, ``<config>/<split>/<number>.parquet``. Files
+fetched once are read from the hub's cache, without the network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from explainlab.errors import DataError
 
 PREFIX = "hub:"
 _TYPE, _BRANCH = "dataset", "refs/convert/parquet"
-_LEAST = ".gitattributes"  # of every repository the smallest file: only the listing is wanted
+_LEAST = ".gitattributes"  # the smallest file of every repository: only the listing is needed
 _SPLITS = ("test", "validation", "train")
 
 
@@ -72,7 +72,7 @@ def _fetched(repo: str, names: list[str]) -> str:
 
 
 def _chosen(repo: str, names: list[str], config: str = "", split: str = "") -> tuple[str, str]:
-    """The config and the split that are meant; a single name may also be that of a split."""
+    """The requested config and split; a single name may also be a split's."""
     splits: dict[str, list[str]] = {}
     for name in names:
         owner, part, _ = name.split("/")

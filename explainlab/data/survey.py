@@ -14,9 +14,9 @@ from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
 
 MOST_LABELS = 1_000
-"""A column with more different values holds no classes."""
+"""Most distinct values of a column of classes."""
 LISTED = 1_000
-"""Bad rows that are listed; all of them are counted."""
+"""Bad rows that are listed; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def survey(
 ) -> Survey:
     """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
 
-    ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises, but for
-    those of bad rows: these are counted. Raises :class:`DataError` for over 1,000 different labels, too.
+    ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises; but bad rows
+    are counted. Also raises :class:`DataError` for over 1,000 different labels.
     """
     column = column_names(columns)["label"]
     good, bad = 0, 0

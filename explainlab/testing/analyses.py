@@ -105,7 +105,7 @@ def declares(run: AnalysisRun) -> None:
 
 
 def refuses(run: AnalysisRun) -> None:
-    """A request that the analysis does not take is refused before any pass, with what to do about it."""
+    """A request that the analysis does not take is refused before any pass, with a remedy."""
     with watched(run.classifier) as passes:
         try:
             run()
@@ -173,7 +173,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
-    """The headline is a sentence with a number, and all that is said follows from the record alone."""
+    """The headline is a sentence with a number; headline and summary depend on the record alone."""
     headline = run.analysis.headline(result)
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
@@ -186,7 +186,7 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
 
 
 def draws(run: AnalysisRun) -> None:
-    """Charts have a title, a description, numbers and a figure; or it is said why there is none."""
+    """Charts have a title, a description, numbers and a figure; or there is a reason for no chart."""
     if run.analysis.kind == "attribution":  # drawn by its features and scores
         return
     try:
@@ -274,7 +274,7 @@ def progress(run: AnalysisRun) -> None:
 
 
 def goes_on(run: AnalysisRun) -> None:
-    """A run of a data set that was stopped goes on where it was, and what is stored is not run again (in float64)."""
+    """A stopped run of a data set continues where it was; stored results are not run again (in float64)."""
     with exact(run.classifier) as classifier:
         run = replace(run, classifier=classifier)
         with watched(classifier) as whole:
@@ -293,7 +293,7 @@ def goes_on(run: AnalysisRun) -> None:
 
 
 def _alike(value: Any, other: Any) -> bool:
-    """Whether two records are equal but for the rounding of float64, and for costs: what is stored costs nothing."""
+    """Whether two records are equal but for float64 rounding and costs: stored results cost nothing."""
     if isinstance(value, dict) and isinstance(other, dict):
         names = (value.keys() | other.keys()) - {"cost"}
         return all(name in value and name in other and _alike(value[name], other[name]) for name in names)

@@ -216,7 +216,7 @@ def _terms(classifier: Classifier) -> float:
 
 
 def _counts_up(run: MethodRun) -> None:
-    """The progress of several texts reaches its total, and stopping is felt before the second batch."""
+    """The progress of several texts reaches its total; a cancelled run stops before its second batch."""
     context = Recorder()
     run.together(run.classifier, TOGETHER, context)
     _in_range(context)
