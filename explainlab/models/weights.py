@@ -68,8 +68,8 @@ def load_weights(
     """The model in evaluation mode, without gradients, and the device of its inputs.
 
     That is ``device``, unless the model is larger than the free memory of a GPU named without a number: it is then
-    spread over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a library that
-    is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
+    spread over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a
+    library that is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
     """
     _require_weights(model_id, files)
     quantised = getattr(config, "quantization_config", None) is not None

@@ -173,7 +173,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
-    """The headline is a sentence with a number; headline and summary depend on the record alone."""
+    """The headline is a sentence with a number; headline and lines depend on the record alone."""
     headline = run.analysis.headline(result)
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
