@@ -61,12 +61,12 @@ def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntro
     Chosen once per model (digest and number format) and data set (content). Rows that cannot be read are left out.
     Raises what :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise.
     """
-    identity = {
+    named = {
         "model": classifier.digest,
         "dtype": str(classifier.dtype),
         "data": source_digest(source, context.reader),
     }
-    key = digest({"choice": _CHOICE, **identity})
+    key = digest({"choice": _CHOICE, **named})
     remembered = context.recall(key)
     if remembered is not None:
         return MaxEntropy(**{**remembered, "ids": tuple(remembered["ids"])})

@@ -1,7 +1,7 @@
-"""The coalitions that progressive inference reads: how passes are drawn, how often each coalition comes, its weight.
+"""The coalitions that progressive inference reads: how passes are drawn, how often each coalition is read, its weight.
 
-A pass is drawn as (i, j) and one of the coalitions of i among n features whose last is j, all alike. It runs with all
-features after j as well and is read after each feature it keeps; what is read there is the coalition up to there.
+A pass is drawn as (i, j), then uniformly a coalition of i among n features whose last is j. It also keeps all features
+after j. It is read after each feature it keeps; that reading belongs to the coalition up to there.
 
 Masses of the (i, j), and of readings by size k and last feature l, are float64 [n - 1, n] at [i - 1, j - 1]: no
 coalition is empty, and the full one is neither drawn nor counted. Kariyappa et al. 2024, section 3.2; their Eqs. 14
@@ -21,9 +21,9 @@ Distribution = Literal["shapley", "optimized"]
 Weights = Literal["none", "coalition", "class"]
 
 RESOLUTION = 40
-"""Most sizes and last features that the optimisation tells apart; of more, neighbours share a cell."""
+"""Most sizes and last features that the optimisation separates; beyond it neighbours share a cell."""
 MIXED = 0.05
-"""Share of the optimised masses that is spread evenly, so that every coalition is read at times."""
+"""Share of the optimised masses that is spread evenly, so that every coalition can be read."""
 
 
 def shapley_masses(n: int) -> np.ndarray:
@@ -38,11 +38,11 @@ def shapley_masses(n: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def optimized_masses(n: int) -> np.ndarray:
-    """float64 [n - 1, n], sum 1: masses whose readings come as near to the Shapley kernel as can be (Eq. 16).
+    """float64 [n - 1, n], sum 1: masses whose readings come nearest to the Shapley kernel (Eq. 16).
 
-    Least squares without negative masses, then renormalised and mixed with :data:`MIXED` of even masses. Beyond
-    :data:`RESOLUTION` features, neighbouring sizes and neighbouring last features share cells, inside of which masses
-    keep the proportions of the Shapley kernel. Remembered for the last n that were asked for, so read-only.
+    Non-negative least squares, then renormalised and mixed with :data:`MIXED` of even masses. Beyond
+    :data:`RESOLUTION` features, neighbouring sizes and neighbouring last features share cells; within a cell, masses
+    keep the proportions of the Shapley kernel. Cached by n, so read-only.
     """
     target = shapley_masses(n)
     if n == 1:
@@ -58,15 +58,15 @@ def optimized_masses(n: int) -> np.ndarray:
     for c in range(len(wanted)):
         unit = _placed(share * (cell == c) / readings, reachable)
         design[:, c] = np.bincount(cell, occurrences(unit)[reachable])
-    found = nnls(design, wanted)[0]
+    solution = nnls(design, wanted)[0]
     even = MIXED / len(cell)
-    masses = _placed((1 - MIXED) * (found / found.sum())[cell] * share + even, reachable)
+    masses = _placed((1 - MIXED) * (solution / solution.sum())[cell] * share + even, reachable)
     masses.flags.writeable = False
     return masses
 
 
 def occurrences(masses: np.ndarray) -> np.ndarray:
-    """float64 [n - 1, n]: how often one pass is expected to be read at size k and last feature l.
+    """float64 [n - 1, n]: expected number of readings of a pass at size k and last feature l.
 
     Before j, the k-th kept feature is at l by the corrected Eq. 14, C(l - 1, k - 1) C(j - l - 1, i - k - 1) /
     C(j - 1, i - 1); from j on every feature is kept. Over the i + n - j readings of (i, j) these are the rows of the
@@ -74,18 +74,18 @@ def occurrences(masses: np.ndarray) -> np.ndarray:
     """
     n = masses.shape[1]
     size, last = np.ogrid[1:n, 1 : n + 1]
-    found: np.ndarray = size / last * _open(masses)[1:, 1:]
+    expected: np.ndarray = size / last * _open(masses)[1:, 1:]
     run = np.zeros(n - 1)
     for j in range(n):
         run = masses[:, j] + np.concatenate([[0.0], run[:-1]])
-        found[:, j] += run
-    return found
+        expected[:, j] += run
+    return expected
 
 
 def draws(masses: np.ndarray, passes: int, seed: int) -> np.ndarray:
-    """bool [passes, n]: the features that each pass keeps, those after j among them; no pass where n is 1.
+    """bool [passes, n]: the features that each pass keeps, also those after j; no pass where n is 1.
 
-    The first passes of a larger number are those of a smaller one with the same seed.
+    With the same seed, more passes begin with the same ones.
     """
     n = masses.shape[1]
     if n == 1:
@@ -101,11 +101,11 @@ def draws(masses: np.ndarray, passes: int, seed: int) -> np.ndarray:
 
 
 def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.ndarray:
-    """float64 [B, n]: the weight of what is read after each feature of the passes ``keep`` bool [B, n].
+    """float64 [B, n]: the weight of the reading after each feature of the passes ``keep`` bool [B, n].
 
-    0 where nothing is read: at masked features, and at the last one of the full text. ``none``: 1 elsewhere;
-    ``class``: the paper's P*_kl / P^D_kl with the corrected Eq. 17; ``coalition``: up to a factor, the Shapley kernel
-    of the very coalition over how often one pass reads it, so that many passes lead to the Shapley values.
+    0 without a reading: at masked features, and at the last feature of the full text. ``none``: 1 elsewhere.
+    ``class``: the paper's P*_kl / P^D_kl with the corrected Eq. 17. ``coalition``: up to a factor, the coalition's
+    Shapley kernel over its expected readings per pass, so that many passes lead to the Shapley values.
     """
     n = keep.shape[1]
     size = keep.cumsum(axis=1)
@@ -125,9 +125,9 @@ def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.n
 def normal_equations(keep: np.ndarray, gains: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gram matrix [n, n] and moments [n] of the regression of all readings on their coalitions.
 
-    ``gains`` [B, n] is what was read after each feature of the passes ``keep`` bool [B, n], and ``weights`` [B, n] what
-    that counts. Σ w 1_S 1_Sᵀ and Σ w g 1_S over the coalitions S that stand up to each feature: two features are both
-    in those read from the later one on, so sums from the end replace the readings one by one.
+    ``gains`` [B, n]: readings after each feature of the passes ``keep`` bool [B, n]; ``weights`` [B, n]: their weights.
+    Σ w 1_S 1_Sᵀ and Σ w g 1_S over the coalitions S up to each feature. Two features are both in the coalitions read
+    from the later feature on, so cumulative sums from the end replace a loop over readings.
     """
     kept = keep.astype(np.float64)
     upper = np.triu(kept.T @ (kept * _from_the_end(weights)))
@@ -135,31 +135,31 @@ def normal_equations(keep: np.ndarray, gains: np.ndarray, weights: np.ndarray) -
 
 
 def _placed(values: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """``values`` at the true places of ``where``, 0 elsewhere."""
+    """``values`` where ``where`` is true, 0 elsewhere."""
     full = np.zeros(where.shape)
     full[where] = values
     return full
 
 
 def _open(masses: np.ndarray) -> np.ndarray:
-    """float64 [n, n + 1]: the mass of the passes with k of the first l features drawn and j after l, at [k, l].
+    """float64 [n, n + 1]: at [k, l] the mass of the passes with k of the first l features drawn and j after l.
 
-    Feature l + 1 is j, or drawn and not j, or not drawn; the share of the first two is that of k + 1 in l + 1.
+    Feature l + 1 is j, or drawn and not j, or not drawn; the first two have the share (k + 1) / (l + 1).
     """
     n = masses.shape[1]
-    found = np.zeros((n, n + 1))
+    opened = np.zeros((n, n + 1))
     k = np.arange(n - 1)
     for l in range(n - 1, -1, -1):  # noqa: E741  the paper's letter
         drawn = (k + 1) / (l + 1)
-        found[:-1, l] = masses[:, l] + drawn * found[1:, l + 1] + (1 - k / (l + 1)) * found[:-1, l + 1]
-    return found
+        opened[:-1, l] = masses[:, l] + drawn * opened[1:, l + 1] + (1 - k / (l + 1)) * opened[:-1, l + 1]
+    return opened
 
 
 def _log_coalition_weights(keep: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """float64 [B, n]: log of the Shapley kernel of what is read over its expected number of readings in one pass.
+    """float64 [B, n]: log of each read coalition's Shapley kernel over its expected number of readings per pass.
 
     A coalition of size k with last feature l is read where j comes after l, and where j is in the run of consecutive
-    features that ends at l, with all after j kept anyway.
+    features that ends at l, as all features after j are kept.
     """
     n = keep.shape[1]
     size, last = np.ogrid[1:n, 1 : n + 1]
@@ -168,15 +168,15 @@ def _log_coalition_weights(keep: np.ndarray, masses: np.ndarray) -> np.ndarray:
         drawn = np.log(masses) - _log_binomial(last - 1, size - 1)
     kernel = _log_kernel(n)
     row = np.clip(keep.cumsum(axis=1), 1, n - 1) - 1
-    found, run = np.empty(keep.shape), np.full(len(keep), -np.inf)
+    logs, run = np.empty(keep.shape), np.full(len(keep), -np.inf)
     for j in range(n):
         run = np.where(keep[:, j], np.logaddexp(run, drawn[row[:, j], j]), -np.inf)
-        found[:, j] = kernel[row[:, j]] - np.logaddexp(run, later[row[:, j], j])
-    return found
+        logs[:, j] = kernel[row[:, j]] - np.logaddexp(run, later[row[:, j], j])
+    return logs
 
 
 def _log_kernel(n: int) -> np.ndarray:
-    """float64 [n - 1]: log of the Shapley kernel's mass of one coalition of each size from 1."""
+    """float64 [n - 1]: log of the Shapley kernel's mass of a coalition of each size from 1."""
     size = np.arange(1, n)
     mass = 1 / (size * (n - size))
     logs: np.ndarray = np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
@@ -190,5 +190,5 @@ def _log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 def _from_the_end(values: np.ndarray) -> np.ndarray:
-    """Sums of [B, n] over each feature and all after it."""
+    """Sums of [B, n] over each feature and all later features."""
     return values[:, ::-1].cumsum(axis=1)[:, ::-1]

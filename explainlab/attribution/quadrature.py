@@ -15,8 +15,8 @@ Rule = Literal["gauss_legendre", "right", "left", "midpoint", "trapezoid"]
 def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions α and weights, both float64; the weights of every rule sum to 1.
 
-    ``steps`` evaluations for every rule but ``trapezoid``, whose ``steps`` intervals have ``steps`` + 1 ends.
-    Equal fractions of different step counts are equal floats, so that rules and counts share their points.
+    ``steps`` evaluations, but ``steps`` + 1 for ``trapezoid``, which has ``steps`` intervals. Equal fractions of
+    different step counts are equal floats, so rules and counts share points.
     ``gauss_legendre`` integrates polynomials up to degree 2·steps - 1 exactly.
     """
     if rule == "gauss_legendre":

@@ -1,4 +1,4 @@
-"""Maps of one text from random baselines: of the attention of a layer, or of the word embeddings."""
+"""Attributions of a text from random baselines: of the attention of a layer, or of the word embeddings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _layers(value: Any) -> str:
 
 
 class EmbeddingParameters(declared.Parameters):
-    """Parameters of the methods that draw a random baseline of the word embeddings."""
+    """Parameters of methods with random baselines of the word embeddings."""
 
     samples: Candidates = Field(24, description="Random baselines R, each of which gives a map.")
     steps: Evaluations = Field(30, le=10_000, description="Points n on each path.")
@@ -49,7 +49,7 @@ class EmbeddingParameters(declared.Parameters):
 
 
 class AttentionParameters(EmbeddingParameters):
-    """Parameters of the methods that draw a random baseline of a layer's attention."""
+    """Parameters of methods with random baselines of a layer's attention."""
 
     preset: PresetId = Field("paper", description="The paper's formula, or what its authors' code computes.")
     layers: Annotated[str, BeforeValidator(_layers)] = Field(
@@ -58,22 +58,22 @@ class AttentionParameters(EmbeddingParameters):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_preset(cls, given: Any) -> Any:
-        preset = PRESETS.get(str(given.get("preset"))) if isinstance(given, dict) else None
-        return {"layers": preset.layers, **given} if preset else given
+    def _of_preset(cls, parameters: Any) -> Any:
+        preset = PRESETS.get(str(parameters.get("preset"))) if isinstance(parameters, dict) else None
+        return {"layers": preset.layers, **parameters} if preset else parameters
 
 
 class AttentionMaps(Maps):
-    """Maps from random baselines b of a layer's attention a: paths v = b + α (a - b), by replay.
+    """Attributions from random baselines b of a layer's attention a: paths v = b + α (a - b), by replay.
 
     φ_j = mean over heads, for the row that reaches the head, of m · mean over the path of ∂F/∂v [· v], with m = a - b
     or a by preset (Barkan et al. 2024, Eq. 3 and 4). Where the head reads the mean of all rows, so does φ. Without
-    ``product`` the gradient is not multiplied by v. In a prompt only the rows of the text are drawn at random, as in
-    the authors' code: b = √ᾱ a elsewhere, the mean of its distribution (``reference``: their (√ᾱ + 1 - ᾱ) a).
+    ``product`` the gradient is not multiplied by v. In a prompt only the rows of the text are random, as in the
+    authors' code: b = √ᾱ a elsewhere, the mean of its distribution (``reference``: their (√ᾱ + 1 - ᾱ) a).
     """
 
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
-        """Runs the text once. Raises :class:`RequestError` for a layer that the model does not have."""
+        """Run the text once. Raises :class:`RequestError` for a layer that the model does not have."""
         super().__init__(subject, parameters.timesteps, PRESETS[parameters.preset])
         self.replay = subject.once(lambda: Replay(subject.classifier, subject.encoding))
         subject.forward += 1
@@ -96,7 +96,7 @@ class AttentionMaps(Maps):
         layer, steps = draws[0].layer, len(self._alphas)
         attention = self.replay.attention(layer)[:, self.replay.rows(layer)].float()
         alphas = torch.as_tensor(self._alphas, dtype=torch.float32, device=attention.device)
-        maps = np.zeros((len(draws), len(self.subject.encoding)))
+        scores = np.zeros((len(draws), len(self.subject.encoding)))
 
         def run(part: slice) -> None:
             draw, node = np.divmod(np.arange(part.start, part.stop), steps)
@@ -104,13 +104,13 @@ class AttentionMaps(Maps):
             point = torch.lerp(baseline, attention, alphas[node, None, None, None])
             integrand = self._slopes(layer, point) * (point if self._product else 1)
             factor = attention - baseline if self.preset.multiplier == "difference" else attention
-            found = self._read(factor * integrand).cpu().double().numpy() / steps
-            np.add.at(maps[:, : found.shape[1]], draw, found)
+            shares = self._read(factor * integrand).cpu().double().numpy() / steps
+            np.add.at(scores[:, : shares.shape[1]], draw, shares)
 
         lengths = np.full(len(draws) * steps, attention.shape[1])
         for _ in self.subject.batcher.over(lengths, run, gradients=True, phase=f"layer {layer}"):
             pass
-        return maps
+        return scores
 
     def _slopes(self, layer: int, points: Tensor) -> Tensor:
         """The gradient of the explained scalar at ``points`` [B, heads, rows, N]."""
@@ -123,14 +123,14 @@ class AttentionMaps(Maps):
         return slopes
 
     def _read(self, products: Tensor) -> Tensor:
-        """[B, N] of [B, heads, rows, N]: the mean over heads of the rows that reach the head, as they reach it."""
+        """[B, N] of [B, heads, rows, N]: the mean over heads of the rows that reach the head, weighted as there."""
         read = self.replay.rows(self.replay.depth)
         weights = self.subject.classifier.head_rows(self.subject.encoding)[read]
         rows = products[:, :, read] if products.shape[2] > len(weights) else products
         return torch.einsum("r,bhrn->bn", torch.as_tensor(weights).to(products), rows) / products.shape[1]
 
     def _baselines(self, draws: Sequence[Draw]) -> Tensor:
-        """float32 [k, heads, rows, N]. Noise is drawn from the row that is read on, so that it can be drawn alone."""
+        """float32 [k, heads, rows, N]. Noise is drawn starting at the row that is read, which may be the only one."""
         whole = self.replay.attention(draws[0].layer).cpu().double().numpy()
         every = np.arange(whole.shape[1])
         first = every[self.replay.rows(self.replay.depth)][0]
@@ -139,33 +139,33 @@ class AttentionMaps(Maps):
         attention = whole[:, rows]
         drawn = (attention > 0).any(axis=0) if self.preset.masked else np.array(True)
         still = self._still[rows][:, None]
-        found = []
+        diffused = []
         for draw in draws:
             noise = self.noise(draw, len(rows), len(whole), len(every))[order].swapaxes(0, 1)
             noise = np.where(still, self.preset.still * attention, noise * drawn)
-            found.append(self.diffused(attention, draw, noise))
-        return torch.as_tensor(np.stack(found), dtype=torch.float32, device=self.subject.classifier.device)
+            diffused.append(self.diffused(attention, draw, noise))
+        return torch.as_tensor(np.stack(diffused), dtype=torch.float32, device=self.subject.classifier.device)
 
 
 def layer_numbers(layers: str, depth: int) -> list[int]:
-    """The layers, from 1 and in order, that ``layers`` (as in the parameters) means in a model of ``depth`` layers.
+    """Sorted numbers, from 1, of the ``layers`` (as in the parameters) in a model of ``depth`` layers.
 
-    Raises :class:`RequestError` for one that the model does not have, naming those that it has.
+    Raises :class:`RequestError` for a layer that the model does not have, naming those that it has.
     """
     if layers == "all":
         return list(range(1, depth + 1))
-    asked = [-1] if layers == "last" else [int(name) for name in layers.split(",")]
-    for number in asked:
+    numbers = [-1] if layers == "last" else [int(name) for name in layers.split(",")]
+    for number in numbers:
         if abs(number) > depth:
             raise RequestError(f"The model has no layer {number}.", f"Its layers are 1 to {depth}.")
-    return sorted({number if number > 0 else depth + 1 + number for number in asked})
+    return sorted({number if number > 0 else depth + 1 + number for number in numbers})
 
 
 def candidates(subject: Subject, parameters: AttentionParameters, product: bool = True) -> list[Candidate]:
-    """All maps from random baselines of attention: ``samples`` for every one of the ``layers``.
+    """All attributions from random baselines of attention: ``samples`` for each of the ``layers``.
 
     Without ``product`` those of RPI-G. Raises :class:`RequestError` for a layer that the model does not have and for
-    more passes than the settings allow, :class:`UnsupportedError` where attention cannot be replaced.
+    more passes than the limits allow, :class:`UnsupportedError` where attention cannot be replaced.
     """
     maps = AttentionMaps(subject, parameters, product)
     if parameters.search == "adaptive":
@@ -174,7 +174,7 @@ def candidates(subject: Subject, parameters: AttentionParameters, product: bool 
 
 
 class EmbeddingMaps(Maps):
-    """Maps from random baselines of the word embeddings: every content token starts at √ᾱ mask + √(1 - ᾱ) noise."""
+    """Attributions from random word embeddings: every content token starts at √ᾱ mask + √(1 - ᾱ) noise."""
 
     def __init__(self, subject: Subject, parameters: EmbeddingParameters) -> None:
         super().__init__(subject, parameters.timesteps, PRESETS["paper"])
@@ -188,14 +188,14 @@ class EmbeddingMaps(Maps):
 
     @property
     def paths(self) -> int:
-        """How many paths a baseline makes."""
+        """Number of paths per baseline."""
         return 1
 
     def baselines(self, draws: Sequence[Draw]) -> Tensor:
         """float32 [k, n_content, d] of ``draws``."""
         mask = self.subject.baseline("mask")[self._content].cpu().double().numpy()
-        found = [self.diffused(mask, draw, self.noise(draw, *mask.shape)) for draw in draws]
-        return torch.as_tensor(np.stack(found), dtype=torch.float32, device=self.subject.classifier.device)
+        diffused = [self.diffused(mask, draw, self.noise(draw, *mask.shape)) for draw in draws]
+        return torch.as_tensor(np.stack(diffused), dtype=torch.float32, device=self.subject.classifier.device)
 
 
 class IntegratedMaps(EmbeddingMaps):
@@ -211,7 +211,7 @@ class IntegratedMaps(EmbeddingMaps):
 
 
 class SequentialMaps(EmbeddingMaps):
-    """For each token the gradient integrated along the line on which it alone leaves its baseline (right rule)."""
+    """For each token the gradient integrated along the line on which it alone moves from its baseline (right rule)."""
 
     @property
     def paths(self) -> int:
@@ -230,10 +230,10 @@ class SequentialMaps(EmbeddingMaps):
             batch[np.arange(len(draw)), self._content[token]] = row.to(batch.dtype)
             return batch
 
-        maps = np.zeros((len(draws), len(subject.encoding)))
+        scores = np.zeros((len(draws), len(subject.encoding)))
         for part, _, gradient in subject.gradients(points, int(np.prod(shape))):
             draw, token, _ = np.unravel_index(np.arange(part.start, part.stop), shape)
             row = gradient[np.arange(len(draw)), self._content[token]].float()
             slope = (row * (text[token] - baselines[draw, token])).sum(dim=-1).cpu().double().numpy()
-            np.add.at(maps, (draw, self._content[token]), slope / self._steps)
-        return maps
+            np.add.at(scores, (draw, self._content[token]), slope / self._steps)
+        return scores

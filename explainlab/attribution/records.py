@@ -1,4 +1,4 @@
-"""The record that comes out: the scores of one method for one text, with everything needed to repeat and judge them."""
+"""The record of an attribution: the scores of a method for a text, with all that is needed to repeat them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What the scores add up to, against what the method promises they add up to.
+    """The sum of the scores, beside the sum that the method promises.
 
     ``approximation_error`` = |sum - expected| / |expected|; None where |expected| < 1e-8, as it then means nothing.
     """
@@ -35,7 +35,7 @@ class Completeness:
 
     @classmethod
     def of(cls, scores: np.ndarray, expected: float) -> Completeness:
-        """What float64 [n] ``scores`` add up to against ``expected``."""
+        """The sum of float64 [n] ``scores``, beside ``expected``."""
         total = float(scores.sum())
         error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
         return cls(total, float(expected), error)
@@ -43,11 +43,11 @@ class Completeness:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attribution(Result):
-    """The scores of one method for one text.
+    """The scores of a method for a text.
 
-    ``scores`` float64 [n_features], special tokens included; ``errors`` float64 [n_features] estimates of the scores'
-    numerical errors, where the method has them; ``signed`` False where scores only tell magnitude; ``cut`` tokens of
-    the text did not fit into the model; ``notes`` are facts of this run that no other field tells.
+    ``scores`` float64 [n_features], special tokens included. ``errors`` float64 [n_features]: estimates of the scores'
+    numerical errors, where the method has them. ``signed``: False where scores are magnitudes only. ``cut``: number of
+    tokens that did not fit into the model. ``notes``: facts of this run that are in no other field.
     """
 
     prediction: Prediction
@@ -67,18 +67,18 @@ class Attribution(Result):
 
     @property
     def content(self) -> np.ndarray:
-        """bool [n]: which features are no special tokens."""
+        """bool [n]: features that are not special tokens."""
         return np.array([not feature.special for feature in self.features], dtype=bool)
 
     @property
     def shares(self) -> np.ndarray:
-        """float64 [n]: every content feature's share of the sum of their |score|; NaN for special ones."""
+        """float64 [n]: every content feature's share of the sum of their |score|; NaN for special tokens."""
         content, size = self.content, np.abs(self.scores)
         return np.where(content, size / max(size[content].sum(), np.finfo(float).tiny), np.nan)
 
     @property
     def ranks(self) -> np.ndarray:
-        """int64 [n]: places of the content features by |score| from 1, the largest; 0 for special ones."""
+        """int64 [n]: ranks of the content features by |score|, 1 for the largest; 0 for special tokens."""
         content = np.flatnonzero(self.content)
         order = np.argsort(-np.abs(self.scores[content]), kind="stable")
         ranks = np.zeros(len(self.scores), dtype=np.int64)
@@ -86,9 +86,9 @@ class Attribution(Result):
         return ranks
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a feature: text, start, end, part, special, score, error, share of total |score|, rank of |score|.
+        """A row per feature: text, start, end, part, special, score, error, share of total |score|, rank of |score|.
 
-        Share and rank count content features only; special ones have none.
+        Share and rank are of content features only.
         """
         frame = pd.DataFrame(
             [
@@ -103,7 +103,7 @@ class Attribution(Result):
         return frame
 
     def to_json(self) -> dict[str, Any]:
-        """The plain record that ``explain --json`` prints and the store keeps (design: the contract)."""
+        """The plain record that ``explain --json`` prints and the store keeps."""
         errors = self.errors if self.errors is not None else [None] * len(self.scores)
         request = self.request.to_json("attribution")
         del request["target"]
@@ -148,7 +148,7 @@ class Attribution(Result):
 
 
 def _feature(record: dict[str, Any]) -> Feature:
-    """The feature of a ``record``, which also holds its score."""
+    """The feature of a ``record``, which also has its score."""
     known = Feature.__dataclass_fields__
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name in known

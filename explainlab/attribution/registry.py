@@ -1,4 +1,4 @@
-"""All methods, found by importing the modules of `methods/`: adding a method touches its own file only."""
+"""All methods, discovered in the modules of `methods/`: adding a method touches its own file only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from explainlab.declared import Parameters, discovered, named, options, parse
 from explainlab.request import CompleteRequest, Request
 
 FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Control")
-"""The families that readers see first; any other that a method names follows."""
+"""The families in the order shown; any other follows."""
 
 
 @dataclass(frozen=True)
 class MethodRequest:
-    """One method with all its parameters."""
+    """A method with all its parameters."""
 
     method: str
     parameters: Parameters
@@ -31,9 +31,9 @@ class MethodRequest:
 
     @property
     def label(self) -> str:
-        """The method's name for a reader, with whatever differs from its defaults."""
-        told = ", ".join(f"{name} {value}" for name, value in self._own)
-        return get_method(self.method).label + (f" ({told})" if told else "")
+        """The method's label with all parameters that differ from their defaults."""
+        parameters = ", ".join(f"{name} {value}" for name, value in self._own)
+        return get_method(self.method).label + (f" ({parameters})" if parameters else "")
 
     @property
     def _own(self) -> list[tuple[str, Any]]:
@@ -53,10 +53,9 @@ def get_method(method_id: str) -> Method:
 
 
 def parse_method(text: str) -> MethodRequest:
-    """``kernel_shap:samples=16n:paired=false`` as a complete request; a value may hold colons of its own.
+    """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
 
-    Raises :class:`RequestError` for a method or an option that does not exist, one that is given twice or without a
-    value, and one out of range.
+    Raises :class:`RequestError` for an unknown method or option, an option repeated, without a value, or out of range.
     """
     method_id, *written = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())

@@ -1,4 +1,4 @@
-"""The best of many maps by a metric, and the search for it: at random, or toward what has been good."""
+"""The best of many attributions by a metric, and the search for it: random or adaptive."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MetricId = Literal[
 Search = Literal["random", "adaptive"]
 
 ROUND = 6
-"""Draws of the adaptive search before it looks at what was good."""
+"""Draws per round of the adaptive search."""
 BINS = 8
 """Ranges of timesteps among which the adaptive search chooses."""
 ELITE, UNIFORM = 0.25, 0.2
-"""Of the adaptive search: the share of the draws that it learns from, and of those that it leaves to chance."""
+"""Of the adaptive search: the share of the draws that it learns from, and the share that stays uniform."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Selection:
 
     @property
     def note(self) -> str:
-        """What was chosen, from how many, and what the others are like."""
+        """The draw chosen, the number of candidates, and their values."""
         chosen = self.candidates[self.winner]
         place = f" in layer {chosen.layer}" if chosen.layer else ""
         value, mean, first = self.values[self.winner], self.values.mean(), self.values[0]
@@ -57,75 +57,75 @@ class Selection:
 
     @property
     def metric(self) -> str:
-        """The metric's name for a reader, with its preset."""
+        """The metric's label, with its preset."""
         return parse_metric(self.metric_id).label
 
 
 def case_of(subject: Subject, scores: np.ndarray) -> Case:
-    """C maps ``scores`` float64 [C, n_features] of the subject's text, to be judged by its target."""
+    """C attributions ``scores`` float64 [C, n_features] of the subject's text, to be evaluated by its target."""
     return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
 
 
 def evaluate_attributions(
     subjects: Sequence[Subject], maps: Sequence[np.ndarray], metrics: Sequence[MetricRequest], batcher: Batcher
 ) -> list[list[list[MetricResult]]]:
-    """``maps`` float64 [C, n_features] of every subject by ``metrics``: subject by map by metric.
+    """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 
-    The passes, made for all together, are counted in the subjects' ``forward`` in shares that add up to them. Where the
-    first text has not been read, its own pass is counted in the shares as well.
+    The passes of all together are divided among the subjects' ``forward``. If the first text has not been read, they
+    include its own pass.
     """
     unread = not subjects[0].recalls()
     read_originals(subjects)
     before = batcher.passes - unread
-    judged = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
+    results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
     made = batcher.passes - before
     for i, subject in enumerate(subjects):
         subject.forward += (made + i) // len(subjects)
-    return judged
+    return results
 
 
 def best(subject: Subject, scores: np.ndarray, metric_id: str) -> tuple[int, np.ndarray]:
-    """The index of the best of C maps ``scores`` float64 [C, n_features], the first of equals, and all their values.
+    """The index of the best of C attributions ``scores`` float64 [C, n_features] and the metric's values float64 [C].
 
-    Values float64 [C] are those of the metric, whose lowest is the best where lower is better (Barkan et al. 2024,
-    Eq. 5). The passes that the metric takes are counted.
+    The first of equals. The lowest value is the best where lower is better (Barkan et al. 2024, Eq. 5). The metric's
+    passes are counted.
     """
-    (judged,) = evaluate_attributions([subject], [scores], [parse_metric(metric_id)], subject.batcher)
-    values = np.array([metric_result.value for (metric_result,) in judged])
+    (evaluated,) = evaluate_attributions([subject], [scores], [parse_metric(metric_id)], subject.batcher)
+    values = np.array([metric_result.value for (metric_result,) in evaluated])
     return int(_merits(values, metric_id).argmax()), values
 
 
 def at_random(maps: Maps, samples: int) -> list[Candidate]:
-    """``samples`` draws in every layer of ``maps``, with timesteps as the preset has them."""
+    """``samples`` draws in every layer of ``maps``, with the preset's timesteps."""
     return maps.candidates([maps.draw(layer, number) for layer in maps.layers for number in range(samples)])
 
 
 def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
-    """As many draws, spent where maps have been good: the cross-entropy method over layers and ranges of timesteps.
+    """As many draws, spent where scores were good: the cross-entropy method over layers and ranges of timesteps.
 
-    After every round of draws, the better quarter of all maps so far says how often each layer with each range is
-    drawn next; a fifth of the draws stays uniform. The first draws of a larger search are the smaller one.
+    After every round, the best quarter of all draws so far sets the probabilities of layers and ranges; a fifth of the
+    draws stays uniform. The first draws of a larger search are those of a smaller one.
     """
     cells, values = _Cells(maps), np.empty(0)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     budget = samples * len(maps.layers)
-    while len(found) < budget:
-        count = min(ROUND, budget - len(found))
-        with maps.subject.batcher.span(len(found), len(found) + count, budget):
+    while len(candidates) < budget:
+        count = min(ROUND, budget - len(candidates))
+        with maps.subject.batcher.span(len(candidates), len(candidates) + count, budget):
             drawn = maps.candidates(cells.draws(count))
-            found += drawn
+            candidates += drawn
             values = np.append(values, best(maps.subject, _scores(drawn), metric_id)[1])
         cells.learn(_merits(values, metric_id))
-    return Selection(found, metric_id, values, int(_merits(values, metric_id).argmax()))
+    return Selection(candidates, metric_id, values, int(_merits(values, metric_id).argmax()))
 
 
 def select(maps: Maps, samples: int, search: Search, metric_id: str) -> Selection:
     """The candidates that ``search`` draws, ``samples`` for each layer, and the best of them."""
     if search == "adaptive":
         return adaptively(maps, samples, metric_id)
-    found = at_random(maps, samples)
-    winner, values = best(maps.subject, _scores(found), metric_id)
-    return Selection(found, metric_id, values, winner)
+    candidates = at_random(maps, samples)
+    winner, values = best(maps.subject, _scores(candidates), metric_id)
+    return Selection(candidates, metric_id, values, winner)
 
 
 def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
@@ -133,7 +133,7 @@ def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
 
 
 def _merits(values: np.ndarray, metric_id: str) -> np.ndarray:
-    """``values`` of a metric, turned so that higher is better."""
+    """``values`` of a metric, negated where lower is better."""
     return values if parse_metric(metric_id).higher_is_better else -values
 
 

@@ -1,6 +1,6 @@
-"""The subject: one question about one text before one classifier. Every model pass of a method is counted with it.
+"""The subject of a method: a text, a classifier and the target explained. It counts every model pass of the method.
 
-It fixes the target from the original text the first time that text is seen, so that no pass is made twice.
+The target is fixed when the original text is first seen, so no pass is made twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Original:
-    """One text before one classifier, as all questions about it share it; ``logits`` float64 [classes] once known."""
+    """A text and its classifier, shared by all its subjects; ``logits`` float64 [classes] once known."""
 
     def __init__(self, classifier: Classifier, encoding: Encoding) -> None:
         self.classifier = classifier
@@ -49,12 +49,12 @@ class Original:
 
 
 class Subject:
-    """One encoding, a classifier, and the scalar explained: ``output`` of the target class.
+    """An encoding, a classifier, and the scalar explained: ``output`` of the target class.
 
-    ``forward`` and ``backward`` count passes per single input, those included that another question about the same
-    text has made already: what this question costs alone. ``warnings`` collects what a reader must know, ``notes`` what
-    a reader may want to know. ``baseline_data`` names the data set of the baseline ``max_entropy``. Subjects whose
-    passes run together have one ``batcher``.
+    ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
+    made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
+    know. ``baseline_data`` names the data set of the baseline ``max_entropy``. Subjects whose passes run together
+    share a ``batcher``.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Subject:
         self._original: np.ndarray | None = None
 
     def again(self, *, output: Output, seed: int, baseline_data: str) -> Subject:
-        """Another question about the same text and target, which shares what the model says of it."""
+        """Another subject of the same text and target, which shares the text's embeddings and logits."""
         other = Subject(
             self.classifier,
             self.encoding,
@@ -116,7 +116,7 @@ class Subject:
 
     @property
     def original(self) -> np.ndarray:
-        """float64 [classes]: the logits of the text itself (one forward pass, unless already seen)."""
+        """float64 [classes]: the logits of the text itself (one forward pass, unless seen)."""
         if self._original is None:
             passes.read_originals([self])
         assert self._original is not None
@@ -124,26 +124,25 @@ class Subject:
 
     @cached_property
     def prediction(self) -> Prediction:
-        """What the classifier says of the text itself."""
+        """The classifier's prediction for the text itself."""
         return self.classifier.prediction(self.original)
 
     @property
     def target(self) -> Target:
-        """The class explained; ``predicted``: the one predicted for the original text, wherever a path leads."""
+        """The class explained; ``predicted``: the class predicted for the original text."""
         index = self.prediction.index if self._requested is None else self._requested
         return Target(index, self.classifier.labels[index])
 
     @property
     def explains_prediction(self) -> bool:
-        """Whether the target is the predicted class, which takes a pass over the text to know."""
+        """Whether the target is the predicted class, known only after a pass over the text."""
         return self._requested is None
 
     def baseline(self, kind: str) -> Tensor:
         """Word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token.
 
-        ``max_entropy``: with the tokens of :func:`explainlab.attribution.baselines.choose` in place of them, cut or
-        filled up with ``mask``. The passes that the choice takes are counted in ``forward``; where the context
-        remembers it there are none.
+        ``max_entropy``: with the tokens of :func:`explainlab.attribution.baselines.choose` in their place, cut or
+        padded with ``mask``. The passes of the choice are counted in ``forward``; none if the context remembers it.
         """
         if kind == "max_entropy":
             return self._max_entropy
@@ -176,15 +175,15 @@ class Subject:
         return passes.masked([self], [keep], baseline)[0]
 
     def versions(self, keep: np.ndarray, baseline: str) -> Points:
-        """K versions of the text: ``keep`` bool [K, n_content] tells what stays, ``baseline`` stands for the rest."""
+        """K versions of the text: ``keep`` bool [K, n_content] is what stays, ``baseline`` replaces the rest."""
         filler, text = self.baseline(baseline), self.embeddings
         tokens = torch.as_tensor(self.units.token_mask(keep), device=self.classifier.device)
         return lambda part: torch.where(tokens[part, :, None], text, filler)
 
     def readings(self, points: Points, count: int, positions: np.ndarray) -> np.ndarray:
-        """float64 [count, P]: the explained scalar as a causal decoder sees it at ``positions`` [P] of each point.
+        """float64 [count, P]: a causal decoder's explained scalar at ``positions`` [P] of each point.
 
-        The first point is the text itself, and the last position that of its last token: together they fix the target.
+        The first point is the text itself, and the last position its last token: together they fix the target.
         """
         where = torch.as_tensor(positions, device=self.classifier.device)
 
@@ -193,10 +192,10 @@ class Subject:
             with torch.no_grad():
                 logits = self.classifier.position_logits(self.inputs.repeat(len(batch)), batch)[:, where]
             self.forward += len(batch)
-            found = self.classifier.finite(logits)
+            finite = self.classifier.finite(logits)
             if part.start == 0:
-                self.see(found[0, -1])
-            return self.scalar(found)
+                self.see(finite[0, -1])
+            return self.scalar(finite)
 
         return np.concatenate(list(self._batches(count, run, gradients=False, phase="intermediate predictions")))
 
@@ -215,7 +214,7 @@ class Subject:
         yield from self._batches(count, run, gradients=True, phase="gradients")
 
     def once(self, run: Callable[[], T]) -> T:
-        """``run()`` as one batch of one: it can be cancelled before, and memory running out is told clearly."""
+        """``run()`` as a batch of one: cancellable before, with a clear error if memory runs out."""
         return next(self._batches(1, lambda _: run(), gradients=True, phase="gradient"))
 
     def scalar(self, logits: np.ndarray) -> np.ndarray:
@@ -228,20 +227,20 @@ class Subject:
 
     @property
     def terms(self) -> float:
-        """Σ_c |∂F/∂z_c · z_c| over the logits z of the text: what the rounding of F is in proportion to."""
+        """Σ_c |∂F/∂z_c · z_c| over the logits z of the text, to which the rounding of F is proportional."""
         logits = torch.from_numpy(self.original)
         gradient = torch.func.grad(self.explained)(logits)
         return float((gradient * logits).abs().sum())
 
     def see(self, logits: np.ndarray) -> None:
-        """Take float64 [classes] for the logits of the text itself; the first to be seen fix the target."""
+        """Take float64 [classes] as the logits of the text itself; the first fix the target."""
         if self._original is None:
             self._original = logits
         if self._text.logits is None:
             self._text.logits = logits
 
     def recalls(self) -> bool:
-        """Whether the logits of the text are known; if only from another question, the pass is counted as made."""
+        """Whether the logits of the text are known; if only from another subject, count their pass."""
         if self._original is None and self._text.logits is not None:
             self._original = self._text.logits
             self.forward += 1

@@ -15,7 +15,7 @@ PREFIX = "embedded:"
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """One embedded example set: its id, a title to show, its file and the label names in that file."""
+    """An embedded example set: its id, a title to show, its file and the label names in that file."""
 
     id: str
     title: str

@@ -2,8 +2,8 @@
 
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
-spans); a reader may say which columns are meant instead. Whatever else it has is ignored. Files are streamed: of a
-large file only the rows asked for are read.
+spans); other columns can be named instead. All else is ignored. Files are streamed: of a large file only the requested
+rows are read.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One labelled text or pair of texts.
+    """A labelled text or pair of texts.
 
-    ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or what the file
-    says if no class names were given, or None. Rationales are ``[start, end)`` character spans of the text they belong
+    ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or as written if
+    there are no class names, or None. Rationales are ``[start, end)`` character spans of the text they belong
     to; an empty tuple means "nothing marked", None means "not annotated".
     """
 
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows read from one source, and the bad rows that were left out, as ``(row number, reason)``."""
+    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``."""
 
     name: str
     rows: tuple[Row, ...]
@@ -59,7 +59,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rows in hexadecimal; the same rows give the same digest in whatever format they were kept."""
+        """SHA-256 of the rows in hexadecimal; the same rows give the same digest in every file format."""
         digest = hashlib.sha256()
         for row in self.rows:
             values = [row.number, row.text, row.text_pair, row.label, row.rationale, row.rationale_pair]
@@ -114,7 +114,7 @@ def stream_rows(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
-    """Row by row its number, its cells by column, and what it says or why it cannot be used; nothing is held.
+    """For each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
 
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row.
     """
@@ -136,7 +136,7 @@ def stream_rows(
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The column of every role: the one given, else the one of the role's own name."""
+    """The column of every role: from ``columns``, else of the role's own name."""
     unknown = sorted(set(columns or {}) - set(ROLES))
     if unknown:
         raise DataError(f"There is no column role {unknown[0]!r}.", f"The roles are {', '.join(ROLES)}.")
@@ -144,13 +144,13 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_label: bool) -> None:
-    """Raise unless the first record has the columns that were named and those that every file needs."""
+    """Raise unless the first record has the named columns and those that every file needs."""
     needed = {"text", *columns} | ({"label"} if needs_label else set())
     missing = [columns.get(role, role) for role in ROLES if role in needed and columns.get(role, role) not in record]
     if missing:
-        wanted, found = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
+        absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
         raise DataError(
-            f"{name} has no column {wanted}; the columns found are {found or 'none'}.",
+            f"{name} has no column {absent}; the columns found are {existing or 'none'}.",
             f"Say which column it is, or rename it {missing[0]!r}; in CSV and TSV files the first line names them.",
         )
 
@@ -167,9 +167,9 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
 
 
 class Classes:
-    """What the labels of a file mean: what ``meant`` says of them, and then the class of that name, if any are given.
+    """The classes of a file's labels: ``meant`` translates them, then each is matched with a class, if there are any.
 
-    Raises :class:`DataError` if a label is said to mean what is no class.
+    Raises :class:`DataError` if ``meant`` maps a label to what is no class.
     """
 
     def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:
@@ -178,9 +178,9 @@ class Classes:
         self.meant = {str(written).strip(): self._named(label) for written, label in meant.items()}
 
     def match(self, written: Any) -> str | None:
-        """The class that a cell names, or numbers from 0; what it says if there are no classes, None if nothing.
+        """The class of a cell, a name or an index from 0; without classes the cell's text; None if empty.
 
-        Raises :class:`DataError` if there are classes and it is none.
+        Raises :class:`DataError` if there are classes and it is none of them.
         """
         label = "" if written is None else str(written).strip()
         if self.names is not None and label not in self.meant:

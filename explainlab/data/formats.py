@@ -24,9 +24,9 @@ csv.field_size_limit(_MAX_LINE_BYTES)
 
 
 def known_suffix(name: str) -> str:
-    """The ending of a file's name, in lower case, that tells its format: ``.csv``, ``.jsonl.gz``.
+    """The ending of a file's name, in lower case, which determines its format: ``.csv``, ``.jsonl.gz``.
 
-    Raises :class:`DataError` for any other.
+    Raises :class:`DataError` for any other ending.
     """
     path = Path(name.lower())
     packed = path.suffix if path.suffix == ".gz" else ""
@@ -39,7 +39,7 @@ def known_suffix(name: str) -> str:
 
 
 def records(path: Path, name: str) -> Iterator[Record]:
-    """The file's records, one dictionary from column to value a data row; any damage is a DataError about ``name``."""
+    """The file's records, a dictionary from column to value per row; any damage is a DataError about ``name``."""
     suffix = known_suffix(path.name)
     packed = suffix.endswith(".gz")
     try:
@@ -105,7 +105,7 @@ def _json_lines(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
 
 
 def _parquet(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
-    """Records of a Parquet file, read batch by batch; a packed one is unpacked into memory first."""
+    """Records of a Parquet file, read batch by batch; a packed file is unpacked into memory first."""
     import pyarrow  # slow to import and needed for this format only
     from pyarrow import parquet
 

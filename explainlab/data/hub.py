@@ -1,7 +1,7 @@
 """Data sets of the Hugging Face hub: their Parquet files only, never a script.
 
-The hub keeps every public data set as Parquet on a branch of its own, ``<config>/<split>/<number>.parquet``. What was
-fetched once is read from the hub's cache, without the network.
+The hub keeps every public data set as Parquet on a separate branch, ``<config>/<split>/<number>.parquet``. Files
+fetched once are read from the hub's cache, without the network.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from explainlab.errors import DataError
 
 PREFIX = "hub:"
 _TYPE, _BRANCH = "dataset", "refs/convert/parquet"
-_LEAST = ".gitattributes"  # of every repository the smallest file: only the listing is wanted
+_LEAST = ".gitattributes"  # the smallest file of every repository: only the listing is needed
 _SPLITS = ("test", "validation", "train")
 
 
 def hub_files(data_id: str) -> tuple[Path, ...]:
-    """The Parquet files of ``hub:owner/name[:config][:split]``, in their order; fetched if they are not here.
+    """The Parquet files of ``hub:owner/name[:config][:split]``, in order; downloaded if not stored here.
 
-    Without a config the only one there is, or ``default``; without a split ``test``, else ``validation``, else
-    ``train``. Raises :class:`DataError` for a data set, config or split that is not there, and one that is not stored
-    here while the hub cannot be reached.
+    Default config: the only one, or ``default``. Default split: ``test``, else ``validation``, else ``train``. Raises
+    :class:`DataError` for a data set, config or split that does not exist, or is not stored here while the hub cannot
+    be reached.
     """
     repo, *rest = data_id.removeprefix(PREFIX).split(":")
     if repo.count("/") != 1 or len(rest) > 2 or not all([*repo.split("/"), *rest]):
@@ -55,13 +55,13 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
 
 
 def _listed(repo: str) -> list[str]:
-    """The names of its Parquet files in order; the listing, too, is fetched only once."""
+    """The names of its Parquet files in order; the listing is fetched only once."""
     try:
-        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
+        tree = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
     except CachedRepoTreeNotFoundError:
         snapshot_download(repo, allow_patterns=_LEAST, repo_type=_TYPE, revision=_BRANCH)
-        found = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
-    return sorted(file.path for file in found if file.path.endswith(".parquet") and file.path.count("/") == 2)
+        tree = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
+    return sorted(file.path for file in tree if file.path.endswith(".parquet") and file.path.count("/") == 2)
 
 
 def _fetched(repo: str, names: list[str]) -> str:
@@ -72,7 +72,7 @@ def _fetched(repo: str, names: list[str]) -> str:
 
 
 def _chosen(repo: str, names: list[str], config: str = "", split: str = "") -> tuple[str, str]:
-    """The config and the split that are meant; a single name may also be that of a split."""
+    """The requested config and split; a single name may also be a split's."""
     splits: dict[str, list[str]] = {}
     for name in names:
         owner, part, _ = name.split("/")

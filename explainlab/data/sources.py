@@ -1,4 +1,4 @@
-"""Where data sets come from: embedded examples, files, uploads and the hub; which files each of them is."""
+"""Where data sets come from: embedded examples, files, uploads and the hub, and their files."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def locate(path: str | Path, reader: Reader) -> Source:
 
 
 def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
-    """SHA-256 of the very file behind a path or an id, in hexadecimal; read anew only once it has changed.
+    """SHA-256 of the file behind a path or an id, in hexadecimal; computed again only after a change.
 
-    Of several files, that of their digests one after the other. Raises :class:`DataError` for a file that is missing
-    or cannot be read.
+    For several files, that of their concatenated digests. Raises :class:`DataError` for a file that is missing or
+    cannot be read.
     """
     source = locate(path, reader)
     try:
-        found = [_file_digest(file.absolute(), *_state(file)) for file in source.files]
+        digests = [_file_digest(file.absolute(), *_state(file)) for file in source.files]
     except OSError as error:
         raise DataError(f"{source.name} cannot be read: {error.strerror or error}.", "Check the file.") from None
-    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode("ascii")).hexdigest()
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode("ascii")).hexdigest()
 
 
 def _file(path: Path) -> Source:

@@ -1,4 +1,4 @@
-"""A look at a data set before it is used: its columns and first rows, and what its labels are to a model."""
+"""A data set before use: its columns and first rows, and the classes that its labels name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
 
 MOST_LABELS = 1_000
-"""A column with more different values holds no classes."""
+"""Most distinct values of a column of classes."""
 LISTED = 1_000
-"""Bad rows that are listed; all of them are counted."""
+"""Bad rows that are listed; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Written:
-    """A label as a file writes it (empty: no label), on how many rows, and the class that it names, if any."""
+    """A label as a file writes it (empty: no label), its number of rows, and the class that it names, if any."""
 
     label: str
     rows: int
@@ -57,14 +57,14 @@ class Survey:
 
 
 def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Preview:
-    """The first ``rows`` records of a data set; of its file no more is read.
+    """The first ``rows`` records of a data set; no more of its file is read.
 
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
     source = locate(path, reader)
-    found = list(islice(source.records(), rows))
-    columns = tuple(dict.fromkeys(column for record in found for column in record))
-    cells = [{name: "" if cell is None else str(cell) for name, cell in record.items()} for record in found]
+    records = list(islice(source.records(), rows))
+    columns = tuple(dict.fromkeys(column for record in records for column in record))
+    cells = [{name: "" if cell is None else str(cell) for name, cell in record.items()} for record in records]
     return Preview(source.name, columns, tuple(cells))
 
 
@@ -77,8 +77,8 @@ def survey(
 ) -> Survey:
     """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
 
-    ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises, but for
-    those of bad rows: these are counted. Raises :class:`DataError` for over 1,000 different labels, too.
+    ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises; but bad rows
+    are counted. Also raises :class:`DataError` for over 1,000 different labels.
     """
     column = column_names(columns)["label"]
     good, bad = 0, 0
@@ -96,8 +96,8 @@ def survey(
         if len(skipped) < LISTED:
             skipped.append((number, row.problem))
     known = Classes(labels, classes or {})
-    found = tuple(Written(label, n, _named(known, label)) for label, n in written.most_common())
-    return Survey(locate(path, reader).name, good, bad, tuple(skipped), found)
+    counts = tuple(Written(label, n, _named(known, label)) for label, n in written.most_common())
+    return Survey(locate(path, reader).name, good, bad, tuple(skipped), counts)
 
 
 def _named(classes: Classes, label: str) -> str | None:

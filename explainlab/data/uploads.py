@@ -1,4 +1,4 @@
-"""Uploaded files: kept in a folder of their owner's under the digest of their content, each with its name."""
+"""Uploaded files: kept in their owner's folder under the digest of their content, each with its name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ID = re.compile(r"upload:([0-9a-f]{64}(?:\.[a-z]+){1,2})")
 def keep_upload(content: bytes, name: str, folder: Path, most_mb: int) -> str:
     """Store a file's ``content`` in ``folder``; the id by which it is read: ``upload:<SHA-256><ending of name>``.
 
-    The same content is stored once, and goes by the name under which it came last. Raises :class:`DataError` for a name
+    The same content is stored once, under its latest name. Raises :class:`DataError` for a name
     without a known format and for more than ``most_mb`` MB, :class:`ResourceError` where it cannot be written.
     """
     suffix = known_suffix(name)
@@ -47,7 +47,7 @@ def upload_path(upload_id: str, folder: Path | None) -> Path:
 
 
 def upload_name(upload_id: str, folder: Path | None) -> str:
-    """What the uploaded file was called; the id itself where ``folder`` has none under it."""
+    """The name of the uploaded file; the id itself if it is not in ``folder``."""
     if folder is not None and _ID.fullmatch(upload_id):
         with suppress(OSError):
             return _name_path(_path(upload_id, folder)).read_text(encoding="utf-8")
@@ -55,12 +55,12 @@ def upload_name(upload_id: str, folder: Path | None) -> str:
 
 
 def _name_path(path: Path) -> Path:
-    """Where the name of the upload at ``path`` is kept; no id leads there."""
+    """The file with the name of the upload at ``path``; no id leads there."""
     return path.parent / "names" / path.name
 
 
 def _readable(name: str) -> str:
-    """A file's name without folders and what cannot be seen, and not too long to show."""
+    """A file's name without folders and invisible characters, cut to a length that can be shown."""
     seen = "".join(letter for letter in re.split(r"[/\\]", name)[-1] if letter.isprintable())
     return seen if len(seen) <= MOST_NAMED else f"{seen[: MOST_NAMED - 13]}…{seen[-12:]}"
 
@@ -70,7 +70,7 @@ def _path(upload_id: str, folder: Path) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Write the whole file or nothing."""
     part = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,13 +17,13 @@ from explainlab.text.units import Units
 
 
 class ActivationParameters(declared.Parameters):
-    """What stands for a feature that is not revealed yet."""
+    """What replaces a feature not revealed yet."""
 
     baseline: Filler = Field("mask", description="The token in place of each one that is not revealed yet.")
 
 
 class Revealing(Metric[ActivationParameters]):
-    """What both have in common: from the fully masked text feature after feature is revealed.
+    """Common to both: from the fully masked text, feature after feature is revealed.
 
     The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
     so that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
@@ -78,7 +78,7 @@ class Revealing(Metric[ActivationParameters]):
 
 
 class ActivationAuc(Revealing):
-    """How fast the probability rises when the features that speak most for the target come first."""
+    """How fast the probability rises when the features most in favour of the target come first."""
 
     id: ClassVar = "activation_auc"
     label: ClassVar = "Activation AUC"
@@ -88,7 +88,7 @@ class ActivationAuc(Revealing):
 
 
 class InverseActivationAuc(Revealing):
-    """How long the probability stays low when the features that speak most against the target come first."""
+    """How long the probability stays low when the features most against the target come first."""
 
     id: ClassVar = "inverse_activation_auc"
     label: ClassVar = "Inverse activation AUC"

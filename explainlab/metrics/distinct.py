@@ -22,7 +22,7 @@ from explainlab.text.encoding import Encoding
 
 
 class DistinctInputs:
-    """Token ids with their segments, each sequence once, numbered in the order in which they came.
+    """Token ids with their segments, each sequence once, numbered in order of arrival.
 
     An input of which no token is left is read as the mask token alone.
     """
@@ -36,13 +36,13 @@ class DistinctInputs:
         self._pads = False
 
     def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
-        """The number of a text as it is; it is not run, as its ``logits`` float64 [classes] are known."""
+        """The number of an original text; it is not run, as its ``logits`` float64 [classes] are known."""
         number = self._number(_real(encoding))
         self._known.setdefault(number, logits)
         return number
 
     def add(self, encoding: Encoding, stays: np.ndarray, removal: Removal | Filler, retokenised: bool) -> np.ndarray:
-        """int64 [K]: the numbers of K versions of a text, of which the tokens ``stays`` bool [K, N] are left.
+        """int64 [K]: the numbers of K versions of a text, each with the tokens ``stays`` bool [K, N].
 
         Padding is left out. With ``retokenised`` what is left of each text is decoded and tokenised again; where that
         cannot be (nothing but masks is left, or of a pair only one text) the ids are kept.
@@ -87,7 +87,7 @@ class DistinctInputs:
         return number
 
     def _left(self, text: np.ndarray, stays: np.ndarray, removal: Removal | Filler) -> list[np.ndarray]:
-        """What removing leaves of ``text`` int32 [2, N], for each of K ``stays`` bool [K, N]."""
+        """The rest of ``text`` int32 [2, N] after removal, for each of K ``stays`` bool [K, N]."""
         if removal != "delete":
             rows = np.repeat(text[None], len(stays), axis=0)
             rows[:, 0][~stays] = self._filler if removal == "mask" else self._classifier.filler_id(removal)
@@ -115,7 +115,7 @@ class DistinctInputs:
     def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
         rows = [self._rows[number] for number in numbers]
         lengths = np.array([row.shape[1] for row in rows])
-        prefix = cache(lambda: self._common(rows))  # read within a batch, which says so if memory is short
+        prefix = cache(lambda: self._common(rows))  # read within a batch, which handles a lack of memory
 
         def run(part: slice) -> Tensor:
             with torch.no_grad():
@@ -125,7 +125,7 @@ class DistinctInputs:
         return self._classifier.finite(torch.cat(list(batches)))
 
     def _common(self, rows: Sequence[np.ndarray]) -> Prefix | None:
-        """What all ``rows`` begin with, where reading it once pays: a prompt, or a text that changes at its end."""
+        """The common beginning of all ``rows``, where reading it once pays: a prompt, or a text changed at its end."""
         if not self._classifier.architecture.causal or len(rows) < FEW:
             return None
         shortest = min(row.shape[1] for row in rows) - 1
@@ -143,7 +143,7 @@ class DistinctInputs:
         return self._classifier.logits(placed, self._classifier.embed(inputs.ids), prefix)
 
     def _inputs(self, rows: Sequence[np.ndarray]) -> Inputs:
-        """``rows`` as one batch; the first is the longest."""
+        """``rows`` as a batch; the first is the longest."""
         shape = (len(rows), rows[0].shape[1])
         ids, types = np.full(shape, self._classifier.pad_id), np.zeros(shape, dtype=np.int64)
         attention = np.zeros(shape, dtype=bool)
@@ -156,12 +156,12 @@ class DistinctInputs:
         return Inputs(tensors[0], tensors[1], tensors[2], padded=not attention.all())
 
     def _marks(self, number: int) -> int:
-        """How many end tokens an input has: a model that is read at them wants the same number in a whole batch."""
+        """Number of end tokens in an input: a model read at them needs the same number throughout a batch."""
         end_id = self._classifier.model.end_id
         return 0 if end_id is None else int((self._rows[number][0] == end_id).sum())
 
     def _size(self, number: int) -> int:
-        """Half octaves of length: inputs of one batch differ by less than that, so that little of it is padding."""
+        """Half octaves of length: inputs of a batch differ by less, so little of it is padding."""
         return int(2 * log2(self._rows[number].shape[1]))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Evaluation: many attributions of many texts by many metrics together, so that no perturbed text is run twice."""
+"""Evaluate many attributions of many texts by many metrics together: no perturbed text is run twice."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from explainlab.text.units import Units
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """C attributions of one text: ``scores`` float64 [C, n_features] for the features of ``units``.
+    """C attributions of a text: ``scores`` float64 [C, n_features] for the features of ``units``.
 
-    ``logits`` float64 [classes] are those of the text itself; evaluated is the class ``target``, which stays the same
-    whatever a perturbed text is predicted to be. Raises :class:`RequestError` for scores that are not finite
-    or not one a feature.
+    ``logits`` float64 [classes] are those of the text itself. ``target`` is the class evaluated, also where a perturbed
+    text is predicted otherwise. Raises :class:`RequestError` for scores that are not finite or not one per feature.
     """
 
     encoding: Encoding
@@ -45,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Step:
-    """One perturbed text behind a number: at ``level`` per cent the features ``removed`` (indices) are gone.
+    """A perturbed text behind a value: at ``level`` per cent, without the features ``removed`` (indices).
 
     ``text`` is what the model read, decoded from its tokens; ``probability`` that of the target for it.
     """
@@ -58,10 +57,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class MetricResult:
-    """One metric of one attribution.
+    """The value of a metric for an attribution.
 
-    ``counted`` features are selected at the highest level; 0 says that k% of this text is no whole feature, so that
-    the definition of the metric alone decides the value.
+    ``counted``: features selected at the highest level; 0 if k% of this text is less than a feature, so that the
+    metric's definition alone decides the value.
     """
 
     value: float
@@ -84,7 +83,7 @@ class MetricResult:
 
 @dataclass(frozen=True, eq=False)
 class _Evaluated:
-    """The perturbed inputs of one metric for one case, by ``numbers`` int64 [C, L].
+    """The perturbed inputs of a metric for a case, by ``numbers`` int64 [C, L].
 
     ``log_probabilities`` float64 [D, classes] are those of all inputs.
     """
@@ -112,11 +111,11 @@ class _Evaluated:
 def evaluate(
     cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batcher
 ) -> list[list[list[MetricResult]]]:
-    """Every attribution of every case by every metric: results by case, candidate and metric.
+    """Evaluate every attribution of every case by every metric: results by case, candidate and metric.
 
-    The classifier is that of ``batcher``. The perturbed texts of all cases are collected, equal ones run once, and the
-    texts themselves not at all. Raises :class:`explainlab.errors.UnsupportedError` for a metric that cannot be computed
-    with the classifier, before anything is run.
+    The classifier is that of ``batcher``. The perturbed texts of all cases are collected and equal texts run once;
+    original texts are not run. Raises :class:`explainlab.errors.UnsupportedError`, before any pass, for a metric that
+    cannot be computed with the classifier.
     """
     for request in metrics:
         get_metric(request.metric).require(batcher.classifier, request.parameters)
@@ -135,7 +134,7 @@ def evaluate(
 
 
 def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray]:
-    """What the metric needs, and the numbers int64 [C, L] of those inputs."""
+    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs."""
     perturbed = get_metric(request.metric).perturb(case.scores, case.units, request.parameters)
     candidates, levels, _ = perturbed.stays.shape
     whole = np.concatenate([perturbed.stays, np.ones((candidates, levels, 1), dtype=bool)], axis=-1)

@@ -1,4 +1,4 @@
-"""What a metric is: one class that declares which perturbed texts it needs and what it makes of their probabilities."""
+"""What a metric declares: the perturbed texts it needs, and its value from their probabilities."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ P = TypeVar("P", bound=declared.Parameters)
 
 @dataclass(frozen=True, eq=False)
 class Perturbations:
-    """The perturbed versions of one text that a metric needs for C attributions at L levels.
+    """The perturbed versions of a text that a metric needs for C attributions at L levels.
 
-    ``levels`` in per cent, rounded; ``counts`` int64 [C, L], how many features each level selects; ``meant`` bool
-    [C, L], the levels that enter the value; ``stays`` bool [C, L, n_features], the features that stay as they are. The
-    others are removed (``removal``: deleted, or a token put in place of each of theirs), and with ``retokenised`` the
-    text that is left is decoded and tokenised again.
+    ``levels`` in per cent, rounded. ``counts`` int64 [C, L]: features selected at each level. ``meant`` bool [C, L]:
+    levels that enter the value. ``stays`` bool [C, L, n_features]: features that stay. The others are removed
+    (``removal``: deleted, or each token replaced by another); with ``retokenised`` the rest is decoded and tokenised
+    again.
     """
 
     levels: tuple[int, ...]
@@ -39,8 +39,8 @@ class Perturbations:
 class Metric(ABC, Generic[P]):
     """A way to evaluate an attribution, with parameters of the class ``P``, by the predictions for perturbed texts.
 
-    ``family``: the metrics that readers see together; ``source`` names paper and equation; ``version`` rises whenever
-    the numbers change; ``presets`` are those of its parameter ``preset``, none where every code means the same.
+    ``family``: the metrics shown together. ``source``: paper and equation. ``version`` rises whenever the numbers
+    change. ``presets``: those of its parameter ``preset``, none where every code computes the same.
     """
 
     id: ClassVar[str]
@@ -62,7 +62,7 @@ class Metric(ABC, Generic[P]):
 
     @abstractmethod
     def inputs(self, parameters: P, features: int) -> int:
-        """How many perturbed texts one attribution of ``features`` features needs at most."""
+        """Most perturbed texts that an attribution of ``features`` features needs."""
 
     @abstractmethod
     def value(self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: P) -> np.ndarray:
@@ -83,4 +83,4 @@ class Metric(ABC, Generic[P]):
 
 
 AnyMetric = Metric[Any]
-"""A metric of whatever parameters."""
+"""A metric with any parameters."""

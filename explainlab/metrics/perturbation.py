@@ -1,4 +1,4 @@
-"""The five metrics that remove what an attribution ranks highest, or all but that, and read the prediction."""
+"""The five metrics that remove the features ranked highest, or all others, and read the prediction."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _REMOVAL = "Take features out, or put the mask token in place of each of their t
 
 
 class PresetParameters(declared.Parameters):
-    """Parameters of which the preset decides those that are not given, so that a complete set says everything."""
+    """Parameters whose defaults come from the preset."""
 
     preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
 
     @model_validator(mode="before")
     @classmethod
-    def _of_preset(cls, given: dict[str, Any]) -> dict[str, Any]:
-        name = given.get("preset", cls.model_fields["preset"].default)
+    def _of_preset(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        name = parameters.get("preset", cls.model_fields["preset"].default)
         preset = PRESETS.get(name) if isinstance(name, str) else None
-        decided = {field: getattr(preset, field) for field in cls.model_fields if hasattr(preset, field)}
-        return {**decided, **given}
+        defaults = {field: getattr(preset, field) for field in cls.model_fields if hasattr(preset, field)}
+        return {**defaults, **parameters}
 
 
 class OneLevel(PresetParameters):
@@ -52,7 +52,7 @@ class OneLevel(PresetParameters):
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """The one level, in per cent."""
+        """The single level, in per cent."""
         return (self.k,)
 
 
@@ -102,7 +102,11 @@ class Perturbation(Metric[PerturbationParameters]):
         preset = PRESETS[parameters.preset]
         note = preset.notes.get(self.kind, "")
         return " ".join(
-            [f"{self.formula}, p the probability of the explained class.", *_told(preset, parameters, self.keeps), note]
+            [
+                f"{self.formula}, p the probability of the explained class.",
+                *_rules(preset, parameters, self.keeps),
+                note,
+            ]
         ).strip()
 
     def perturb(self, scores: np.ndarray, units: Units, parameters: PerturbationParameters) -> Perturbations:
@@ -219,7 +223,7 @@ def places(scores: np.ndarray) -> np.ndarray:
 
 
 def _selected(levels: tuple[int, ...], n: int, rounding: Rounding, keeps: bool) -> np.ndarray:
-    """int64 [L]: how many of ``n`` features each level selects, in integer arithmetic."""
+    """int64 [L]: the number of ``n`` features that each level selects, in integer arithmetic."""
     hundredths = np.array(levels, dtype=np.int64) * n
     up = rounding == "up" or (rounding == "removed_up" and not keeps)
     return -(-hundredths // 100) if up else hundredths // 100
@@ -242,8 +246,8 @@ _EMPTY = {
 }
 
 
-def _told(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
-    """What the preset decides, in sentences."""
+def _rules(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
+    """The rules of the preset, in sentences."""
     up = preset.rounding == "up" or (preset.rounding == "removed_up" and not keeps)
     levels, several = ", ".join(map(str, parameters.levels)), len(parameters.levels) > 1
     skips = several and not preset.repeats

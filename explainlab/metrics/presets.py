@@ -1,4 +1,4 @@
-"""Published codes mean different things by the same metric: one row for each code."""
+"""Published codes define the same metrics differently: a preset for each code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 PresetId = Literal["rpi", "dig_sig", "ferret", "eraser", "alti", "thesis"]
 Removal = Literal["delete", "mask"]
 Filler = Literal["mask", "pad", "unk"]
-"""A token in place of each one that is hidden."""
+"""The token in place of each hidden token."""
 Divisor = Literal["bins", "bins_plus_one"]
 Rounding = Literal["down", "up", "removed_up"]
 Empty = Literal["whole", "evaluate", "skip"]
@@ -19,16 +19,16 @@ Kind = Literal["one level", "mean", "log-odds"]
 
 @dataclass(frozen=True)
 class Preset:
-    """How one code counts; ``source`` is that code, ``notes`` say where we interpret it, by the kind of metric.
+    """The rules of a code. ``source``: that code. ``notes``: where we interpret it, by the kind of metric.
 
     ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. ``special``:
     special tokens are ranked, counted and removed like any other. ``positive``: features that score zero or less are
-    never selected. ``rounding`` of k% of n: ``removed_up`` rounds what is removed up, and so what is kept down.
-    ``empty``, where that is no feature: the text stays ``whole`` (the metric is 0), the text is evaluated as it then
-    is, or the level is left out. ``repeats`` False: a level that selects what the one before selected is left out.
-    ``retokenised``: the ids that are left are decoded and tokenised again. ``absolute``: differences lose their sign.
-    ``envelope``: a level counts at least what smaller ones reached (comprehensiveness: the largest difference so far;
-    sufficiency: the smallest).
+    never selected. ``rounding`` of k% of n: ``removed_up`` rounds the removed features up, so the kept ones down.
+    ``empty``, for a level without features: the text stays ``whole`` (the metric is 0), the text is evaluated as it
+    then is, or the level is left out. ``repeats`` False: a level with the selection of the level before is left out.
+    ``retokenised``: the remaining ids are decoded and tokenised again. ``absolute``: differences lose their sign.
+    ``envelope``: a level counts the extreme difference up to it (comprehensiveness: the largest; sufficiency: the
+    smallest).
     """
 
     label: str

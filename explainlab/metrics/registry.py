@@ -11,12 +11,12 @@ from explainlab.declared import Parameters, discovered, named, options, parse, s
 from explainlab.metrics.metric import AnyMetric, Metric
 
 FAMILIES = ("Perturbation", "Activation")
-"""The families that readers see first; any other that a metric names follows."""
+"""The families in the order shown; any other follows."""
 
 
 @dataclass(frozen=True)
 class MetricRequest:
-    """One metric with all its parameters."""
+    """A metric with all its parameters."""
 
     metric: str
     parameters: Parameters
@@ -28,12 +28,12 @@ class MetricRequest:
 
     @property
     def key(self) -> str:
-        """:attr:`name` without the preset where that is the usual one: the name in results."""
+        """:attr:`name` without the default preset: the name in results."""
         return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property
     def told(self) -> dict[str, Any]:
-        """The metric as results describe it: its names and preset, its definition, which way is better."""
+        """The metric's record in results: its names and preset, its definition, which direction is better."""
         return {
             "key": self.key,
             "metric": self.metric,
@@ -46,7 +46,7 @@ class MetricRequest:
 
     @property
     def label(self) -> str:
-        """The metric's name for a reader, with its preset and whatever differs from it."""
+        """The metric's label, with its preset and all parameters that differ from it."""
         metric = get_metric(self.metric)
         details = [preset.label for name, preset in metric.presets.items() if name == self.preset]
         details += [option.replace("=", " ", 1) for option in self._own]
@@ -73,7 +73,7 @@ class MetricRequest:
 
     @property
     def _own(self) -> list[str]:
-        """The options in which this differs from its preset, or from the defaults of a metric without."""
+        """The options that differ from the preset, or from the defaults of a metric without presets."""
         usual = type(self.parameters)(**self._given)
         return [f"{name}={_written(value)}" for name, value in self.parameters if value != getattr(usual, name)]
 
@@ -97,8 +97,7 @@ def get_metric(metric_id: str) -> AnyMetric:
 def parse_metric(text: str) -> MetricRequest:
     """``comprehensiveness:k=10:removal=mask`` as a complete request.
 
-    Raises :class:`RequestError` for a metric or an option that does not exist, one that is given twice or without a
-    value, and one out of range.
+    Raises :class:`RequestError` for an unknown metric or option, an option repeated, without a value, or out of range.
     """
     metric_id, *written = text.split(":")
     metric = get_metric(metric_id.strip())

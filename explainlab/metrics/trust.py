@@ -1,4 +1,4 @@
-"""How much better than random an attribution is: in one number, whether it can be trusted."""
+"""How much better than random an attribution is, in one number."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TIE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """One attribution among random ones of the same text, by one metric.
+    """An attribution compared with random attributions of the same text by a metric.
 
-    ``beaten`` is the share of random attributions that are worse, ties counted half: 1/2 is what a random one can
-    expect. ``median``, ``low`` and ``high`` are their median and their 5% and 95% quantiles.
+    ``beaten``: the share of random attributions that are worse, ties counted half; 1/2 is expected for a random one.
+    ``median``, ``low`` and ``high``: their median and their 5% and 95% quantiles.
     """
 
     metric: MetricRequest

@@ -11,15 +11,15 @@ Pooling = Literal["first", "last", "mean", "eos"]
 
 @dataclass(frozen=True)
 class Architecture:
-    """Facts about one family of models.
+    """Facts about a family of models.
 
     ``family``: its name for a reader. ``pooling``: the rows of the last layer that reach the head: the first token's,
     the last real token's, the mean of all, or the end-of-sequence token's. ``attention``: how attention probabilities
     are reached: ``replace`` (read and replaced), ``read`` (only read), ``cross`` (the decoder's attention to the
-    encoder; layers do not map the text onto itself), or ``none`` (there is no attention). ``causal``: a decoder; no
-    row sees what stands after it, and the head can be applied at every position. ``rounds``: the weights are stored in
-    8 bits, so that every layer rounds what it reads (weights of 4 bits are only read coarsely: a smooth function of
-    the text is left). ``relevance``: the rules of relevance propagation cover its layers.
+    encoder; layers do not map the text onto itself), or ``none`` (there is no attention). ``causal``: a decoder; rows
+    see no later rows, and the head can be applied at every position. ``rounds``: the weights have 8 bits and every
+    layer rounds its inputs (with weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the
+    rules of relevance propagation cover its layers.
     """
 
     family: str
@@ -31,7 +31,7 @@ class Architecture:
 
     @property
     def capabilities(self) -> dict[str, str]:
-        """What a method may need of a model, and why this one lacks it (empty: it has it)."""
+        """What a method may need of a model, and why it is missing (empty: it is there)."""
         absent = "it has no attention" if self.attention == "none" else ""
         layered = "it reads the text twice, so its attention layers do not map the text onto itself"
         replaced = "" if self.attention == "replace" else "its attention probabilities can be read but not replaced"

@@ -1,7 +1,7 @@
 """The attention tap: reads, or replaces, the attention probabilities and values of every layer in one forward pass.
 
-transformers looks its attention function up by name in every forward pass. We register one name for the process; a
-model answers to it only inside :func:`tapped`, which restores the name it had before.
+transformers looks up its attention function by name in every forward pass. We register a name for the process; a
+model uses it only inside :func:`tapped`, which restores the model's own name.
 """
 
 from __future__ import annotations
@@ -91,6 +91,6 @@ def _attend(
 
 @cache
 def _register() -> None:
-    """Make the name known once a model is here: transformers' half that runs models takes seconds to import."""
+    """Register the name once a model is loaded: transformers' model code takes seconds to import."""
     transformers.AttentionInterface.register(NAME, _attend)
     transformers.AttentionMaskInterface.register(NAME, transformers.masking_utils.eager_mask)

@@ -1,4 +1,4 @@
-"""Model passes in batches: sized by the memory there is, reported, stopped between two, halved if one is too big."""
+"""Model passes in batches: sized by memory, with progress, cancellable between two, halved if too big."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from explainlab.models.devices import batch_tokens, is_out_of_memory
 T = TypeVar("T")
 HALVED = "Memory ran out: batches were halved."
 FINE = 10_000
-"""Steps in which the progress of a work of several spans is told."""
+"""Steps in which the progress over several spans is reported."""
 
 
 class Batcher:
-    """Runs passes of one classifier under one context; remembers the batch size that memory allows.
+    """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
     ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit.
     """
@@ -43,9 +43,9 @@ class Batcher:
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:
-        """What runs inside takes the progress of what runs outside from ``start`` to ``stop`` of ``total``.
+        """What runs inside is the outer progress from ``start`` to ``stop`` of ``total``.
 
-        Spans come in order; the progress of several never goes back.
+        Spans come in order; their joint progress never goes back.
         """
         low, high = outer = self._span
         self._span = low + (high - low) * start / total, low + (high - low) * stop / total
@@ -67,7 +67,7 @@ class Batcher:
     ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        An input is ``rows`` texts for the model. A batch that does not fit is halved, and so are those after it.
+        An input is ``rows`` texts for the model. A batch that does not fit is halved, as are those after it.
         Progress counts from ``done`` to ``total`` (default: the inputs here). Raises :class:`ResourceError` when a
         single input does not fit, and whatever ``context`` raises to stop.
         """
@@ -99,7 +99,7 @@ class Batcher:
         self.context.report(done, total, phase)
 
     def _size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        """Inputs in the next batch: what memory holds, or less, so that the ``count`` that are left share evenly."""
+        """Inputs in the next batch: as many as fit, or fewer, to divide the ``count`` left evenly."""
         if count == 1:
             return 1
         classifier = self.classifier

@@ -1,7 +1,7 @@
 """The classifier: text in, class scores out, whatever model is underneath.
 
-Methods reach everything through this one interface: word embeddings, forward passes from given word embeddings, which
-rows reach the head, attention probabilities. None of them names an architecture.
+All that methods use of a model: word embeddings, forward passes from them, rows that reach the head, attention
+probabilities. No method names an architecture.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ class Classifier:
         return embeddings
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] where given, else from the ids.
+        """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] if any, else from the ids.
 
-        Gradients flow to ``embeddings`` if they ask for them. Where all texts begin with ``prefix``, only what follows
-        it is run.
+        Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only what follows is
+        run.
         """
         return self._scores(self.model.logits(inputs, embeddings, prefix))
 
@@ -112,7 +112,7 @@ class Classifier:
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
         """float32 [B, N, classes]: one forward pass of a causal decoder, its head at every position.
 
-        At a position it says what it would say of the text that ends there; what it says of padding means nothing.
+        At a position: the prediction for the text that ends there; at padding it is meaningless.
         Embeddings and gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "makes no intermediate predictions", "Choose a decoder, such as a GPT-2 model.")

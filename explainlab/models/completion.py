@@ -18,7 +18,7 @@ from explainlab.models.templates import Template, read_template
 from explainlab.text.prompt import read_prompt
 
 PREFIX = "completion:"
-_TEXT = "a"  # stands for the text where only the prompt is looked at
+_TEXT = "a"  # the text where only the prompt matters
 
 
 def split_id(model_id: str) -> tuple[Template | None, str]:
@@ -43,7 +43,7 @@ def answer_tokens(
     """The token id of every label's word, as it follows the prompt.
 
     Raises :class:`ModelError` for a prompt that leaves none of ``max_tokens`` to the text, a word that is not in the
-    vocabulary, one of several tokens or that joins the end of the prompt, and two that begin with the same token.
+    vocabulary, has several tokens or merges with the prompt's end, and two words with the same first token.
     """
     texts = [_TEXT] * (1 + template.prompt.takes_pair)
     prompt = template.prompt.rendered(texts)[0]
@@ -104,7 +104,7 @@ def _answer(
 
 
 def _require_distinct(answers: Mapping[str, np.ndarray], tokenizer: transformers.PreTrainedTokenizerBase) -> None:
-    """Raise :class:`ModelError` for two labels that the next token cannot tell apart."""
+    """Raise :class:`ModelError` for two labels with the same next token."""
     begun: dict[int, str] = {}
     for label, ids in answers.items():
         first = int(ids[0])

@@ -1,4 +1,4 @@
-"""What a method is handed beside the model: where to report progress, whether to stop, and a memory."""
+"""The context of a run: progress, cancellation and a memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class RunContext:
     """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
 
     The memory holds intermediate results that a run may need again, as plain JSON bodies under keys made by
-    :func:`explainlab.request.digest` of all that decides them. The base class remembers nothing beyond this object.
-    ``reader`` says whose uploads the run reads, and how much of a file.
+    :func:`explainlab.request.digest` of all that determines them. The base class remembers nothing beyond this object.
+    ``reader``: whose uploads the run reads, and how much of a file.
     """
 
     def __init__(self, reader: Reader = ANYBODY) -> None:

@@ -26,10 +26,10 @@ def choose_device(name: str | None = None) -> torch.device:
 
 
 def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0) -> int:
-    """Tokens that one batch may hold on ``device`` when a token of it needs ``bytes_per_token``: as many as ``wanted``.
+    """Tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``: as many as ``wanted``.
 
-    Where none are wanted (0), on a GPU half of the free memory is used; on a CPU the batch stays small enough for its
-    caches and for a cancel to be felt at once.
+    If 0 are wanted, half of the free memory of a GPU is used; on a CPU the batch stays small enough for its caches and
+    for a quick cancel.
     """
     if wanted:
         return wanted
@@ -46,7 +46,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether a RuntimeError of torch says that memory ran out (CUDA, MPS or the CPU's allocator)."""
+    """Whether a RuntimeError of torch means that memory ran out (CUDA, MPS or the CPU's allocator)."""
     return isinstance(error, torch.cuda.OutOfMemoryError) or any(
         words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory")
     )

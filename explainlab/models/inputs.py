@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class Tokens(Protocol):
-    """What a model reads of one text of N tokens, for example an :class:`explainlab.text.encoding.Encoding`."""
+    """A text of N tokens as a model reads it, for example an :class:`explainlab.text.encoding.Encoding`."""
 
     @property
     def ids(self) -> Sequence[int] | np.ndarray:
@@ -59,7 +59,7 @@ class Inputs:
         return self.attention.sum(dim=1) - 1
 
     def repeat(self, *counts: int) -> Inputs:
-        """Each of the B texts as often as ``counts`` [B] says; a single one without copying."""
+        """Each of the B texts repeated ``counts`` [B] times; a single text without copying."""
         if len(counts) == 1:
             return self._with(lambda tensor: tensor.expand(counts[0], -1))
         each = torch.tensor(counts, device=self.ids.device)

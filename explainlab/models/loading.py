@@ -46,7 +46,7 @@ def embedded_models() -> list[str]:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What is known of a model from its configuration, without its weights."""
+    """Facts about a model from its configuration, without its weights."""
 
     id: str
     source: str
@@ -64,9 +64,9 @@ def describe(model_id: str) -> ModelCard | None:
 
 
 def model_digest(model_id: str) -> str:
-    """What identifies the model's very files: the hub's revision, or SHA-256 over all files that are read.
+    """What identifies the model's files: the hub's revision, or SHA-256 over all files that are read.
 
-    With the content of its template and the files of its adapter, if it has them.
+    Includes the content of its template and the files of its adapter, if any.
     """
     return _digest_of(_files_of(model_id), split_id(model_id)[0])
 
@@ -144,8 +144,8 @@ def known_digest(model_id: str) -> str | None:
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
     """The directory of a model's files and where it comes from: ``embedded``, ``directory`` or ``hub``.
 
-    With ``fetch`` False the network is left alone and the directory of a hub model that is not here is None. The
-    template of an id is passed over; the directory of an adapter is its own.
+    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The
+    template of an id is ignored; the directory of an adapter is its own.
     """
     model_id = split_id(model_id)[1]
     if model_id.startswith(PREFIX):
@@ -187,7 +187,7 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
 
 
 def _files_of(model_id: str) -> Files:
-    """The files of a model, of the one below where it is an adapter; fetched where they are not here."""
+    """The files of a model, for an adapter those of its base model; fetched where they are not here."""
     files = _files_here(model_id, fetch=True)
     assert files is not None  # a model that cannot be fetched has raised
     return files
@@ -292,7 +292,7 @@ def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) 
 
 
 def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The longest input: the smaller of what the tokenizer says and what the position table holds."""
+    """The longest input: the smaller of the tokenizer's limit and the position table's."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
     return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))

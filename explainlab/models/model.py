@@ -18,10 +18,10 @@ from explainlab.models.prefix import Prefix
 
 
 class Model(Protocol):
-    """A network that classifies texts given as token ids or as word embeddings.
+    """A network that classifies texts from token ids or word embeddings.
 
-    ``network`` is in evaluation mode and its parameters ask for no gradients; ``device`` is that of its inputs (a large
-    network may be spread over several). Everything that depends on the kind of network is here or in ``architecture``.
+    ``network`` is in evaluation mode and its parameters require no gradients; ``device`` is that of its inputs (a large
+    network may span several). Everything that depends on the kind of network is here or in ``architecture``.
 
     Subclass it. The members of the second part have a default for networks that lack the capability; they are used only
     where :attr:`Architecture.capabilities` declares it. :func:`explainlab.testing.models.check_model` checks the whole.
@@ -45,15 +45,15 @@ class Model(Protocol):
 
     @abstractmethod
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """[B, classes]: one forward pass, from ``embeddings`` [B, N, d] where given, else from the ids.
+        """[B, classes]: one forward pass, from ``embeddings`` [B, N, d] if any, else from the ids.
 
-        A text's logits do not depend on its padding. Gradients flow to ``embeddings`` if they ask for them. ``prefix``,
-        which only a causal decoder gets, is what all texts begin with; only what follows it is run.
+        A text's logits do not depend on its padding. Gradients flow to ``embeddings`` that require them. ``prefix``,
+        for causal decoders only, is the common beginning of all texts; only what follows it is run.
         """
 
     @abstractmethod
     def bytes_per_token(self, length: int, gradients: bool) -> int:
-        """A cautious estimate of the activations that one token of a text of ``length`` tokens needs in a batch."""
+        """A cautious estimate of the activations per token of a text of ``length`` tokens in a batch."""
 
     # Some networks --------------------------------------------------------------------------------------------------
 

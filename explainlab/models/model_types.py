@@ -1,4 +1,4 @@
-"""The model types of transformers that are supported: one row each, and no other code names one."""
+"""The supported model types of transformers: a row each; no other code names a model type."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from explainlab.models.transformer import (
 
 @dataclass(frozen=True)
 class ModelType:
-    """A model type: its facts, the adapter that makes a network of it a model, and how it counts positions.
+    """A model type: its facts, the adapter from its networks to models, and how it counts positions.
 
-    ``positions_after_padding``: positions begin after the padding id, which takes as many rows of the position table.
+    ``positions_after_padding``: positions begin after the padding id, which uses as many rows of the position table.
     """
 
     architecture: Architecture

@@ -1,4 +1,4 @@
-"""What many texts begin with, read once: what a causal decoder remembers of their first tokens."""
+"""The common beginning of many texts, read once: a causal decoder's keys and values of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import transformers
 from torch import Tensor
 
 LEAST = 16
-"""Tokens in common from which reading them apart pays."""
+"""Fewest common tokens for which reading them separately pays."""
 FEW = 4
-"""Texts from which it does."""
+"""Fewest texts for which it pays."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Many texts at once: tokenised together and run in batches of like length, without what only explanations need."""
+"""Many texts at once: tokenised together, run in batches of similar length, without data for explanations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Text = tuple[str, str | None]
-"""A text and its pair's second one, if it has one."""
+"""A text and the second text of its pair, if any."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a model reads of one text of N tokens: ``ids`` and ``types`` [N]; ``cut`` tokens more did not fit."""
+    """A text of N tokens as a model reads it: ``ids`` and ``types`` [N]; ``cut`` more tokens did not fit."""
 
     ids: Sequence[int]
     types: Sequence[int]
@@ -40,7 +40,7 @@ class Reading:
 
 
 def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | TextError]:
-    """The ids of every text as :meth:`Classifier.encode` finds them, or the error that it raises."""
+    """The ids of every text as by :meth:`Classifier.encode`, or the error that it raises."""
     if classifier.prompt:
         return [_alone(classifier, text) for text in texts]
     errors = [_refusal(text, classifier.limits.max_characters) for text in texts]
@@ -52,7 +52,7 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
 
 
 def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
-    """float64 [n, classes]: one forward pass a text, in batches of like length, the longest first.
+    """float64 [n, classes]: one forward pass per text, in batches of similar length, longest first.
 
     Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does
     not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
@@ -89,7 +89,7 @@ def _refusal(text: Text, most_characters: int) -> TextError | None:
 
 
 def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | TextError]:
-    """Readable texts, all with a second one or all without."""
+    """Readable texts, all with a second text or all without."""
     if not texts:
         return []
     limit, tokenizer = classifier.max_tokens, classifier.tokenizer

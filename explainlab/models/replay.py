@@ -1,4 +1,4 @@
-"""Replay: the logits of a text with the attention of one layer replaced, without running what does not change.
+"""Replay: the logits of a text with one layer's attention replaced; only what changes is run.
 
 The layers below the replaced layer are skipped: their outputs were recorded. Where the head reads a single row, the
 last layer computes that row only: its attention to all values, its projection, its feed-forward part.
@@ -68,7 +68,7 @@ class Replay:
         return self._layers[layer - 1].probabilities[0].to(self._classifier.device)
 
     def rows(self, layer: int) -> slice:
-        """The rows of the attention of ``layer`` that reach the head: one of the last layer's, or all N."""
+        """The rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
         if self._row is None or layer < self.depth:
             return slice(0, self._inputs.ids.shape[1])
         return slice(self._row, self._row + 1)
@@ -76,8 +76,8 @@ class Replay:
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.
 
-        Their rows are those of :meth:`rows`, or all N. Gradients flow to ``probabilities`` and to nothing else. They
-        are used as they are: a position that the model masks may hold weight.
+        Their rows are those of :meth:`rows`, or all N. Gradients flow to ``probabilities`` only. They are used
+        unchanged: a position that the model masks may have weight.
         """
         probabilities = probabilities.to(self._classifier.dtype)
         if self._row is None:
@@ -106,7 +106,7 @@ class Replay:
         return self._run(self._inputs.repeat(size), layer, state, tap)
 
     def _below_last(self, layer: int, probabilities: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """State [B, 1, d], probabilities [B, heads, 1, N] and values [B, heads, N, d_h] of the last layer's one row."""
+        """State [B, 1, d], probabilities [B, heads, 1, N], values [B, heads, N, d_h] of the last layer's single row."""
         rows, replace = self.rows(self.depth), _replacing(probabilities)
         reached: list[tuple[Tensor, Tensor]] = []
 
@@ -121,7 +121,7 @@ class Replay:
         return entered[-1][1][:, rows], *reached[0]
 
     def _last_row(self, state: Tensor, probabilities: Tensor, values: Tensor) -> Tensor:
-        """The logits from the last layer's one row, run as a text of one token: it is both the first and the last."""
+        """The logits from the last layer's single row, run as a text of one token: both the first and the last."""
         size = len(probabilities)
         inputs = _part(self._inputs, self.rows(self.depth)).repeat(size)
         own = (probabilities.to(values.device), values)

@@ -44,13 +44,13 @@ class Example(Record):
 
 
 class Template(Record):
-    """How a text is put to a language model, and which words answer.
+    """The prompt around a text for a language model, and the words that name its classes.
 
-    The prompt is the ``instruction``, then every one of the ``examples`` as ``text`` says, followed by its label's word
-    and the ``separator``, then the text to classify as ``text`` says: with ``{text}`` in its place, and ``{text_pair}``
-    in that of a second text. ``labels`` gives each class the word that stands for it, as it follows the prompt: with
-    its leading blank if there is to be one. Raises :class:`RequestError` for a text without its place, or with nothing
-    after it, for fewer than two labels, a label without a word, a word of two labels, and an example of no label.
+    The prompt is the ``instruction``, then each of the ``examples`` in the form ``text``, followed by its label's word
+    and the ``separator``, then the text to classify in the form ``text``. The form has the places ``{text}`` and, for a
+    second text, ``{text_pair}``. ``labels`` gives each class its word as it follows the prompt, with any leading blank.
+    Raises :class:`RequestError` for a form without its place, or with nothing after it, for fewer than two labels, a
+    label without a word, a word of two labels, and an example of no label.
     """
 
     name: Annotated[str, AfterValidator(_named)]
@@ -135,10 +135,10 @@ def read_template(name: str) -> Template:
 
 
 def save_template(template: Template) -> Path:
-    """Keep ``template`` in the user's folder, in place of one that has its name; returns its file.
+    """Save ``template`` in the user's folder, replacing any of its name; returns its file.
 
-    Raises :class:`RequestError` for the name of a template that comes with the project and, where others use the
-    instance too, of any other one: their questions name it.
+    Raises :class:`RequestError` for the name of a template that comes with the project and, on a shared instance, of
+    any existing template: requests name it.
     """
     if template.name in _files(PRESETS):
         raise RequestError(f"'{template.name}' comes with ExplainLab and stays as it is.", "Choose another name.")

@@ -25,8 +25,8 @@ Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 class TransformerModel(Model):
     """An encoder with its own classification head, and what all networks of transformers share.
 
-    The network looks up our word embeddings instead of its own (a hook that is gone after the pass), then adds
-    positions and normalises itself.
+    The network uses our word embeddings instead of its own (by a hook, removed after the pass), then adds positions
+    and normalises itself.
     """
 
     network: transformers.PreTrainedModel
@@ -85,7 +85,7 @@ class TransformerModel(Model):
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
-        """Every module that looks up word embeddings: some networks hold one table twice."""
+        """Every module that looks up word embeddings: some networks hold a table twice."""
         shared = self.word_embeddings.weight.data_ptr()
         return [m for m in self.network.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == shared]
 
@@ -100,7 +100,7 @@ class TransformerModel(Model):
 
     @contextmanager
     def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
-        """The network looks up ``embeddings`` instead of its own table, wherever it embeds the text."""
+        """The network uses ``embeddings`` instead of its own table, wherever it embeds the text."""
         if embeddings is None:
             yield
             return

@@ -24,7 +24,7 @@ _ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 @dataclass(frozen=True)
 class Files:
-    """Where the files of a model are, and those of the ``adapter`` that changes its weights, if there is one.
+    """The files of a model, and those of the ``adapter`` that changes its weights, if any.
 
     ``source`` is ``embedded``, ``directory`` or ``hub``.
     """
@@ -35,7 +35,7 @@ class Files:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what ``error`` says, without a full stop; its type's name if it says nothing."""
+    """The first line of the message of ``error``, without a full stop; its type's name if empty."""
     return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
@@ -65,11 +65,11 @@ def load_weights(
     dtype: torch.dtype,
     device: torch.device,
 ) -> tuple[transformers.PreTrainedModel, torch.device]:
-    """The model in evaluation mode, without gradients, and the device that its inputs belong on.
+    """The model in evaluation mode, without gradients, and the device of its inputs.
 
-    That is ``device``, unless the model is larger than the free memory of a GPU that no number names: it is then spread
-    over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a library that
-    is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
+    That is ``device``, unless the model is larger than the free memory of a GPU named without a number: it is then
+    spread over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a
+    library that is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
     """
     _require_weights(model_id, files)
     quantised = getattr(config, "quantization_config", None) is not None
@@ -155,7 +155,7 @@ def _require_trained(model_id: str, info: dict[str, Any], language_model: bool) 
 def _adapted(
     model_id: str, model: transformers.PreTrainedModel, adapter: Path, quantised: bool
 ) -> transformers.PreTrainedModel:
-    """The model with the adapter's changes in its own weights; beside them where these are quantised."""
+    """The model with the adapter merged into its weights, or beside them where these are quantised."""
     peft = _require_library("peft", f"{model_id} is an adapter")
     try:
         changed = peft.PeftModel.from_pretrained(model, str(adapter))

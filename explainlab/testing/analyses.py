@@ -63,8 +63,8 @@ def check_analysis(
     """Check that ``analysis`` with these ``parameters`` fulfils the contract on ``classifier``.
 
     ``text`` and ``data`` (a data set's path or id, with at least two usable rows if the analysis takes that many) are
-    what it is asked of; None says that the analysis refuses such a request. Raises :class:`AssertionError` with what is
-    wrong. Choose cheap parameters: it runs about eight times.
+    its inputs; None: the analysis refuses such a request. Raises :class:`AssertionError` with what is wrong. Choose
+    cheap parameters: it runs about eight times.
     """
     _run_check(declares, AnalysisRun(analysis, classifier, text, data, parameters))
     for run, checks in (
@@ -105,7 +105,7 @@ def declares(run: AnalysisRun) -> None:
 
 
 def refuses(run: AnalysisRun) -> None:
-    """A request that the analysis does not take is refused before any pass, with what to do about it."""
+    """A request that the analysis does not take is refused before any pass, with a remedy."""
     with watched(run.classifier) as passes:
         try:
             run()
@@ -131,9 +131,9 @@ def answers(run: AnalysisRun) -> None:
     else:
         assert isinstance(result, Attribution), f"the result is a {type(result).__name__}"
     record = _plain(result)
-    asked = request.to_json(run.analysis.kind)
-    asked["target_asked"] = asked.pop("target")
-    lost = [name for name, value in asked.items() if name not in record or record[name] != value]
+    fields = request.to_json(run.analysis.kind)
+    fields["target_asked"] = fields.pop("target")
+    lost = [name for name, value in fields.items() if name not in record or record[name] != value]
     assert not lost, f"fields of the request that the JSON does not have: {', '.join(lost)}"
     assert record["versions"], "the result does not say by which versions it was computed"
     back = run.analysis.read(record)
@@ -173,7 +173,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
-    """The headline is a sentence with a number, and all that is said follows from the record alone."""
+    """The headline is a sentence with a number; headline and lines depend on the record alone."""
     headline = run.analysis.headline(result)
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
@@ -186,7 +186,7 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
 
 
 def draws(run: AnalysisRun) -> None:
-    """Charts have a title, a description, numbers and a figure; or it is said why there is none."""
+    """Charts have a title, a description, numbers and a figure; or there is a reason for no chart."""
     if run.analysis.kind == "attribution":  # drawn by its features and scores
         return
     try:
@@ -231,7 +231,7 @@ def keys(run: AnalysisRun) -> None:
 
 
 def _other_parameters(run: AnalysisRun) -> Iterator[dict[str, Any]]:
-    """The parameters with one of them changed, for each that can be; ``rows`` decide nothing of a single text."""
+    """The parameters with one of them changed, for each that can be; ``rows`` has no effect on a single text."""
     parameters = run.request().parameters
     for spec in specs(run.analysis.Parameters):
         for value in _other_values(spec, parameters[spec.name]):
@@ -274,7 +274,7 @@ def progress(run: AnalysisRun) -> None:
 
 
 def goes_on(run: AnalysisRun) -> None:
-    """A run of a data set that was stopped goes on where it was, and what is stored is not run again (in float64)."""
+    """A stopped run of a data set continues where it was; stored results are not run again (in float64)."""
     with exact(run.classifier) as classifier:
         run = replace(run, classifier=classifier)
         with watched(classifier) as whole:
@@ -293,7 +293,7 @@ def goes_on(run: AnalysisRun) -> None:
 
 
 def _alike(value: Any, other: Any) -> bool:
-    """Whether two records are equal but for the rounding of float64, and for costs: what is stored costs nothing."""
+    """Whether two records are equal but for float64 rounding and costs: stored results cost nothing."""
     if isinstance(value, dict) and isinstance(other, dict):
         names = (value.keys() | other.keys()) - {"cost"}
         return all(name in value and name in other and _alike(value[name], other[name]) for name in names)

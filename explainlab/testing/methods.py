@@ -63,7 +63,7 @@ class MethodRun:
     def together(
         self, classifier: Classifier, texts: Sequence[str], context: RunContext | None = None
     ) -> list[Attribution]:
-        """The attributions of ``texts`` by ``classifier``, made in one call."""
+        """The attributions of ``texts`` by ``classifier``, in one call."""
         encodings = [classifier.encode(text) for text in texts]
         requests = [self.request(classifier, text) for text in texts]
         return attribute_many(classifier, encodings, self.method, requests, context)
@@ -184,24 +184,28 @@ def batches(run: MethodRun) -> None:
 
 
 def together(run: MethodRun) -> None:
-    """Texts attributed in one call get what each gets alone: scores compared in float64, costs, warnings, targets."""
+    """Texts attributed in one call and alone agree in float64 scores, costs, warnings and targets."""
     with exact(run.classifier) as classifier:
         alone = [run.on(classifier, text) for text in TOGETHER]
         with watched(classifier) as passes:
-            found = run.together(classifier, TOGETHER)
-        assert len(found) == len(alone), f"{len(alone)} texts have {len(found)} attributions"
+            batched = run.together(classifier, TOGETHER)
+        assert len(batched) == len(alone), f"{len(alone)} texts have {len(batched)} attributions"
         if passes.widest > FEWEST:
             with watched(classifier, limit=max(FEWEST, passes.widest // 3)):
                 halved = run.together(classifier, TOGETHER)
-            for one, other in zip(halved, found, strict=True):
-                assert_equal(one.scores, other.scores, "the scores from smaller batches", _terms(classifier))
-    for text, one, other in zip(TOGETHER, found, alone, strict=True):
-        assert_equal(one.scores, other.scores, f"the scores of {text!r} among others", _terms(classifier))
-        costs = (one.cost.forward, one.cost.backward), (other.cost.forward, other.cost.backward)
+            for result, expected in zip(halved, batched, strict=True):
+                assert_equal(result.scores, expected.scores, "the scores from smaller batches", _terms(classifier))
+    for text, result, expected in zip(TOGETHER, batched, alone, strict=True):
+        assert_equal(result.scores, expected.scores, f"the scores of {text!r} among others", _terms(classifier))
+        costs = (result.cost.forward, result.cost.backward), (expected.cost.forward, expected.cost.backward)
         assert costs[0] == costs[1], f"the cost of {text!r} among others is {costs[0]}, alone {costs[1]}"
-        same = (one.request, one.target, one.features) == (other.request, other.target, other.features)
+        same = (result.request, result.target, result.features) == (
+            expected.request,
+            expected.target,
+            expected.features,
+        )
         assert same, f"{text!r} among others has another target or other features"
-        assert one.warnings == other.warnings, f"{text!r} among others has the warnings {one.warnings}"
+        assert result.warnings == expected.warnings, f"{text!r} among others has the warnings {result.warnings}"
     _counts_up(run)
 
 
@@ -212,7 +216,7 @@ def _terms(classifier: Classifier) -> float:
 
 
 def _counts_up(run: MethodRun) -> None:
-    """The progress of several texts reaches its total, and stopping is felt before the second batch."""
+    """The progress of several texts reaches its total; a cancelled run stops before its second batch."""
     context = Recorder()
     run.together(run.classifier, TOGETHER, context)
     _in_range(context)

@@ -1,4 +1,4 @@
-"""What the attention probabilities say: the last layer, the average of all, or their product through the layers."""
+"""Attributions by attention probabilities: the last layer's, their average, or their product through the layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READING_HELP = "The rows that reach the head, or what every token receives on av
 
 
 class _AttentionMethod(BatchedMethod):
-    """Unsigned and blind to the target: what the model reads, whatever it concludes from it."""
+    """Unsigned and independent of the target: what the model reads, not what it concludes."""
 
     family: ClassVar = "Attention"
     signed: ClassVar = False

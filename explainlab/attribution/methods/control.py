@@ -1,4 +1,4 @@
-"""The random map: what any method must beat."""
+"""Random scores, which any method must beat."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from explainlab.attribution.subject import Subject
 
 
 class DeepLift(BatchedMethod):
-    """Differences from the baseline, carried back by the rescale rule through the activations that are modules.
+    """Differences from the baseline, propagated back by the rescale rule through activation modules.
 
-    Captum knows the rule for ReLU, tanh, sigmoid and the like as modules. GELU, the attention's softmax, its products
-    and layer normalisation are passed with their plain gradient, so on a transformer the scores need not be complete;
-    the completeness error says by how much.
+    Captum has the rule for modules such as ReLU, tanh and sigmoid. GELU, the attention's softmax, its products and
+    layer normalisation get their plain gradient, so on a transformer the scores need not be complete; the completeness
+    error measures it.
     """
 
     class Parameters(declared.Parameters):
@@ -48,10 +48,10 @@ class DeepLift(BatchedMethod):
             explainer = CaptumDeepLift(_Scalar(batch))
             reference = batch.stacked([baselines[part.number] for part in batch.parts])
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Captum tells that it sets hooks; it removes them again
-                found = explainer.attribute(batch.texts(), baselines=reference)
+                warnings.simplefilter("ignore")  # Captum warns that it sets hooks; it removes them again
+                attributed = explainer.attribute(batch.texts(), baselines=reference)
             batch.count(forward=2, backward=2)
-            rows = total(found.detach()).cpu().numpy()
+            rows = total(attributed.detach()).cpu().numpy()
             products.update((part.number, part.own(rows)[0]) for part in batch.parts)
 
         for _ in stream(subjects, [1] * len(subjects), run, gradients=True, phase="gradient", rows=2):

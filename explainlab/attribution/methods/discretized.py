@@ -22,21 +22,21 @@ Strategy = Literal["greedy", "maxcount"]
 DISTANCES, CANDIDATES = 2**24, 2**20
 """Most numbers at once in the distances to all words, and in the embeddings of neighbours (few: they stay in cache)."""
 ROWS = 2**14
-"""Words of the vocabulary measured at once."""
+"""Words of the vocabulary compared at once."""
 
 
 class DiscretizedIntegratedGradients(Method):
-    """Steps of the gradient along a zigzag from the baseline to the text, whose corners lie near words.
+    """Gradients times steps along a path from the baseline to the text whose points lie near words.
 
-    Sanyal & Ren's DIG = Σ_k ∂F(xᵏ)/∂x (xᵏ⁺¹ - xᵏ), k = 0 … m, all tokens moving together, each on its own path: from
-    the word itself over m anchors to the baseline, read backwards. An anchor is a near neighbour of the anchor before:
-    the one that is moved least when made monotone (``greedy``), or has the most monotone dimensions (``maxcount``). Its
-    point has its numbers where they lie between the last point and the baseline; in the others it goes 1/m of the way.
+    Sanyal & Ren's DIG = Σ_k ∂F(xᵏ)/∂x (xᵏ⁺¹ - xᵏ), k = 0 … m. All tokens move together, each on its own path: from the
+    word itself over m anchors to the baseline, then reversed. An anchor is a near neighbour of the anchor before: the
+    one moved least when made monotone (``greedy``), or with the most monotone dimensions (``maxcount``). Its point
+    keeps the coordinates that lie between the last point and the baseline; the others move 1/m toward the baseline.
 
-    As in the authors' code, anchors are compared with the raw anchor before them but points are made monotone against
-    the point before them (or paths would turn back), no anchor is the baseline or comes twice, where none is left the
-    path rests at the baseline, and no midpoints are put in (factor 0). Unlike it, and as in the paper, the class
-    explained is fixed; the model adds positions and normalises once, and scores are not divided by their norm.
+    As in the authors' code: anchors are compared with the raw anchor before them, but points are made monotone against
+    the point before them (or paths would reverse); no anchor is the baseline or repeated; where none is left the path
+    stays at the baseline; no midpoints are inserted (factor 0). Unlike it, and as in the paper: the class explained is
+    fixed; the model adds positions and normalises once; scores are not divided by their norm.
     """
 
     class Parameters(declared.Parameters):
@@ -71,8 +71,8 @@ class DiscretizedIntegratedGradients(Method):
         tokens = np.zeros(len(text))
         for part, _, gradient in subject.gradients(points, len(path) - 1 if len(moved) else 0):
             steps = path[part.start + 1 : part.stop + 1] - path[part]
-            found = (gradient[:, moved].float() * steps).sum(dim=(0, 2))
-            tokens[moved.cpu().numpy()] += found.cpu().double().numpy()
+            products = (gradient[:, moved].float() * steps).sum(dim=(0, 2))
+            tokens[moved.cpu().numpy()] += products.cpu().double().numpy()
         expected = subject.scalar(subject.original) - start
         return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
 
@@ -110,14 +110,16 @@ class Vocabulary:
         return last - (last - goal) / self.anchors
 
     def _next(self, seen: Tensor, goals: Tensor) -> Tensor:
-        """int64 [T]: the anchor after ``seen`` int64 [T, s]; -1 where none is left, and ever after."""
-        found = torch.full_like(seen[:, -1], -1)
-        going = (seen[:, -1] >= 0).nonzero()[:, 0]
-        near = torch.cat([self._near(part) for part in seen[going, -1].split(max(1, DISTANCES // len(self.table)))])
+        """int64 [T]: the anchor after ``seen`` int64 [T, s]; -1 where none is left, and from then on."""
+        anchors = torch.full_like(seen[:, -1], -1)
+        unfinished = (seen[:, -1] >= 0).nonzero()[:, 0]
+        near = torch.cat(
+            [self._near(part) for part in seen[unfinished, -1].split(max(1, DISTANCES // len(self.table)))]
+        )
         size = max(1, CANDIDATES // max(1, near.shape[1] * self.table.shape[1]))
-        for rows, words in zip(going.split(size), near.split(size), strict=True):
-            found[rows] = self._best(words, seen[rows], goals[rows, None])
-        return found
+        for rows, words in zip(unfinished.split(size), near.split(size), strict=True):
+            anchors[rows] = self._best(words, seen[rows], goals[rows, None])
+        return anchors
 
     def _best(self, near: Tensor, seen: Tensor, goal: Tensor) -> Tensor:
         word, last = self.table[near].float(), self.table[seen[:, -1:]].float()
@@ -126,7 +128,7 @@ class Vocabulary:
             cost = (word - self._onward(last, goal)).mul_(outside).square_().sum(dim=-1)
         else:
             cost = outside.sum(dim=-1).float()
-        row, column = (cost == 0).nonzero(as_tuple=True)  # nothing else can be the goal itself
+        row, column = (cost == 0).nonzero(as_tuple=True)  # only these can be the goal itself
         same = (word[row, column] == goal[row, 0]).all(dim=-1)
         cost[row[same], column[same]] = torch.inf
         cost[(near[..., None] == seen[:, None]).any(dim=-1)] = torch.inf
@@ -134,7 +136,7 @@ class Vocabulary:
         return best.where(cost.isfinite().any(dim=1), -1)
 
     def _near(self, anchors: Tensor) -> Tensor:
-        """int64 [T, neighbours]: the words nearest to each anchor, itself not counted, nearest first."""
+        """int64 [T, neighbours]: the words nearest to each anchor, without itself, nearest first."""
         twice = 2 * self.table[anchors].float()
         products = torch.cat([twice @ rows.float().T for rows in self.table.split(ROWS)], dim=1)
         squared: Tensor = self._squares - products  # up to a constant
@@ -147,6 +149,6 @@ class Vocabulary:
 
 
 def known_words(classifier: Classifier) -> Tensor:
-    """[V, d]: the embeddings of all that the tokenizer knows; a table may have more rows, which nobody trained."""
+    """[V, d]: the embeddings of the tokenizer's vocabulary; a table may have more rows, untrained."""
     last = max(classifier.tokenizer.get_vocab().values())
     return classifier.embed(torch.arange(last + 1, device=classifier.device))

@@ -1,4 +1,4 @@
-"""Generic attention explainability: attention that matters to the output, carried up through the layers."""
+"""Generic attention explainability: attention relevant to the output, accumulated through the layers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from explainlab.request import Output
 
 
 class GAE(BatchedMethod):
-    """Attention times its gradient, where that is positive; read at the rows that reach the head.
+    """Attention times its gradient, where positive; read at the rows that reach the head.
 
-    What such a row holds of itself is left out, so the token it stands for, a decoder's last, scores 0.
+    A row's relevance to itself is left out, so its own token, a decoder's last, scores 0.
     """
 
     id: ClassVar = "gae"
@@ -42,7 +42,7 @@ class GAE(BatchedMethod):
         return Outcome(subject.units.sum_tokens(tokens))
 
     def combine(self, layers: np.ndarray) -> np.ndarray:
-        """float64 [N, N]: R of the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom first."""
+        """float64 [N, N]: R from the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom layer first."""
         relevance = np.eye(layers.shape[-1])
         for layer in layers:
             relevance = relevance + layer @ relevance

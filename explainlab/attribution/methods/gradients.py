@@ -24,7 +24,7 @@ NORMALISED = (
     "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
 )
 CANCELS = 1e-3
-"""Sums below this share of their absolute terms are told to be cancelled."""
+"""A warning reports sums below this share of their absolute terms."""
 
 
 class Gradient(BatchedMethod):
@@ -49,12 +49,12 @@ class Gradient(BatchedMethod):
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         reduce = length if parameters.norm == "l2" else total
-        found = text_gradients(subjects, lambda _, gradient: reduce(gradient))
-        return [_outcome(*pair, CANCELLED) for pair in zip(subjects, found, strict=True)]
+        reduced = text_gradients(subjects, lambda _, gradient: reduce(gradient))
+        return [_outcome(*pair, CANCELLED) for pair in zip(subjects, reduced, strict=True)]
 
 
 class InputXGradient(BatchedMethod):
-    """The gradient times the word embedding: a first-order guess at what removing the token would change."""
+    """The gradient times the word embedding: a first-order estimate of the effect of removing the token."""
 
     class Parameters(declared.Parameters):
         reduction: Literal["sum", "l2"] = Field(
@@ -74,8 +74,8 @@ class InputXGradient(BatchedMethod):
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         reduce = length if parameters.reduction == "l2" else total
-        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient))
-        return [_outcome(*pair, NORMALISED) for pair in zip(subjects, found, strict=True)]
+        reduced = text_gradients(subjects, lambda text, gradient: reduce(text * gradient))
+        return [_outcome(*pair, NORMALISED) for pair in zip(subjects, reduced, strict=True)]
 
 
 def total(numbers: Tensor) -> Tensor:
@@ -95,8 +95,8 @@ def _wide(numbers: Tensor) -> Tensor:
     return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
 
 
-def _outcome(subject: Subject, found: np.ndarray, cancelled: str) -> Outcome:
-    """From tokens and their terms [N, 2], with the warning ``cancelled`` where next to nothing is left of these."""
-    tokens, terms = found[:, 0], float(found[:, 1].max())
+def _outcome(subject: Subject, reduced: np.ndarray, cancelled: str) -> Outcome:
+    """From tokens and their terms, ``reduced`` [N, 2]; warn ``cancelled`` where almost nothing is left of the terms."""
+    tokens, terms = reduced[:, 0], float(reduced[:, 1].max())
     warnings = (cancelled,) if np.abs(tokens).max() < CANCELS * terms else ()
     return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)

@@ -19,9 +19,9 @@ from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
 
 RATE = 2.0
-"""Total rate of the surrogate's kernel: how much it expects features to interact."""
+"""Total rate of the surrogate's kernel: its prior strength of interactions."""
 POINTS = 2048
-"""Most coalitions the surrogate passes through; its solution costs their number cubed."""
+"""Most coalitions the surrogate interpolates; solving costs their number cubed."""
 NUGGET = 1e-8
 """Share of the surrogate's variance that is noise: float32 passes agree to about this much."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -31,10 +31,10 @@ class KernelShap(BatchedMethod):
     """Shapley values of the game F(features kept), estimated from ``samples`` coalitions, each run once.
 
     The coalitions of one feature and of all but one come first, then sizes by the Shapley kernel, each coalition with
-    its complement. A surrogate passes through what was seen: a linear game plus an interpolation whose interactions
-    decay with their order and grow with the features' own effects (:func:`surrogate`). Its Shapley values are exact;
-    what it leaves is added by the weighted regression of the paper, under the exact sum. Without a surrogate this is
-    the paper's estimator; with all coalitions both are the Shapley values.
+    its complement. A surrogate interpolates the values seen: a linear game plus interactions that decay with their
+    order and grow with the features' own effects (:func:`surrogate`). Its Shapley values are exact. The paper's
+    weighted regression adds the residual's, under the exact sum. Without a surrogate this is the paper's estimator;
+    with all coalitions both are the Shapley values.
     """
 
     class Parameters(declared.Parameters):
@@ -64,7 +64,7 @@ class KernelShap(BatchedMethod):
 
 
 def _coalitions_of(subject: Subject, parameters: KernelShap.Parameters) -> np.ndarray:
-    """bool [K, n]: the empty coalition, the full one, and those that are drawn."""
+    """bool [K, n]: the empty coalition, the full one, and the drawn ones."""
     n = len(subject.units.content)
     samples = counted(parameters.samples, n, "kernel_shap: samples", subject.classifier.limits)
     inner = coalitions(n, samples, subject.seed, parameters.paired)
@@ -97,7 +97,7 @@ def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:
 def _draw(n: int, rows: int, generator: np.random.Generator, paired: bool) -> np.ndarray:
     """bool [rows, n]: coalitions of 2 to n − 2 features; with ``paired`` of each pair only the smaller half.
 
-    Of two complementary halves of equal size it is the one that holds the first feature.
+    Of two halves of equal size it is the half with the first feature.
     """
     sizes = np.arange(2, n // 2 + 1 if paired else n - 1)
     mass = 1 / (sizes * (n - sizes)) / np.where(paired & (2 * sizes == n), 2, 1)
@@ -115,7 +115,7 @@ def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
     every game when all coalitions are there, and for an additive game once they have full rank; else an estimate.
     """
     gains = values - values[0]
-    with _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin on after a pass and would be in the way
+    with _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin after a pass and would compete
         scores, fitted = surrogate(keep, gains)
         rest = gains - fitted
         added: np.ndarray = scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())
@@ -130,8 +130,8 @@ def _libraries() -> ThreadpoolController:
 def regression(keep: np.ndarray, gains: np.ndarray, total: float) -> np.ndarray:
     """float64 [n]: Lundberg & Lee's Eq. 5 and Theorem 2 under the exact sum ``total``.
 
-    ``gains`` [K] over the empty coalition at ``keep`` bool [K, n], neither empty nor full. Each size has the mass that
-    the kernel gives it, shared by the coalitions seen. The least change from equal shares where the rank is deficient.
+    ``gains`` [K] over the empty coalition at ``keep`` bool [K, n], neither empty nor full. Each size has its mass of
+    the kernel, shared by the coalitions seen. The least change from equal shares where the rank is deficient.
     """
     n = keep.shape[1]
     size = keep.sum(axis=1)
@@ -173,9 +173,9 @@ def surrogate(keep: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _rates(keep: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    """float64 [n], sum :data:`RATE`: in proportion to what each feature adds to nothing and takes from the whole.
+    """float64 [n], sum :data:`RATE`: in proportion to each feature's effect on the empty and on the full coalition.
 
-    A tenth of the mean is added to all, so that no feature is taken for one without interactions.
+    A tenth of the mean is added to all, so that every feature may interact.
     """
     n = keep.shape[1]
     size = keep.sum(axis=1)

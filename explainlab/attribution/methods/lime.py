@@ -17,7 +17,7 @@ from explainlab.attribution.subject import Subject
 class Lime(BatchedMethod):
     """Slopes of a ridge regression of the explained scalar on which features are kept, weighted by nearness.
 
-    The full text is the first sample; every other one keeps each feature with probability 1/2.
+    The full text is the first sample; every other sample keeps each feature with probability 1/2.
     """
 
     class Parameters(declared.Parameters):
@@ -49,7 +49,7 @@ def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters:
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:
-    """bool [count, n]: the full text, then fair coins; the first rows of a larger count are those of a smaller one."""
+    """bool [count, n]: the full text, then fair coins; a larger count begins with the rows of a smaller count."""
     keep = np.random.default_rng(seed).random((count, n)) < 0.5
     keep[0] = True
     return keep
@@ -58,7 +58,7 @@ def maskings(n: int, count: int, seed: int) -> np.ndarray:
 def nearness(keep: np.ndarray, width: float) -> np.ndarray:
     """float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all ones.
 
-    A mask that keeps a share q of the features is at d = 1 − √q; the empty one, without a direction, at 1.
+    A mask that keeps a share q of the features is at d = 1 − √q; the empty mask, without a direction, at 1.
     """
     distance = 1 - np.sqrt(keep.mean(axis=1))
     weights: np.ndarray = np.exp(-(distance**2) / (2 * width**2))

@@ -1,9 +1,9 @@
 """Layer-wise relevance propagation: input times gradient, with rules in place of some derivatives.
 
-For the rules used here, a step's relevance is its value times a gradient, so that one backward pass carries it down. A
-rule changes what flows back through a function and nothing of what the function returns. Everything happens inside a
-context of the thread that runs the model: torch asks it about every function called there; no function, class or
-parameter is touched. Only activations are met as modules (some are made of several functions), by hooks that go again.
+For the rules used here, a step's relevance is its value times a gradient, so one backward pass propagates it. A rule
+changes the gradient of a function, not its value. Everything happens inside a context of the thread that runs the
+model: torch passes it every function call; no function, class or parameter is changed. Only activations are handled as
+modules (some are made of several functions), by hooks that are removed again.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Function = Callable[..., Tensor]
 
 
 class LRP(BatchedMethod):
-    """Relevance of the word embeddings: where no bias takes its share, that of all tokens adds up to the logit.
+    """Relevance of the word embeddings: without biases, the tokens' relevance adds up to the logit.
 
-    ``conservative`` also takes the gate of a gated feed-forward part for constant (Llama, Mistral, Qwen and ModernBERT;
-    in the first three ``activation`` then changes nothing). ``attn`` gives half of a product's relevance to either
-    factor (gates, and both products of attention) and goes through the softmax by its derivative, which keeps no sum.
+    ``conservative`` also treats the gate of a gated feed-forward part as constant (Llama, Mistral, Qwen and ModernBERT;
+    in the first three ``activation`` then has no effect). ``attn`` gives half of a product's relevance to each factor
+    (gates, and both products of attention). It uses the softmax's derivative, which does not preserve sums.
     """
 
     class Parameters(declared.Parameters):
@@ -69,18 +69,18 @@ class LRP(BatchedMethod):
             subjects[0].classifier.model.activations,
         )
         rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
-        found = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
+        reduced = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
         return [
             Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
-            for subject, each in zip(subjects, found, strict=True)
+            for subject, each in zip(subjects, reduced, strict=True)
         ]
 
 
 @contextmanager
 def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
-    """What this thread computes inside has its own values and the rules' gradients; ``activations`` of a model too.
+    """Inside, this thread's functions and a model's ``activations`` keep their values and get the rules' gradients.
 
-    Outside, and in other threads, everything is as before. The backward pass may follow later.
+    Nothing changes outside or in other threads. The backward pass may follow later.
     """
     rules = _Rules(rule, activation)
     hooks = [module.register_forward_hook(rules.activated) for module in activations]
@@ -93,7 +93,7 @@ def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Ac
 
 
 class _Rules(TorchFunctionMode):
-    """Stands before every torch function of a thread and answers for those that have a rule."""
+    """Intercepts every torch function of a thread and applies its rule, if there is one."""
 
     def __init__(self, rule: Rule, activation: Activation) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class _Rules(TorchFunctionMode):
         return rule(function, *args, **kwargs or {}) if rule else function(*args, **kwargs or {})
 
     def activated(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        """The hook of an activation: ``output`` by the rule for it; it may turn out to be a gate."""
+        """The hook of an activation: ``output`` under its rule, kept as a possible gate."""
         self._gate = _proportional(output, inputs[0]) if self._identity else output
         return self._gate
 
@@ -131,7 +131,7 @@ def _as(value: Tensor, surrogate: Tensor) -> Tensor:
 
 
 def _proportional(output: Tensor, inputs: Tensor) -> Tensor:
-    """``output`` as its constant ratio to ``inputs`` times them: all relevance goes on to them."""
+    """``output`` as ``inputs`` times a constant ratio: all relevance goes to the inputs."""
     ratio = torch.where(inputs == 0, 0, output / inputs).detach()
     return _as(output, inputs * ratio)
 
@@ -145,7 +145,7 @@ def _constant(function: Function, *args: Any, **options: Any) -> Tensor:
 
 
 def _shared(function: Function, *args: Any, **options: Any) -> Tensor:
-    """A product whose two factors get half of its relevance each, where the derivative would give all to both."""
+    """A product whose two factors get half of its relevance each; the derivative would give all to both."""
     product = function(*args, **options)
     return _as(product, product / 2)
 

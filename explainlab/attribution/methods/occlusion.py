@@ -1,4 +1,4 @@
-"""Leave one out: what the prediction loses with each feature."""
+"""Leave one out: the change of the prediction without each feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progressive inference: a causal decoder, read after every feature, says what it makes of the text so far."""
+"""Progressive inference: the intermediate predictions of a causal decoder, read after every feature."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from explainlab.models.classifier import Classifier
 
 
 class SinglePass(Method):
-    """What each feature changes in the prediction when it is read: the difference of consecutive intermediate ones.
+    """Each feature's change of the prediction when it is read: the difference of consecutive intermediate predictions.
 
-    One pass, and for ``start=masked`` a second one in the same batch. Tokens that the tokenizer adds at the end belong
-    to the last feature, so that the last prediction is the model's own.
+    One pass, and for ``start=masked`` a second in the same batch. Tokens that the tokenizer adds at the end belong to
+    the last feature, so that the last prediction is the model's own.
     """
 
     class Parameters(declared.Parameters):
@@ -119,12 +119,12 @@ class MultiPass(Method):
         empty, full = read[1, -1], read[0, -1]
         weights = reading_weights(drawn, masses, parameters.weights)
         scores = constrained(*normal_equations(drawn, read[2:] - empty, weights), full - empty)
-        told = (*prompt_warning(subject.classifier), *_warnings(n, parameters))
-        return Outcome(units.spread(scores), expected=float(full - empty), warnings=told, terms=2 * subject.terms)
+        warnings = (*prompt_warning(subject.classifier), *_warnings(n, parameters))
+        return Outcome(units.spread(scores), expected=float(full - empty), warnings=warnings, terms=2 * subject.terms)
 
 
 def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
-    """What intermediate predictions mean where a prompt goes on after the text; empty for any other classifier."""
+    """The warning where a prompt continues after the text; empty for other classifiers."""
     if classifier.prompt is None or not classifier.prompt.goes_on:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""Randomized path-integration: paths from many random baselines, and the map that does best by a metric."""
+"""Randomized path-integration: paths from many random baselines, and the attribution that is best by a metric."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PICKED = (
 
 
 class BestOfMany(Method):
-    """Many maps from random baselines, of which the best by a metric is the answer."""
+    """The best by a metric of many attributions from random baselines."""
 
     family: ClassVar = "Paths"
     random: ClassVar = True
 
     @abstractmethod
     def maps(self, subject: Subject, parameters: Any) -> Maps:
-        """The kind of maps that are drawn."""
+        """The kind of attributions that are drawn."""
 
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
         maps = self.maps(subject, parameters)

@@ -17,11 +17,11 @@ from explainlab.limits import Limits
 
 
 class SequentialIntegratedGradients(Method):
-    """For each token the gradient integrated along the line on which this token alone leaves its baseline.
+    """For each token the gradient integrated along the line on which this token alone moves from its baseline.
 
     Enguehard's SIG_ij = (x_ij - x̄_ij) ∫ ∂F(x̄ⁱ + α(x - x̄ⁱ))/∂x_ij dα, with x̄ⁱ the text whose token i is at its
-    baseline, summed over the dimensions j. A score comes to F(x) - F(x̄ⁱ), what the token's absence would cost; nothing
-    is promised of the sum over tokens. A token that is its own baseline costs nothing.
+    baseline, summed over the dimensions j. A score approximates F(x) - F(x̄ⁱ), the loss without the token; the sum over
+    tokens is not fixed. A token that equals its baseline scores 0.
 
     The author's code explains the largest logit of every point, adds positions and normalises twice, and divides by
     the norm of all scores; here the class is fixed, the model does both once, and scores keep their scale.
