@@ -74,12 +74,12 @@ def _of_method(
 
 
 def own_output(subject: Subject, method_id: str, settings: Mapping[str, Any]) -> Output:
-    """A subject that explains the probability, as all do unless they are told, leaves each method its own output."""
+    """The method's own output where the subject has the default, the probability; otherwise the subject's."""
     own = get_method(method_id).default_output(settings)
     return own if subject.output == "probability" else subject.output
 
 
 def text_seed(subject: Subject) -> int:
-    """The seed of a text: of the subject's seed and what the text says, whatever its place in the data."""
-    said = f"{subject.encoding.text}\x00{subject.encoding.text_pair}"
-    return int(np.random.SeedSequence([subject.seed, zlib.crc32(said.encode())]).generate_state(1)[0])
+    """The seed of a text, from the subject's seed and the text itself, whatever its place in the data."""
+    texts = f"{subject.encoding.text}\x00{subject.encoding.text_pair}"
+    return int(np.random.SeedSequence([subject.seed, zlib.crc32(texts.encode())]).generate_state(1)[0])

@@ -74,7 +74,7 @@ def listed(value: Any) -> Any:
 
 
 def refused(read: Callable[[], T]) -> T:
-    """What ``read`` gives; a :class:`RequestError` is told as pydantic tells what it does not accept."""
+    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
     try:
         return read()
     except RequestError as error:
@@ -83,10 +83,10 @@ def refused(read: Callable[[], T]) -> T:
 
 def _metrics(names: list[str]) -> list[str]:
     """The names in their one canonical form."""
-    found = [refused(partial(parse_metric, name)).name for name in names]
-    if not found or len(set(found)) < len(found):
+    metrics = [refused(partial(parse_metric, name)).name for name in names]
+    if not metrics or len(set(metrics)) < len(metrics):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
-    return found
+    return metrics
 
 
 Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
@@ -123,10 +123,10 @@ def method_spec(name: str) -> str:
 
 
 def _method_specs(names: list[str]) -> list[str]:
-    found = [method_spec(name) for name in names]
-    if not found or len(set(found)) < len(found):
+    specs = [method_spec(name) for name in names]
+    if not specs or len(set(specs)) < len(specs):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
-    return found if any(parse_method(name).method == RANDOM for name in found) else [*found, RANDOM]
+    return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
 MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]

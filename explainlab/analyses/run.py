@@ -70,18 +70,17 @@ def evaluate(
     context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
-    """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
+    """Evaluate ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
     ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
-    of maps made elsewhere; ``context`` and
-    ``common`` (target, output, unit, seed) are as in :func:`study`.
-    ``result.body["rows"]`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
+    of attributions made elsewhere; ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
+    ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
     if not skip_bad:
         read_dataset(data, classifier.labels, limit, reader=context.reader)
-    asked = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
-    return study(classifier, Evaluation.id, data=data, context=context, **common, **asked)
+    parameters = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
+    return study(classifier, Evaluation.id, data=data, context=context, **common, **parameters)
 
 
 def evaluation_parameters(

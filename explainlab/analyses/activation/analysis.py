@@ -47,9 +47,9 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
-"""What a method and its two curves may cost a text, which decides how many texts are judged together."""
+"""A text's estimated cost in gradients, a method with both curves; decides how many texts run together."""
 DECIMALS = 7
-"""Of the probabilities that are told: those that passes in float32 have."""
+"""Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
 """The metric of each direction."""
 GRID = np.linspace(0, 1, 51)

@@ -113,9 +113,9 @@ def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 
 def _bring_what_belongs_to_the_preset() -> None:
-    asked = {"preset": question.now("preset")}
-    question.set("layers", AttentionParameters(**asked).layers)
-    question.set("output", get_method("rpi").default_output(asked))
+    parameters = {"preset": question.now("preset")}
+    question.set("layers", AttentionParameters(**parameters).layers)
+    question.set("output", get_method("rpi").default_output(parameters))
 
 
 def _draw_budget() -> None:

@@ -77,9 +77,9 @@ def cost_words(table: PredictionTable) -> str:
     wrong = int(table.wrong.sum())
     right = min(MistakeDrivers.Parameters().right, len(table.frame) - wrong)
     classes = table.frame["predicted"][table.wrong].nunique()
-    told = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
+    rows = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
     toward = "" if classes == 1 else f" toward each of {classes} classes"
-    return f"{wrong + right * classes:,} maps: {told}{toward}."
+    return f"{wrong + right * classes:,} maps: {rows}{toward}."
 
 
 def _unsupported(spec: str, card: ModelCard | None) -> str:

@@ -115,12 +115,12 @@ def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
 
 def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
     """Keep the edited text, or forget it again."""
-    asked = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
-    there = any(remark.edit == asked.edit for remark in kept)
+    edit = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
+    there = any(remark.edit == edit.edit for remark in kept)
 
     def change() -> None:
         try:
-            (remarks.forget if there else remarks.keep)(asked)
+            (remarks.forget if there else remarks.keep)(edit)
         except ExplainLabError as error:
             errors_page.tell(error)
 

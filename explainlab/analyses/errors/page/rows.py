@@ -70,8 +70,8 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
     """Which row is open, and the way to the one before it and the one after it."""
     row = table.row(order[place])
     move = partial(step, table, order, place)
-    told, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
-    told.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
+    heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
+    heading.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
     last = len(order) - 1
     before.button(
         "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"

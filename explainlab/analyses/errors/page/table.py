@@ -81,11 +81,11 @@ class PredictionTable:
             left.setdefault(remark.row, []).append(remark)
         records = []
         for row in self.frame.take(positions).to_dict("records"):
-            told = {name: _value(value) for name, value in row.items()}
-            of_row = left.get(told["row"], [])
-            own = next((remark for remark in of_row if not remark.edit), Remark(row=told["row"]))
-            records.append({**told, "parent": None, "note": own.note, "tags": list(own.tags)})
-            records += [_edited(told, remark) for remark in of_row if remark.edit]
+            record = {name: _value(value) for name, value in row.items()}
+            of_row = left.get(record["row"], [])
+            own = next((remark for remark in of_row if not remark.edit), Remark(row=record["row"]))
+            records.append({**record, "parent": None, "note": own.note, "tags": list(own.tags)})
+            records += [_edited(record, remark) for remark in of_row if remark.edit]
         return records
 
 
@@ -108,5 +108,5 @@ def _value(value: Any) -> Any:
 
 
 def _edited(parent: dict[str, Any], remark: Remark) -> dict[str, Any]:
-    told = dict.fromkeys(COLUMNS) | {"text": remark.text, "text_pair": remark.text_pair, "label": parent["label"]}
-    return {**told, "parent": parent["row"], "note": remark.note, "tags": list(remark.tags)}
+    record = dict.fromkeys(COLUMNS) | {"text": remark.text, "text_pair": remark.text_pair, "label": parent["label"]}
+    return {**record, "parent": parent["row"], "note": remark.note, "tags": list(remark.tags)}
