@@ -17,7 +17,7 @@ from explainlab.request import checked
 PAGE = "errors"
 question = Question(PAGE)
 
-ASKED = ("model", "rows")
+REQUESTED = ("model", "rows")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
 DRAWN = (*_FILTERS, *OF_ROW, "drivers")
@@ -34,7 +34,7 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*ASKED, *DRAWN)}
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*REQUESTED, *DRAWN)}
     values["data"] = view.source
     values["reading"] = {"source": view.source, "columns": view.columns, "classes": view.classes}
     question.seed(values, force)
@@ -42,7 +42,7 @@ def seed_controls(view: ErrorsView, force: bool = False) -> None:
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in (*ASKED, *DRAWN)}, **reading())
+    return checked(ErrorsView, **{name: question.now(name) for name in (*REQUESTED, *DRAWN)}, **reading())
 
 
 def reading() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.page.controls import question, read, reading
-from explainlab.analyses.errors.page.main import tell
+from explainlab.analyses.errors.page.main import report
 from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.data import Preview, Survey
@@ -56,7 +56,7 @@ def _draw_upload(run: Callable[[], None]) -> None:
         try:
             question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
-            tell(error)
+            report(error)
             return
         run()
 

@@ -44,7 +44,7 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     Going from row to row runs only this part of the page again: the row first, then the list above it.
     """
     view = errors_page.now(view)
-    left = errors_page.left_on(service, view)
+    left = errors_page.stored_remarks(service, view)
     above = st.container()
     place = errors_page.place_of(table, order, view.row)
     row = table.row(order[place])
@@ -133,7 +133,7 @@ def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
             entered = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
             remarks.keep(checked(Remark, row=number, **entered))
         except ExplainLabError as error:
-            errors_page.tell(error)
+            errors_page.report(error)
 
     known = sorted({tag for remark in left for tag in remark.tags})
     writing, tagging = st.columns([3, 2], gap="medium")

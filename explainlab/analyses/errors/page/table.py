@@ -43,17 +43,17 @@ class PredictionTable:
 
     @cached_property
     def wrong(self) -> np.ndarray:
-        """bool [n]: where the predicted class is not the true one."""
+        """bool [n]: where the prediction is wrong."""
         wrong: np.ndarray = (self.frame["label"] != self.frame["predicted"]).to_numpy()
         return wrong
 
     @cached_property
     def folded(self) -> pd.Series:
-        """The texts, and their pairs' second ones, without upper case."""
+        """The texts and second texts, case-folded."""
         return (self.frame["text"] + "\n" + self.frame["text_pair"].fillna("")).map(str.casefold)
 
     def order(self, view: ErrorsView) -> np.ndarray:
-        """int64 [m]: positions of the rows that ``view`` lets through, as it sorts them; equal ones as in the file."""
+        """int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
         keep = self.wrong.copy() if view.show == "mistakes" else np.ones(len(self.frame), dtype=bool)
         for column, label in (("label", view.true), ("predicted", view.predicted)):
             if label:
