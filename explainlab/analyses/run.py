@@ -1,4 +1,4 @@
-"""Asking an analysis from Python: one text, or a data set."""
+"""Running an analysis from Python: of one text, or of a data set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def study(
     context: RunContext | None = None,
     **parameters: Any,
 ) -> AnalysisResult[Any]:
-    """Ask ``study`` of one ``text`` (and its pair), or of the texts of the data set ``data``.
+    """Run ``study`` on one ``text`` (and its pair), or on the data set ``data``.
 
     ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). The other
     arguments are those of :func:`explainlab.explain`. ``result.body`` is a plain record. Raises the errors of

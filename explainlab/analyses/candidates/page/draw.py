@@ -1,4 +1,4 @@
-"""Candidates: every map that randomized path-integration draws, and what choosing among them is worth."""
+"""Candidates: all attributions of randomized path-integration, and what choosing among them is worth."""
 
 from __future__ import annotations
 
