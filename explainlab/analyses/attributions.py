@@ -23,12 +23,12 @@ def attributions_of(
     output: Output | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[list[Attribution]]:
-    """What every method, an id with its parameters, says of every subject: one list a subject, in the methods' order.
+    """The attributions of every subject by every method, an id with its parameters: a list a subject, in method order.
 
-    The texts of one method run together; what the model says of a text is computed once for all methods. They explain
-    ``output`` (default: each method's own, see :func:`own_output`) from ``seeds``, one a subject (default:
-    :func:`text_seed`). Costs are added to the subjects' own. Raises
-    :class:`explainlab.errors.UnsupportedError`, before anything is run, for a method that cannot be.
+    The texts of a method run together; a text's prediction is computed once for all methods. They explain ``output``
+    (default: each method's own, see :func:`own_output`), from ``seeds``, one a subject (default: :func:`text_seed`).
+    Costs are added to the subjects'. Raises :class:`explainlab.errors.UnsupportedError` before anything runs if the
+    model does not support a method.
     """
     for name, _ in methods:
         get_method(name).require(subjects[0].classifier)
@@ -66,20 +66,20 @@ def _of_method(
         subject.again(output=request.output, seed=request.seed, baseline_data=data)
         for subject, request in zip(subjects, requests, strict=True)
     ]
-    found = attribute_subjects(runs, get_method(name), requests)
-    for subject, attribution in zip(subjects, found, strict=True):
+    attributions = attribute_subjects(runs, get_method(name), requests)
+    for subject, attribution in zip(subjects, attributions, strict=True):
         subject.forward += attribution.cost.forward
         subject.backward += attribution.cost.backward
-    return found
+    return attributions
 
 
 def own_output(subject: Subject, method_id: str, settings: Mapping[str, Any]) -> Output:
-    """A subject that explains the probability, as all do unless they are told, leaves each method its own output."""
+    """The method's own output where the subject has the default, the probability; otherwise the subject's."""
     own = get_method(method_id).default_output(settings)
     return own if subject.output == "probability" else subject.output
 
 
 def text_seed(subject: Subject) -> int:
-    """The seed of a text: of the subject's seed and what the text says, whatever its place in the data."""
-    said = f"{subject.encoding.text}\x00{subject.encoding.text_pair}"
-    return int(np.random.SeedSequence([subject.seed, zlib.crc32(said.encode())]).generate_state(1)[0])
+    """The seed of a text, from the subject's seed and the text itself, whatever its place in the data."""
+    texts = f"{subject.encoding.text}\x00{subject.encoding.text_pair}"
+    return int(np.random.SeedSequence([subject.seed, zlib.crc32(texts.encode())]).generate_state(1)[0])

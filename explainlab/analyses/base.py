@@ -80,11 +80,11 @@ class Analysis(ABC):
         return [cls()]
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """What a request with these ``parameters`` explains unless it says."""
+        """The output that a request with these ``parameters`` explains by default."""
         return "probability"
 
     def fingerprint(self, parameters: Any, reader: Reader) -> str:
-        """What the numbers depend on beside the version and the data set: other data, others' versions."""
+        """What the numbers depend on beside the version and the data set: other data, versions of methods."""
         return data_digest(parameters.model_dump(mode="json"), reader)
 
     def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
@@ -122,8 +122,8 @@ class Analysis(ABC):
     def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
-        Data are read as ``reader``. How many rows a data set has is nothing to a single text: one that was ever
-        analysed is not run again.
+        Data are read as ``reader``. The number of rows does not enter the key of a single text: a text that was
+        analysed in a data set is not run again.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
@@ -135,7 +135,7 @@ class Analysis(ABC):
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
-        """What a result says of the versions that its numbers depend on."""
+        """The versions that a result's numbers depend on."""
         own = {"study": str(self.version), "model": classifier.digest, "device": str(classifier.device)}
         return {**versions(), **own}
 

@@ -1,4 +1,4 @@
-"""Analyses of whole data sets: questions that a single text cannot answer."""
+"""Analyses of whole data sets, which a single text cannot answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ D = TypeVar("D", bound=Record)
 
 @dataclass(eq=False)
 class DataSubject:
-    """The ``rows`` of a data set before one classifier, for an analysis of all of them together.
+    """The ``rows`` of a data set and one classifier, for an analysis of all rows together.
 
     The analysis counts the passes that it makes in ``forward`` and ``backward`` and adds the rows that this model
     cannot read to ``skipped``, each as its number and the reason.
@@ -88,7 +88,7 @@ def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequ
 
 
 def warnings_of(skipped: Sequence[Skipped], results: Sequence[Result]) -> tuple[str, ...]:
-    """What a reader of a data set's result is warned of: rows left out, and texts with warnings of their own."""
+    """Warnings of a data set's result: rows left out, and texts with warnings of their own."""
     warnings = []
     if skipped:
         rows = f"{len(skipped)} row{'s were' if len(skipped) > 1 else ' was'} left out"

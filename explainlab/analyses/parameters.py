@@ -1,4 +1,4 @@
-"""Lists as parameters: of step counts, rules, methods, metrics. Written out, or as text with commas between."""
+"""Parameters that are lists: step counts, rules, methods, metrics; as a list, or as text with commas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPER_GRID = "10:1000:10"
 
 
 def _split(value: Any) -> Any:
-    """``10,20,50`` as a list; ``10:1000:10`` as everything from 10 to 1000 by tens."""
+    """``10,20,50`` as a list; ``10:1000:10`` as 10, 20, ..., 1000."""
     if not isinstance(value, str):
         return value
     if ":" in value:
@@ -69,12 +69,12 @@ Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]
 
 
 def listed(value: Any) -> Any:
-    """Names with commas between as a list; colons stay, as metrics have options."""
+    """Names separated by commas as a list; colons stay: they begin options."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def refused(read: Callable[[], T]) -> T:
-    """What ``read`` gives; a :class:`RequestError` is told as pydantic tells what it does not accept."""
+    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
     try:
         return read()
     except RequestError as error:
@@ -82,11 +82,11 @@ def refused(read: Callable[[], T]) -> T:
 
 
 def _metrics(names: list[str]) -> list[str]:
-    """The names in their one canonical form."""
-    found = [refused(partial(parse_metric, name)).name for name in names]
-    if not found or len(set(found)) < len(found):
+    """The names in canonical form."""
+    metrics = [refused(partial(parse_metric, name)).name for name in names]
+    if not metrics or len(set(metrics)) < len(metrics):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
-    return found
+    return metrics
 
 
 Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
@@ -102,7 +102,7 @@ def _methods(names: list[str]) -> list[str]:
 
 
 def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Complete, so that equal questions have equal keys."""
+    """The settings with defaults filled in, so that equal requests have equal keys."""
     return {name: _completed(name, values) for name, values in settings.items()}
 
 
@@ -114,19 +114,19 @@ Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)
 """Ids of methods, ``random`` always among them."""
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
-"""Parameters of methods by id, made complete."""
+"""Parameters of methods by id, with defaults filled in."""
 
 
 def method_spec(name: str) -> str:
-    """A method with its options in its one canonical form; raises what pydantic expects of a validator."""
+    """A method with its options in canonical form; raises :class:`PydanticCustomError` for what is not accepted."""
     return refused(lambda: parse_method(name)).name
 
 
 def _method_specs(names: list[str]) -> list[str]:
-    found = [method_spec(name) for name in names]
-    if not found or len(set(found)) < len(found):
+    specs = [method_spec(name) for name in names]
+    if not specs or len(set(specs)) < len(specs):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
-    return found if any(parse_method(name).method == RANDOM for name in found) else [*found, RANDOM]
+    return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
 MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]

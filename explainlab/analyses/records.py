@@ -53,10 +53,10 @@ class Quartiles(Record):
 
 
 class MetricFacts(Record):
-    """What a result tells of a metric with its options.
+    """What a result says of a metric with its options.
 
-    ``key`` is the name by which the result's values go, without options that are usual; ``asked`` is the name with its
-    preset; ``preset`` is empty for a metric without presets.
+    ``key`` names the metric in the result's values, without default options; ``asked`` is the name with its preset;
+    ``preset`` is empty for a metric without presets.
     """
 
     key: str
@@ -74,7 +74,7 @@ class MetricFacts(Record):
 
     @property
     def sign(self) -> int:
-        """What turns values so that higher is better, and back."""
+        """1 if higher values are better, -1 if lower ones are."""
         return 1 if self.higher_is_better else -1
 
 
@@ -84,9 +84,9 @@ def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
 
 
 class PerturbedText(Record):
-    """One text behind a metric's value: at ``level`` per cent the features ``removed`` (their texts) are gone.
+    """A text behind a metric's value: at ``level`` per cent, without the features ``removed`` (their texts).
 
-    ``text`` is what the model read; ``probability`` is that of the target for it.
+    ``text`` is what the model read; ``probability`` is that of the target.
     """
 
     level: int
@@ -105,7 +105,7 @@ class TextFields(TypedDict):
 
 
 class TextBody(Record):
-    """What every analysis of a text says of it; ``cut`` tokens did not fit into the model."""
+    """The fields of every result of a text; ``cut`` tokens did not fit into the model."""
 
     prediction: Prediction
     target: Target
@@ -120,7 +120,7 @@ class TextBody(Record):
         signed: bool = True,
         completeness: Completeness | None = None,
     ) -> Attribution:
-        """``scores`` of the features as an attribution that answers ``request``, to be drawn."""
+        """``scores`` [n_features] as an attribution of ``request``, to be drawn."""
         return Attribution(
             request=request,
             prediction=self.prediction,

@@ -57,7 +57,7 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
-    """What ``request`` asks of its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
+    """The result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
     return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())

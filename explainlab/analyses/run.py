@@ -1,4 +1,4 @@
-"""Asking an analysis from Python: one text, or a data set."""
+"""Running an analysis from Python: of one text, or of a data set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def study(
     context: RunContext | None = None,
     **parameters: Any,
 ) -> AnalysisResult[Any]:
-    """Ask ``study`` of one ``text`` (and its pair), or of the texts of the data set ``data``.
+    """Run ``study`` on one ``text`` (and its pair), or on the data set ``data``.
 
     ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). The other
     arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record. Raises the errors of
@@ -70,17 +70,17 @@ def evaluate(
     context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
-    """Judge ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
+    """Evaluate ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
     ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
-    of maps made elsewhere; ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
+    of attributions made elsewhere; ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
     if not skip_bad:
         read_dataset(data, classifier.labels, limit, reader=context.reader)
-    asked = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
-    return study(classifier, Evaluation.id, data=data, context=context, **common, **asked)
+    parameters = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
+    return study(classifier, Evaluation.id, data=data, context=context, **common, **parameters)
 
 
 def evaluation_parameters(

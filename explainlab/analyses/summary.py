@@ -1,4 +1,4 @@
-"""Means and quartiles as studies tell them, and as tables of a command line."""
+"""Means and quartiles for results, and tables for the command line."""
 
 from __future__ import annotations
 

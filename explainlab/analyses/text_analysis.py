@@ -1,4 +1,4 @@
-"""Analyses of single texts: of a data set they are asked text by text, in groups whose passes run together."""
+"""Analyses of single texts; a data set is analysed text by text, in groups whose passes run together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_TOGETHER = 64
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
-    """One question to a text, with a body ``T``; of a data set it is asked text by text and summarised in a ``D``.
+    """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``.
 
     ``TextBody`` and ``DataBody`` are the two as classes.
     """
@@ -48,9 +48,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`.
 
-        The texts of a data set are kept in the context's memory as they are finished, under the keys of their own
-        requests: an analysis that was stopped goes on where it was, and a text that was ever asked alone is not run
-        again.
+        Finished texts of a data set are stored in the context's memory under the keys of their own requests: a stopped
+        analysis continues there, and a text that was analysed alone is not run again.
         """
         if request.data is not None:
             return self._of_data(classifier, request, context)
@@ -120,7 +119,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
 
 def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
-    """What ``request`` asks of one text of its data set; the target ``gold`` is the row's label."""
+    """``request`` for one text of its data set; the target ``gold`` becomes the row's label."""
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
     return request.model_copy(update={**text, "target": target})

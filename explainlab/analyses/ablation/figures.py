@@ -18,7 +18,7 @@ Body = AblationText | AblationData
 
 
 def ablation(body: Body, key: str) -> Chart:
-    """By the metric ``key`` each method's first attribution, the mean, the best, and the one another metric chooses."""
+    """The metric ``key`` of each method's first attribution, of all on average, the best, and another metric's."""
     metric = metric_of(body.metrics, key)
     other = next(iter(body.methods[0].selection[key].held_out), None)
     figure = go.Figure(layout=layout(shown(metric.directed_label), "", height=130 + 44 * len(body.methods)))
@@ -66,15 +66,15 @@ def _styles(body: Body, other: str | None) -> dict[str, Style]:
 
 
 def _choices(method: MethodChoices | MeanMethodChoices, key: str) -> dict[str, Interval]:
-    """What the metric ``key`` says of every choice, by its name."""
+    """The metric ``key`` of every choice, by its name."""
     selection = method.selection[key]
     every = {"first": selection.first, "mean": selection.mean, **selection.held_out, "best": selection.best}
     return {name: as_interval(value) for name, value in every.items()}
 
 
 def _name(method: MethodChoices | MeanMethodChoices) -> str:
-    maps = "1 map" if method.maps == 1 else f"{method.maps} maps"
-    return f"{shown(method.label)}<br>{maps}, {method.cost.total:,.0f} passes"
+    count = "1 map" if method.maps == 1 else f"{method.maps} maps"
+    return f"{shown(method.label)}<br>{count}, {method.cost.total:,.0f} passes"
 
 
 def _charts(result: AnalysisResult[Body]) -> Iterator[Chart]:

@@ -47,9 +47,9 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
-"""What a method and its two curves may cost a text, which decides how many texts are judged together."""
+"""A text's estimated cost in gradients, a method with both curves; decides how many texts run together."""
 DECIMALS = 7
-"""Of the probabilities that are told: those that passes in float32 have."""
+"""Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
 """The metric of each direction."""
 GRID = np.linspace(0, 1, 51)
@@ -59,13 +59,12 @@ GRID = np.linspace(0, 1, 51)
 class Activation(TextAnalysis[ActivationText, ActivationData]):
     """Both curves of every method: the probability of every class after k features are revealed, k = 0..n, with areas.
 
-    Methods are written with their options, ``kernel_shap:samples=16n``, and go by that text; random is always among
-    them, and every text has a seed of its own, as in :class:`explainlab.analyses.evaluation.analysis`. The output
-    asked for is what methods explain; curves are of probabilities always. A curve's
-    ``flip`` is the first k from which on every prediction is the target: 0 where the masked text is already so
-    predicted, None where the whole text is not. ``passes`` of a method are its forward and backward passes,
-    ``relative`` what it spends beyond the one pass that any prediction needs, in such passes: the cost of the paper's
-    tables. With a ``reference``, the cosine of every method's scores of the content features with the reference's.
+    Methods are named with their options, ``kernel_shap:samples=16n``; random is always among them. Every text has a
+    seed of its own, as in :class:`explainlab.analyses.evaluation.analysis.Evaluation`. Methods explain the request's
+    output; curves are always of probabilities. A curve's ``flip`` is the first k from which on every prediction is the
+    target: 0 if the masked text is already predicted so, None if the whole text is not. A method's ``passes`` are its
+    forward and backward passes; ``relative`` is what it spends beyond the one pass of any prediction: the cost of the
+    paper's tables. With a ``reference``, the cosine of every method's content scores with the reference's.
 
     A data set has the mean of the target's curves, interpolated linearly on :data:`GRID`, and of the areas, with 95%
     intervals by the percentile bootstrap (:func:`explainlab.metrics.summary.bootstrap`), where the paper takes
@@ -137,7 +136,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         )
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """Whose order tells the target soonest, beside a random one."""
+        """The method whose order has the largest area, beside random."""
         body = result.body
         if isinstance(body, ActivationData):
             best = max(body.rows, key=lambda row: row.activation.mean)
@@ -294,7 +293,7 @@ def _area(values: Sequence[float]) -> Area:
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:
-    """Over the texts that have one."""
+    """The mean over the texts whose cosine is defined."""
     known = [value for value in values if value is not None]
     return Similarity(**interval(known).model_dump(), n=len(known))
 

@@ -32,16 +32,16 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle
 
 
 def activation_curves(body: ActivationText) -> Chart:
-    """The target's probability after k features, both directions of every method, with the k of each flip marked."""
+    """The target's probability after k features, in both directions of every method; a ring marks each flip."""
     label = body.target.label
     n = body.curves[0].k[-1]
     figure = go.Figure(layout=layout(f"Features revealed (of {n})", f"Probability of “{shown(label)}”"))
-    looks, labels = _looks(body.methods), {method.method: method.label for method in body.methods}
+    styles, labels = _color_symbols(body.methods), {method.method: method.label for method in body.methods}
     rows: list[dict[str, Any]] = []
     for curve in body.curves:
         name, way = curve.method, curve.direction
         values = [row[body.target.index] for row in curve.probabilities]
-        color, symbol = looks[name]
+        color, symbol = styles[name]
         figure.add_scatter(
             x=curve.k,
             y=values,
@@ -65,18 +65,18 @@ def activation_curves(body: ActivationText) -> Chart:
 def mean_curves(body: ActivationData, direction: Direction) -> Chart:
     """The mean curve of every method in one direction, each in the band of its 95% intervals."""
     figure = go.Figure(layout=layout("Share of the features revealed", "Mean probability of the target"))
-    looks, table = _looks(body.rows), {row.method: row for row in body.rows}
+    styles, table = _color_symbols(body.rows), {row.method: row for row in body.rows}
     curves = [curve for curve in body.curves if curve.direction == direction]
     for curve in curves:
-        color, _ = looks[curve.method]
+        color, _ = styles[curve.method]
         _band(figure, body.grid, curve, color)
     for curve in curves:
-        row, (color, symbol) = table[curve.method], looks[curve.method]
+        row, (color, symbol) = table[curve.method], styles[curve.method]
         figure.add_scatter(
             x=body.grid,
             y=curve.mean,
             mode="lines+markers",
-            name=shown(f"{row.label}: AUC {_interval_words(row.area(direction))}"),
+            name=shown(f"{row.label}: AUC {_interval_text(row.area(direction))}"),
             line={"color": color, "dash": _DASHES[direction], "width": 2},
             marker={"symbol": symbol, "size": 7, "maxdisplayed": 10},
             hovertemplate="%{x:.0%}: %{y:.3f}<extra>" + shown(row.label) + "</extra>",
@@ -102,9 +102,9 @@ def mean_curves(body: ActivationData, direction: Direction) -> Chart:
 
 
 def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
-    """Every method's mean area over its passes a text, with the front of those that nothing cheaper matches."""
+    """Every method's mean area against its passes a text, with the Pareto front."""
     table = body.rows
-    looks = _looks(table)
+    styles = _color_symbols(table)
     figure = go.Figure(layout=layout("Passes a text (forward and backward)", f"{WORDS[direction]} AUC"))
     sign = 1 if direction == "activation" else -1
     front = pareto_front([row.passes for row in table], [sign * row.area(direction).mean for row in table])
@@ -117,7 +117,7 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
         hoverinfo="skip",
     )
     for row in table:
-        color, symbol = looks[row.method]
+        color, symbol = styles[row.method]
         figure.add_scatter(
             x=[row.passes],
             y=[row.area(direction).mean],
@@ -129,7 +129,7 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
         )
     log_steps(figure, [row.passes for row in table])
     title = f"{WORDS[direction]} AUC against cost"
-    told = ", ".join(f"{table[i].label} ({table[i].passes:,.1f})" for i in front)
+    listed = ", ".join(f"{table[i].label} ({table[i].passes:,.1f})" for i in front)
     rows = [
         {
             "method": row.method,
@@ -140,18 +140,18 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
         }
         for i, row in enumerate(table)
     ]
-    return Chart(f"{direction}-against-cost", title, f"{title}. On the front, with passes: {told}.", figure, rows)
+    return Chart(f"{direction}-against-cost", title, f"{title}. On the front, with passes: {listed}.", figure, rows)
 
 
 def similarity_boxes(body: ActivationData) -> Chart:
-    """How close every method's scores are to the reference's: a box and a point a text of the cosine similarities."""
-    labels, looks = {row.method: row.label for row in body.rows}, _looks(body.rows)
+    """The cosine of every method's scores with the reference's: a box a method, a point a text."""
+    labels, styles = {row.method: row.label for row in body.rows}, _color_symbols(body.rows)
     figure = go.Figure(layout=layout("Cosine similarity", "", height=110 + 70 * len(labels)))
     rows: list[dict[str, Any]] = []
     for name, label in labels.items():
-        found = [(text.row, text.similarity[name]) for text in body.texts]
-        rows += [{"row": number, "method": name, "cosine": value} for number, value in found]
-        known = [(number, value) for number, value in found if value is not None]
+        cosines = [(text.row, text.similarity[name]) for text in body.texts]
+        rows += [{"row": number, "method": name, "cosine": value} for number, value in cosines]
+        known = [(number, value) for number, value in cosines if value is not None]
         figure.add_box(
             x=[value for _, value in known],
             y=[shown(label)] * len(known),
@@ -161,22 +161,22 @@ def similarity_boxes(body: ActivationData) -> Chart:
             jitter=0.5,
             pointpos=0,
             name=shown(label),
-            line={"color": looks[name][0], "width": 1.5},
-            marker={"color": looks[name][0], "symbol": looks[name][1], "size": 5, "opacity": 0.6},
+            line={"color": styles[name][0], "width": 1.5},
+            marker={"color": styles[name][0], "symbol": styles[name][1], "size": 5, "opacity": 0.6},
             hovertemplate="row %{customdata}: %{x:.3f}<extra></extra>",
             showlegend=False,
         )
     figure.update_yaxes(autorange="reversed")
     title = f"Similarity to {body.reference}, {body.n} texts"
-    means = {name: found.mean for name, found in body.similarity.items() if found.mean is not None}
-    told = ", ".join(f"{labels[name]} {mean:.3f}" for name, mean in means.items())
+    means = {name: cosine.mean for name, cosine in body.similarity.items() if cosine.mean is not None}
+    listed = ", ".join(f"{labels[name]} {mean:.3f}" for name, mean in means.items())
     none = sum(row["cosine"] is None for row in rows)
     notes = (f"{none} of {len(rows)} similarities are not defined: all scores are zero.",) if none else ()
-    return Chart("similarity", title, f"{title}. Means: {told}.", figure, rows, notes)
+    return Chart("similarity", title, f"{title}. Means: {listed}.", figure, rows, notes)
 
 
 def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
-    """The indices, by rising cost, of what nothing else matches at the same cost or less; the first of equals."""
+    """The indices, by rising cost, of the points that none matches at the same cost or less; of equals the first."""
     front: list[int] = []
     for i in sorted(range(len(costs)), key=lambda i: (costs[i], -merits[i])):
         if not front or merits[i] > merits[front[-1]]:
@@ -184,15 +184,15 @@ def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
     return front
 
 
-def _looks(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
-    """Colour and symbol by method; the random map is grey."""
+def _color_symbols(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
+    """Colour and symbol by method; random is grey."""
     others = [method.method for method in methods if method.method != RANDOM]
-    found = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
-    return {**found, RANDOM: (GREY, "cross")}
+    styles = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
+    return {**styles, RANDOM: (GREY, "cross")}
 
 
 def _mark_flip(figure: go.Figure, curve: Curve, values: Sequence[float], color: str, label: str) -> None:
-    """A ring where the prediction becomes the target for good; none where it is so from the start or never."""
+    """Draw a ring where the prediction becomes the target for good, unless that is at the start or never."""
     if not curve.flip:
         return
     figure.add_scatter(
@@ -210,8 +210,8 @@ def _flip_words(body: ActivationText, labels: dict[str, str]) -> str:
     rising = [curve for curve in body.curves if curve.direction == "activation" and curve.flip]
     if not rising:
         return "The prediction does not flip."
-    told = ", ".join(f"{labels[curve.method]} {curve.flip}" for curve in rising)
-    return f"Predicted from k: {told}."
+    listed = ", ".join(f"{labels[curve.method]} {curve.flip}" for curve in rising)
+    return f"Predicted from k: {listed}."
 
 
 def _not_marked(body: ActivationText) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ def _not_marked(body: ActivationText) -> tuple[str, ...]:
 
 
 def _band(figure: go.Figure, grid: Sequence[float], curve: MeanCurve, color: str) -> None:
-    """The intervals of ``curve``; nothing for a single text, which has none."""
+    """Draw the intervals of ``curve``; a single text has none."""
     if curve.low is None or curve.high is None:
         return
     r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
@@ -247,7 +247,7 @@ def _best(body: ActivationData, direction: Direction) -> MethodMeans:
     return choose(body.rows, key=lambda row: row.area(direction).mean)
 
 
-def _interval_words(interval: Area) -> str:
+def _interval_text(interval: Area) -> str:
     return f"{interval.mean:.3f}" + ("" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]")
 
 
@@ -265,7 +265,7 @@ def _of_data(result: AnalysisResult[ActivationData]) -> list[Chart]:
     return [*drawn, *([similarity_boxes(body)] if body.reference else [])]
 
 
-def _maps(result: AnalysisResult[ActivationText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[ActivationText]) -> list[Map]:
     return [
         Map(method.label, heatmap(method_attribution(result.request, result.body, method)))
         for method in result.body.methods
@@ -273,8 +273,8 @@ def _maps(result: AnalysisResult[ActivationText]) -> list[Map]:
 
 
 def method_attribution(request: Request, body: ActivationText, method: MethodScores) -> Attribution:
-    """The scores of ``method`` as the attribution of the text that ``request`` names."""
+    """The scores of ``method`` as an attribution of the text of ``request``."""
     return body.attribution(request.model_copy(update={"question": method.id}), method.scores, signed=method.signed)
 
 
-FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _maps)
+FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _heatmaps)

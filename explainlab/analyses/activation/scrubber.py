@@ -1,6 +1,6 @@
 """One text that fills in feature by feature: all that the activation scrubber draws, in one payload.
 
-Every method comes with its map and both its orders, so that the page can move, play and switch without asking anyone.
+Every method has its heatmap and both its orders: the page moves, plays and switches without another request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DECIMALS = 5
 
 
 class Reveal(Record):
-    """What the model says as features come in one order.
+    """The model's predictions as features are revealed in one order.
 
     ``order`` holds their indices; ``probabilities`` [n + 1, classes] are those after k = 0..n of them; ``flip`` is the
     k from which on every prediction is the target (None: not at the end).
@@ -43,7 +43,7 @@ class Reveal(Record):
 
 
 class ScrubbedMethod(Record):
-    """One method: its map, to be drawn into the scrubber's heatmap, and its two ``reveals``.
+    """One method: its scores, drawn into the scrubber's heatmap, and its two ``reveals``.
 
     ``name`` is the method with its options; the other fields are those of
     :class:`explainlab.figures.heatmap.Heatmap`.
@@ -82,11 +82,11 @@ class ActivationScrubber(Record):
                 "feature": place,
                 "text": None if place is None else inert(self.heatmap.tokens[place].name),
                 "score": None if place is None else method.tokens[place].score,
-                **{f"p({label})": p for label, p in zip(self.classes, told, strict=True)},
+                **{f"p({label})": p for label, p in zip(self.classes, probabilities, strict=True)},
             }
             for method in self.methods
             for reveal in method.reveals
-            for k, (place, told) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
+            for k, (place, probabilities) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
         ]
         text: str = pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
         return text
@@ -106,8 +106,8 @@ class ActivationScrubber(Record):
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:
     """The scrubber of the study ``activation`` on one text, from its ``body``.
 
-    ``request`` says what was asked of the text, whatever its method. Each map has a scale of its own, as scores of
-    different methods have no common meaning.
+    ``request`` is of the text, by any method. Each heatmap has a scale of its own: scores of different methods have no
+    common unit.
     """
     shown, columns = _classes(body)
     drawn = [heatmap(method_attribution(request, body, method), palette) for method in body.methods]
@@ -153,11 +153,11 @@ def _method(scores: MethodScores, drawn: Heatmap, reveals: list[Reveal]) -> Scru
 
 def _reveal(curve: Curve, columns: Sequence[Sequence[int]]) -> Reveal:
     values = np.array(curve.probabilities)
-    told = np.stack([values[:, part].sum(axis=1) for part in columns], axis=1)
+    probabilities = np.stack([values[:, part].sum(axis=1) for part in columns], axis=1)
     return Reveal(
         direction=curve.direction,
         order=curve.order,
-        probabilities=told.round(_DECIMALS).tolist(),
+        probabilities=probabilities.round(_DECIMALS).tolist(),
         auc=f"{WORDS[curve.direction]} AUC {curve.auc:.3f}",
         flip=curve.flip,
     )

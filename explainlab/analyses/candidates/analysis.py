@@ -34,13 +34,13 @@ from explainlab.request import Output, digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
 OTHER_K = (10, 50)
-"""Per cent of the features at which a metric of one k also chooses a candidate, to be held against its own choice."""
+"""Per cent of the features: a metric at one k also chooses a candidate at these k, to compare the choices."""
 USUAL_LAYERS, USUAL_TOKENS = 12, 32
 """Estimates of a model's layers and a text's tokens, for a cost before either is known."""
 
 
 def _fits(family: Family, info: ValidationInfo) -> Family:
-    """The family, if it has the layers and the preset that are given; raises :class:`PydanticCustomError` if not."""
+    """The family, if it supports the requested layers and preset; raises :class:`PydanticCustomError` if not."""
     if not issubclass(get_method(family).Parameters, AttentionParameters):
         for name in ("preset", "layers"):
             if info.data.get(name) != AttentionParameters.model_fields[name].default:
@@ -78,7 +78,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     definition = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """That of the family."""
+        """The family's default output."""
         return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:

@@ -1,4 +1,4 @@
-"""What choosing one of many attributions is worth: by the metric that is reported, by another one, or not at all."""
+"""What choosing among many attributions is worth: by the reported metric, by another metric, or without a choice."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from explainlab.analyses.summary import interval
 def selection(
     values: Mapping[str, np.ndarray], winners: Mapping[str, int], key: str, choosers: Sequence[str]
 ) -> Selection:
-    """The metric ``key`` of the first attribution, of all on average, of its own winner, and of those of others.
+    """The metric ``key`` of the first attribution, of all on average, of its own winner, and of other metrics' winners.
 
-    ``values`` float64 [C] are those of C attributions and ``winners`` the index of the best, by metric; ``choosers``
-    are the metrics whose winners are held out.
+    By metric, ``values`` float64 [C] are of C attributions, and ``winners`` is the index of the best. ``choosers`` are
+    the metrics whose winners are held out.
     """
     own = values[key]
     return Selection(

@@ -1,4 +1,4 @@
-"""The candidates that randomized path-integration draws of one text, in portions that are kept as they finish."""
+"""The candidates that randomized path-integration draws of one text, stored portion by portion."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from explainlab.attribution.subject import Subject
 from explainlab.request import digest
 
 PORTION = 8
-"""Draws of one layer that are run together: enough to fill batches, few enough to lose little when cancelled."""
+"""Draws of one layer that are run together: enough to fill batches; a cancel loses little."""
 
 
 def drawn(subject: Subject, maps: Maps, samples: int, decided: Mapping[str, Any]) -> list[Candidate]:
     """``samples`` draws in every layer of ``maps``, as :func:`explainlab.attribution.selection.at_random` makes them.
 
-    ``decided`` holds the parameters on which a single candidate depends. What is already in the context's memory is not
-    run again: of a run that was cancelled, or of one with fewer draws, other layers or other metrics.
+    ``decided`` holds the parameters on which a single candidate depends. Draws in the context's memory are not run
+    again: those of a cancelled run, or of a run with fewer draws, other layers or other metrics.
     """
     starts = range(0, samples, PORTION)
     portions = [

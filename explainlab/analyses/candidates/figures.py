@@ -1,7 +1,7 @@
 """Charts of many candidates: metric against metric, against draws, against layers, and what a choice is worth.
 
-All are pure functions of the body of the analysis ``rpi_candidates``, of one text or of a data set. Where a data set
-has a mean with its interval, one text has a number; both are drawn alike.
+All are pure functions of the body of ``rpi_candidates``, of a text or of a data set. A text's numbers are drawn like a
+data set's means with their intervals.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def label_of(body: Body, key: str) -> str:
 
 
 def directed(body: Body, key: str) -> str:
-    """The same with an arrow that says which way is better."""
+    """Its name with an arrow: which way is better."""
     return metric_of(body.metrics, key).directed_label
 
 
@@ -117,7 +117,7 @@ def by_layer(body: Body, key: str) -> Chart:
     figure = go.Figure(layout=layout("Layers that are drawn from", shown(directed(body, key))))
     drawn: list[str] = []
     for kind, style in LAYERS.items():
-        new = {_layers(held.layers): as_interval(held.best[key]) for held in body.by_layer[kind]}
+        new = {_layers(layer_set.layers): as_interval(layer_set.best[key]) for layer_set in body.by_layer[kind]}
         new = {name: value for name, value in new.items() if name not in drawn and value.mean is not None}
         drawn += new
         _add_line(figure, style, list(new), list(new.values()), "markers")
@@ -126,27 +126,27 @@ def by_layer(body: Body, key: str) -> Chart:
         {
             "metric": metric,
             "kind": kind,
-            "layers": _layers(held.layers),
-            "maps": held.maps,
+            "layers": _layers(layer_set.layers),
+            "maps": layer_set.maps,
             **as_interval(value).model_dump(),
         }
         for kind, sets in body.by_layer.items()
-        for held in sets
-        for metric, value in held.best.items()
+        for layer_set in sets
+        for metric, value in layer_set.best.items()
     ]
     title = f"Best {label_of(body, key)} by layers"
     return Chart("metric-against-layers", title, f"{title}: each alone, and in sets.", figure, rows)
 
 
 def choices(selection: Selection | MeanSelection, body: Body) -> list[tuple[str, Interval]]:
-    """A metric of every way to choose, by its name: the first, all on average, other metrics' winners, its own."""
+    """A metric's value by choice: the first, the mean of all, the winners by other metrics, its own winner."""
     held_out = [(f"Chosen by {label_of(body, other)}", value) for other, value in selection.held_out.items()]
     every = [(FIRST, selection.first), (MEAN, selection.mean), *held_out, (BEST, selection.best)]
     return [(name, as_interval(value)) for name, value in every]
 
 
 def selection(body: Body, key: str) -> Chart:
-    """What a metric says of candidates chosen by something else, between the first one and the oracle's."""
+    """A metric of the candidates that other metrics choose, between the first and the best of all."""
     points = choices(body.selection[key], body)
     figure = go.Figure(layout=layout(shown(directed(body, key)), "", height=120 + 34 * len(points)))
     for names, style in (
@@ -274,11 +274,11 @@ def _choice(body: Body) -> Iterator[Chart]:
             yield keyed(key, draw(body, key))
 
 
-def _winner_maps(result: AnalysisResult[CandidatesText]) -> Iterator[Map]:
+def _winner_heatmaps(result: AnalysisResult[CandidatesText]) -> Iterator[Map]:
     body = result.body
     for winner in winner_maps(_family_request(result.request), body, DEFAULT):
         labels = ", ".join(label_of(body, key) for key in winner.keys)
         yield Map(f"Best by {labels}: {body.candidates[winner.candidate].name}", winner.drawn)
 
 
-FIGURES = StudyFigures(_text_charts, _data_charts, _winner_maps)
+FIGURES = StudyFigures(_text_charts, _data_charts, _winner_heatmaps)

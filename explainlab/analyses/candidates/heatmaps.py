@@ -1,4 +1,4 @@
-"""Heatmaps of candidates: many small ones on one payload, the winners beside each other, and the one that is open."""
+"""Heatmaps of candidates: many small ones in one payload, the winners side by side, and the open one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARK = f"does not rank this among its top {TOP}"
 
 
 class SmallMap(Record):
-    """One candidate among many: its number in the study, its name and value in words, and the drawing."""
+    """One candidate among many: its number in the result, its name and value in words, and its heatmap."""
 
     candidate: int
     name: str
@@ -31,7 +31,7 @@ class SmallMap(Record):
 
 
 class SmallMaps(Record):
-    """Small maps in the order in which they are drawn; ``key`` changes with text and candidates."""
+    """Small heatmaps in drawing order; ``key`` changes with text and candidates."""
 
     key: str
     maps: list[SmallMap]
@@ -54,16 +54,16 @@ def candidate_attribution(request: Request, body: CandidatesText, candidate: int
 
 
 def open_map(request: Request, body: CandidatesText, candidate: int, palette: str) -> Heatmap:
-    """The drawing of one candidate on its own scale."""
+    """The heatmap of one candidate on its own scale."""
     return _named(heatmap(candidate_attribution(request, body, candidate), palette), body.candidates[candidate])
 
 
 def small_maps(
     request: Request, body: CandidatesText, candidates: Sequence[int], key: str, palette: str, shared: bool
 ) -> SmallMaps:
-    """``candidates`` with their values of the metric ``key``; with ``shared``, one scale for all of the text's."""
+    """``candidates`` with their values of the metric ``key``; ``shared``: one scale for all candidates of the text."""
     top = limit([candidate_attribution(request, body, i) for i in range(len(body.candidates))]) if shared else None
-    maps = [
+    small = [
         SmallMap(
             candidate=i,
             name=body.candidates[i].name,
@@ -72,11 +72,11 @@ def small_maps(
         )
         for i in candidates
     ]
-    return SmallMaps(key=maps[0].heatmap.key if maps else "", maps=maps)
+    return SmallMaps(key=small[0].heatmap.key if small else "", maps=small)
 
 
 def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Winner]:
-    """One map for every candidate that wins by some metric, all on one scale."""
+    """One heatmap for every candidate that wins by some metric, all on one scale."""
     groups: dict[int, list[str]] = {}
     for key, candidate in body.winners.items():
         groups.setdefault(candidate, []).append(key)

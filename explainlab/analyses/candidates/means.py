@@ -71,7 +71,7 @@ def _agreement(pairs: Sequence[Agreement]) -> MeanAgreement:
 
 
 def _budgets(count: int) -> list[int]:
-    """Numbers of draws up to ``count``: all of them, or many spread evenly on a logarithmic scale."""
+    """Numbers of draws up to ``count``: all, or at most 32, evenly spread on a logarithmic scale."""
     if count <= MOST_BUDGETS:
         return list(range(1, count + 1))
     budgets: list[int] = np.unique(np.geomspace(1, count, MOST_BUDGETS).round().astype(int)).tolist()
@@ -88,6 +88,8 @@ def _by_draws(texts: Sequence[BestOfDraws[float]], budgets: Sequence[int]) -> Be
 def _layer_set(sets: Sequence[LayerSet]) -> MeanLayerSet:
     return MeanLayerSet(
         layers=sets[0].layers,
-        maps=float(np.mean([one.maps for one in sets])),
-        best={key: interval([v for each in sets if (v := each.best[key]) is not None]) for key in sets[0].best},
+        maps=float(np.mean([layer_set.maps for layer_set in sets])),
+        best={
+            key: interval([v for layer_set in sets if (v := layer_set.best[key]) is not None]) for key in sets[0].best
+        },
     )

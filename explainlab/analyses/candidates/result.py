@@ -53,7 +53,7 @@ class Agreement(Record):
 class Selection(Record):
     """One metric of the ``first`` candidate, of all on average, and of its own winner (``best``).
 
-    ``held_out``: of the winners by other metrics, by their keys.
+    ``held_out``: its value for the winners by other metrics, by their keys.
     """
 
     first: float
@@ -74,7 +74,7 @@ class BestOfDraws(Record, Generic[V]):
 
     @property
     def by_kind(self) -> dict[str, list[V]]:
-        """Those that there are, by their names."""
+        """The lists that are present, by name."""
         return {"nested": self.nested} | ({} if self.expected is None else {"expected": self.expected})
 
 
@@ -181,5 +181,5 @@ class CandidatesData(Record):
 
     @property
     def selection(self) -> dict[str, MeanSelection]:
-        """That of the summary."""
+        """The summary's selection."""
         return self.summary.selection

@@ -47,11 +47,11 @@ class Table:
         return {key: int(self.merits(key).argmax()) for key in self.metrics}
 
     def sign(self, key: str) -> int:
-        """What turns values so that higher is better, and back."""
+        """1 if higher values are better, -1 if lower ones are."""
         return 1 if self.metrics[key].higher_is_better else -1
 
     def merits(self, key: str) -> np.ndarray:
-        """float64 [C]: the values of a metric, turned so that higher is better."""
+        """float64 [C]: the values of a metric, with a sign so that higher is better."""
         return self.sign(key) * self.values[key]
 
     def records(self) -> list[CandidateAttribution]:
@@ -104,11 +104,12 @@ class Table:
 
     def _of_layers(self, layers: Sequence[int]) -> LayerSet:
         """The best of their candidates; an adaptive search may have drawn none of them."""
-        held = np.array([candidate.layer in layers for candidate in self.candidates])
+        inside = np.array([candidate.layer in layers for candidate in self.candidates])
         best = {
-            key: self.sign(key) * float(self.merits(key)[held].max()) if held.any() else None for key in self.reported
+            key: self.sign(key) * float(self.merits(key)[inside].max()) if inside.any() else None
+            for key in self.reported
         }
-        return LayerSet(layers=list(layers), maps=int(held.sum()), best=best)
+        return LayerSet(layers=list(layers), maps=int(inside.sum()), best=best)
 
 
 def expected_best(merits: np.ndarray) -> np.ndarray:

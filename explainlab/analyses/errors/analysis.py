@@ -1,4 +1,4 @@
-"""What a model says of every row of a data set: how often it is right, how sure it is, and where it goes wrong."""
+"""The predictions of every row of a data set: how often they are right, how sure, and where they are wrong."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from explainlab.request import digest
 
 MOST_ROWS = 1_000_000
 TOGETHER = 512
-"""Rows that are tokenised, run and kept at a time: full batches, and little lost by a cancel."""
-_KEPT = "predictions/1"  # part of the key of what is kept: rises when it would read otherwise
+"""Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
+_STORED = "predictions/1"  # part of the storage key: rises when the stored format changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int
     """The part of these rows, as the context remembers it or computed."""
     texts: list[Text] = [(row.text, row.text_pair) for row in rows]
     model = [subject.classifier.digest, str(subject.classifier.dtype)]
-    key = digest([_KEPT, model, texts])
+    key = digest([_STORED, model, texts])
     known = subject.context.recall(key)
     total = len(subject.rows)
     if known is None:

@@ -83,9 +83,9 @@ def confusion_words(body: PredictionsData) -> str:
 def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool = False) -> dict[str, Any]:
     """The matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
 
-    A press selects ``{"true", "predicted"}`` under :data:`CELL`. What the classes ``true`` and ``predicted`` (empty:
-    any) let through has a frame. Numbers have the colour of text on a light page, or on a ``dark`` one. The figure is a
-    Vega-Lite specification with its data.
+    A press selects ``{"true", "predicted"}`` under :data:`CELL`. The classes ``true`` and ``predicted`` (empty:
+    any) are framed. Numbers have the text colour of a light page, or of a ``dark`` one. The figure is a Vega-Lite
+    specification with its data.
     """
     frame = pd.DataFrame(confusion_rows(body))
     frame["kind"] = (frame["true"] == frame["predicted"]).map({True: "right", False: "wrong"})
@@ -102,7 +102,7 @@ def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool
         fillOpacity=alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.55]), legend=None),
         strokeWidth=alt.condition(alt.datum.framed, alt.value(3), alt.value(0.6)),
     )
-    # A tooltip on the numbers as well would let them catch the press that is meant for the cell below.
+    # With a tooltip, the numbers would catch the press that is meant for the cell below.
     cells = cells.encode(
         tooltip=[alt.Tooltip(name, title=name.capitalize()) for name in ("true", "predicted", "n", "of")]
     )
@@ -118,7 +118,7 @@ def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool
 
 
 def reliability_diagram(body: PredictionsData) -> Chart:
-    """Accuracy in every bin of confidence, beside what it would be if confidences were true; below, texts per bin."""
+    """Accuracy in every bin of confidence, beside that of a calibrated model; below, texts per bin."""
     bins = [b for b in body.calibration.bins if b.n]
     places = {
         "x": [(b.low + b.high) / 2 for b in bins],
@@ -173,7 +173,7 @@ def reliability_diagram(body: PredictionsData) -> Chart:
 def difference(first: Attribution, second: Attribution) -> Attribution:
     """``first`` minus ``second``, score by score: what speaks for the class of ``first`` rather than of ``second``.
 
-    Its cost is nothing: no pass is made. Errors add up. Raises :class:`RequestError` unless both score the same
+    It costs no pass. Errors add up. Raises :class:`RequestError` unless both score the same
     features.
     """
     if not comparable([first, second]):

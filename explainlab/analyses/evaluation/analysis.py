@@ -1,4 +1,4 @@
-"""Methods by metrics: how good the maps of each method are over a data set, with the random map always beside them."""
+"""Methods by metrics: how good each method's attributions are over a data set, always beside random ones."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ from explainlab.request import digest
 
 MOST_ROWS = 100_000
 EVALUATIONS = 2_000
-"""What one text may cost about, which decides how many are judged together."""
+"""A text's estimated cost in gradients; decides how many texts run together."""
 
 
 class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
-    """Every method's map of every text, judged by every metric; means with 95% bootstrap intervals over the texts.
+    """Every method's attribution of every text by every metric; means with 95% bootstrap intervals over the texts.
 
-    ``settings`` holds the parameters of methods by id; ``attributions`` are files of maps made elsewhere (see
-    :class:`explainlab.attribution.given.GivenMap`), judged beside them under their files' names. A text's maps and
-    their random choices come from a seed of its own, made of the request's and of the text, so that one random map is
-    not judged again and again.
+    ``settings`` holds the parameters of methods by id. ``attributions`` are files of attributions made elsewhere (see
+    :class:`explainlab.attribution.given.GivenMap`), evaluated under their files' names. Every text has a seed of its
+    own, made of the request's seed and the text, so that each gets another random attribution.
     """
 
     class Parameters(declared.Parameters):
@@ -56,7 +55,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
         @property
         def names(self) -> list[str]:
-            """What is judged: the methods, then the files."""
+            """The names of what is evaluated: the methods, then the files."""
             return [*self.methods, *map(given_name, self.attributions)]
 
         @model_validator(mode="after")
@@ -88,16 +87,20 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = [parse_metric(name) for name in parameters.metrics]
-        others = [_made_elsewhere(subject, parameters) for subject in subjects]
+        others = [_imported(subject, parameters) for subject in subjects]
         batcher, count = subjects[0].batcher, len(parameters.methods)
         with batcher.span(0, count, count + 1):
-            maps = attributions_of(subjects, [(name, parameters.settings.get(name, {})) for name in parameters.methods])
-        scores = [np.stack([*(one.scores for one in found), *given]) for found, given in zip(maps, others, strict=True)]
+            chosen = [(name, parameters.settings.get(name, {})) for name in parameters.methods]
+            attributions = attributions_of(subjects, chosen)
+        scores = [
+            np.stack([*(result.scores for result in results), *imported])
+            for results, imported in zip(attributions, others, strict=True)
+        ]
         with batcher.span(count, count + 1, count + 1):
-            judged = evaluate_attributions(subjects, scores, metrics, batcher)
+            evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
         return [
-            _body(subject, found, dict(zip(parameters.names, rows, strict=True)), metrics, values)
-            for subject, found, rows, values in zip(subjects, maps, scores, judged, strict=True)
+            _body(subject, results, dict(zip(parameters.names, rows, strict=True)), metrics, values)
+            for subject, results, rows, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluationText], parameters: Parameters) -> EvaluationData:
@@ -160,7 +163,7 @@ def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[Evaluati
     )
 
 
-def _made_elsewhere(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
+def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
     files = map(read_given, parameters.attributions)
     return [file.scores(subject.encoding.text, subject.encoding.text_pair, subject.units.features) for file in files]
 
@@ -172,7 +175,7 @@ def _body(
     metrics: Sequence[MetricRequest],
     evaluated: Sequence[list[MetricResult]],
 ) -> EvaluationText:
-    """``attributions`` are our own; ``scores`` float64 [n_features] are those of all that is evaluated, by name."""
+    """``attributions`` are our own; ``scores`` float64 [n_features] by name are of all that is evaluated."""
     names = [metric.name for metric in metrics]
     values = {
         method: {metric: result.value for metric, result in zip(names, row, strict=True)}

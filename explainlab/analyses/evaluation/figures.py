@@ -69,7 +69,7 @@ def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
 
 
 def _label(name: str) -> str:
-    """A method's name; a file of attributions made elsewhere goes by its own."""
+    """A method's name, or that of a file of attributions made elsewhere."""
     method = methods().get(name)
     return method.label if method else name
 
@@ -78,21 +78,21 @@ def _charts(result: AnalysisResult[Any]) -> list[Chart]:
     return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
 
 
-def _maps(result: AnalysisResult[EvaluationText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     settings = result.request.parameters["settings"]
-    maps = []
+    drawings = []
     for name, scores in result.body.scores.items():
         request = result.request.model_copy(update={"question": name, "parameters": {}})
         signed = _signed(name, settings.get(name, {}), scores)
         drawn = heatmap(result.body.attribution(request, scores, signed=signed))
-        maps.append(Map(drawn.method, drawn))
-    return maps
+        drawings.append(Map(drawn.method, drawn))
+    return drawings
 
 
 def _signed(name: str, settings: dict[str, Any], scores: Sequence[float]) -> bool:
-    """Whether a method's scores have signs; those of a file have where one is negative."""
+    """Whether a method's scores have signs; a file's scores do if any is negative."""
     method = methods().get(name)
     return method.is_signed(parse(method, settings)) if method else min(scores) < 0
 
 
-FIGURES = StudyFigures(_charts, _charts, _maps)
+FIGURES = StudyFigures(_charts, _charts, _heatmaps)

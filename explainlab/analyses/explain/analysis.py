@@ -22,7 +22,7 @@ _LONGEST_QUOTE = 60
 
 
 class Explain(Analysis):
-    """What one ``method`` says of one text; it goes by the method's id."""
+    """The attribution of one text by one ``method``; its id is the method's."""
 
     kind: Kind = "attribution"
 
@@ -34,7 +34,7 @@ class Explain(Analysis):
 
     @classmethod
     def instances(cls) -> Sequence[Explain]:
-        """One for every method."""
+        """An analysis for every method."""
         return [cls(method) for method in methods().values()]
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:

@@ -37,13 +37,13 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
 SLACK = 1e-6
-"""An error that equals the tolerance but for the rounding of float32 passes is within it."""
+"""The rounding of float32 passes: by so much an error may exceed the tolerance."""
 MOST_DOUBLED = 1024
 WITHIN = 1000
 
 
 class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData]):
-    """The approximation error of every rule at every step count, from one set of gradients that all share.
+    """The approximation error of every rule at every step count, from shared gradients.
 
     The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules:
     the adaptive rule's errors as it went on, and the right Riemann sum with its steps doubled until the tolerance is
@@ -231,7 +231,7 @@ def _text(row: Row, body: IntegrationErrorText) -> TextErrors:
 
 
 def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameters) -> ErrorSummary:
-    """Over the texts whose relative error means something."""
+    """Over the texts whose scores do not cancel."""
     relative = [text for text in texts if not text.cancels]
     mean: dict[Rule, dict[str, ErrorMean]] = {rule: {} for rule in parameters.rules}
     for rule, steps in _settings(parameters):

@@ -28,7 +28,7 @@ NEVER = "none"
 
 
 def drawable(error: float | None) -> TypeGuard[float]:
-    """Whether a logarithmic axis has a place for this error."""
+    """Whether a logarithmic axis can show this error."""
     return error is not None and error > 0
 
 

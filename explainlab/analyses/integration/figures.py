@@ -130,7 +130,7 @@ def _data_charts(result: AnalysisResult[IntegrationErrorData]) -> list[Chart]:
     return [mean_by_rule(body, tolerance), within_limit(body), *by_rule]
 
 
-def _maps(result: AnalysisResult[IntegrationErrorText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[IntegrationErrorText]) -> list[Map]:
     adaptive, request = result.body.adaptive, result.request.model_copy(update={"question": "integrated_gradients"})
     drawn = heatmap(result.body.integral(request, adaptive.scores, adaptive.errors))
     return [Map(f"{drawn.method}, adaptive", drawn)]
@@ -139,6 +139,6 @@ def _maps(result: AnalysisResult[IntegrationErrorText]) -> list[Map]:
 FIGURES = StudyFigures(
     of_text=_charts,
     of_data=_data_charts,
-    maps=_maps,
+    maps=_heatmaps,
     none="The output hardly changes from the baseline to the text: no error relative to that change is defined.",
 )

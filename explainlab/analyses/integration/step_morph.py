@@ -1,7 +1,7 @@
 """Heatmaps of one text at many step counts: the payload of the step morph.
 
-The morph's frames share one scale and one set of tokens; a frame holds only what changes from one step count to the
-next, so that the page can move between them without asking anyone.
+The frames share one scale and one set of tokens; a frame holds only what changes with the step count. The page moves
+between them without another request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FrameToken(Record):
 
 
 class Frame(Record):
-    """The map at one step count; ``alphas`` are the points sampled on the path, ``svg`` a picture or nothing."""
+    """The heatmap at one step count; ``alphas`` are the points sampled on the path, ``svg`` a picture or nothing."""
 
     label: str
     error: str
@@ -94,18 +94,18 @@ class StepMorph(Record):
 def step_morph(
     request: Request, body: IntegrationErrorText, rule: Rule, palette: str = DEFAULT, tolerance: float = 0.05
 ) -> StepMorph:
-    """The frames of ``rule`` in the order of their step counts, and the adaptive map as the last one."""
+    """The frames of ``rule`` in the order of their step counts, and the adaptive frame last."""
     rows = sorted((row for row in body.rows if row.rule == rule), key=lambda row: row.steps)
     adaptive = body.adaptive
     last = adaptive.trace[-1]
-    maps = [body.integral(request, row.scores) for row in rows]
-    maps.append(body.integral(request, adaptive.scores, adaptive.errors))
+    attributions = [body.integral(request, row.scores) for row in rows]
+    attributions.append(body.integral(request, adaptive.scores, adaptive.errors))
     alphas = [nodes(rule, row.steps)[0].tolist() for row in rows] + [adaptive.alphas]
     labels = [f"{row.steps:,} steps" for row in rows] + [f"adaptive, {last.evaluations:,} evaluations"]
     errors = [row.approximation_error for row in rows] + [last.approximation_error]
-    top = limit(maps)
-    drawn = heatmap(maps[0], palette, top)
-    pictures = len(maps) * len(drawn.tokens) <= _MOST_PICTURES
+    top = limit(attributions)
+    drawn = heatmap(attributions[0], palette, top)
+    pictures = len(attributions) * len(drawn.tokens) <= _MOST_PICTURES
     return StepMorph(
         heatmap=drawn,
         rule=STYLES[rule].label,
@@ -118,7 +118,7 @@ def step_morph(
                 tokens=_frame_tokens(result, top),
                 svg=draw_svg(heatmap(result, palette, top)) if pictures else "",
             )
-            for label, error, points, result in zip(labels, errors, alphas, maps, strict=True)
+            for label, error, points, result in zip(labels, errors, alphas, attributions, strict=True)
         ],
         start=0,
     )

@@ -1,4 +1,4 @@
-"""What a causal decoder makes of a text after every feature of it."""
+"""The predictions of a causal decoder after every feature of a text."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _text(row: Row, body: IntermediatePredictionsText) -> TextPositions:
 
 
 def _settled(positions: Sequence[Position]) -> float:
-    """The share of the features that were read when the predicted class changed no more."""
+    """The share of the features after which the predicted class no longer changes."""
     classes = [max(position.logits, key=position.logits.__getitem__) for position in positions]
     others = [i for i, name in enumerate(classes) if name != classes[-1]]
     return (others[-1] + 2 if others else 1) / len(classes)

@@ -133,11 +133,11 @@ def _settled(read: Sequence[dict[str, float]], target: str) -> str:
     return f"{target} is predicted from feature {first + 1} of {len(read)} on."
 
 
-def _maps(result: AnalysisResult[IntermediatePredictionsText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[IntermediatePredictionsText]) -> list[Map]:
     title = f"Probability of {result.body.target.label} after every {result.request.unit}"
     return [Map(title, beliefs(result.request, result.body))]
 
 
 FIGURES = StudyFigures(
-    of_text=lambda result: [class_curves(result.body)], of_data=lambda result: [settled(result.body)], maps=_maps
+    of_text=lambda result: [class_curves(result.body)], of_data=lambda result: [settled(result.body)], maps=_heatmaps
 )

@@ -53,11 +53,11 @@ def _charts(result: AnalysisResult[EvaluatedText | EvaluatedData]) -> list[Chart
     return [perturbed(result.body)]
 
 
-def _maps(result: AnalysisResult[EvaluatedText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[EvaluatedText]) -> list[Map]:
     request, scores = result.request, result.request.parameters["scores"]
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     attribution = result.body.attribution(Request(**shared, question="scores"), scores, signed=min(scores) < 0)
     return [Map("The map that was judged", heatmap(attribution))]
 
 
-FIGURES = StudyFigures(_charts, _charts, _maps)
+FIGURES = StudyFigures(_charts, _charts, _heatmaps)

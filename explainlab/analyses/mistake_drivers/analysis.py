@@ -38,18 +38,18 @@ from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
 TOGETHER = 32
-"""Maps that are kept together: little is lost by a cancel."""
+"""Attributions that are stored together: a cancel loses little."""
 TESTED_PAIRS, TESTED_ROWS = 20, 10
 """The pairs whose interaction is measured, and in how many rows of each."""
 CLEAR_ROWS = 6
-"""In fewer rows, scores of random signs would all be positive with a probability above 2.5%: 2⁻⁵."""
-_KEPT = "mistake_drivers/1"  # part of the key of what is kept: rises when it would read otherwise
+"""In fewer rows, scores of random signs are all positive with a probability above 2.5%: 2⁻⁵."""
+_STORED = "mistake_drivers/1"  # part of the storage key: rises when the stored format changes
 
 Words = tuple[str, ...]
 Key = tuple[Words, str]
 """Words, and the class that they push toward."""
 Scores = dict[Key, list[tuple[int, float]]]
-"""By words and class: the numbers of the rows that they are in, each with what they add to the class there."""
+"""By words and class: the numbers of their rows, each with the words' score there."""
 
 
 def _signed(name: str) -> str:
@@ -62,8 +62,8 @@ def _signed(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class WordMap:
-    """The map of one row toward the class ``label``: case-folded words (empty: no word) with their scores, in order."""
+class WordAttribution:
+    """The scores of one row's words toward the class ``label``: case-folded words in order, empty where no word is."""
 
     row: Row
     label: str
@@ -71,31 +71,31 @@ class WordMap:
     scores: Sequence[float]
 
     def totals(self) -> dict[Words, float]:
-        """What every word adds, all of its places together."""
+        """The score of every word, summed over its places."""
         return _summed(((word,), score) for word, score in zip(self.words, self.scores, strict=True) if word)
 
     def pair_totals(self) -> dict[Words, float]:
-        """What every two words that stand side by side add: the sum of both scores, over all such places."""
+        """The score of every two neighbouring words: the sum of both, over all their places."""
         beside = pairwise(zip(self.words, self.scores, strict=True))
         return _summed(((a, b), left + right) for (a, left), (b, right) in beside if a and b)
 
 
-Totals = Callable[[WordMap], dict[Words, float]]
+Totals = Callable[[WordAttribution], dict[Words, float]]
 
 
 class MistakeDrivers(DataAnalysis[MistakeDriversData]):
-    """Scores of words toward the predicted class, over all misclassified rows; beside them those toward the same
-    class in rows that are predicted right.
+    """Scores of words toward the predicted class in misclassified rows, and toward the same class in correct rows.
 
-    A word counts once a row, with the sum of its places; a pair is two words side by side, and its score the sum of
-    both. Means with 95% bootstrap intervals over the rows, each for itself: among many words some intervals miss.
-    Listed is what pushes toward the wrong class: first what is ``clear``, its interval above zero in at least six rows
-    (in fewer, all scores may be positive by chance in more than 1 of 40 cases), then the rest, then what stands in
-    one row only (``once``) and has no interval; in each group by the mean times the rows. The correct rows are
-    ``right`` drawn at random from all.
+    A word counts once a row, with the sum of its places. A pair is two neighbouring words; its score is the sum of
+    both. Means have 95% bootstrap intervals over the rows, without correction for many words: some intervals miss.
 
-    ``interaction`` of the first pairs: F(x) - F(x without a) - F(x without b) + F(x without both), with F the class's
-    score and masks in place of the words, in at most ten rows: what they push together beyond what each does alone.
+    Only what pushes toward the wrong class is listed. First what is ``clear``: its interval lies above zero in at least
+    six rows (in fewer, all scores are positive by chance in more than 1 of 40 cases). Then the rest, and last what is
+    in one row only (``once``) and has no interval. Each group is sorted by the mean times the rows. The correct rows
+    are ``right`` drawn at random from all.
+
+    The first pairs have an ``interaction``: F(x) - F(x without a) - F(x without b) + F(x without both), where F is the
+    class's score and masks replace the words, in at most ten rows. It is their joint push beyond that of each alone.
     """
 
     class Parameters(declared.Parameters):
@@ -118,7 +118,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         return _fingerprint(parse_method(parameters.method), reader)
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """Logits: the gradient of a probability fades where the model is sure, and so would its surest mistakes."""
+        """Logits: where the model is sure, the gradient of a probability vanishes, and sure mistakes with it."""
         return "logit"
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
@@ -133,10 +133,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         get_method(method.method).require(subject.classifier)
         predictions = predicted(subject)
         wrong, right = _selected(predictions, subject, parameters.right)
-        maps = list(_maps(subject, method, [*wrong, *right]))
-        words = _ranked(maps, len(wrong), WordMap.totals, parameters.most)
-        pairs = _ranked(maps, len(wrong), WordMap.pair_totals, parameters.most)
-        tested = _interactions(subject, pairs[:TESTED_PAIRS], maps[: len(wrong)])
+        attributions = list(_attributions(subject, method, [*wrong, *right]))
+        words = _ranked(attributions, len(wrong), WordAttribution.totals, parameters.most)
+        pairs = _ranked(attributions, len(wrong), WordAttribution.pair_totals, parameters.most)
+        tested = _interactions(subject, pairs[:TESTED_PAIRS], attributions[: len(wrong)])
         return MistakeDriversData(
             n_wrong=len(wrong),
             n_right=len(predictions.rows) - len(wrong),
@@ -172,36 +172,39 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         return lines
 
 
-Asked = tuple[Row, str]
+RowTarget = tuple[Row, str]
 """A row, and the class toward which it is explained."""
 
 
-def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tuple[list[Asked], list[Asked]]:
-    """Wrong rows with their predicted class, and correct ones, drawn by the request's seed, with every such class."""
+def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tuple[list[RowTarget], list[RowTarget]]:
+    """Wrong rows with their predicted class; correct rows, drawn by the request's seed, with each of these classes."""
     labels = subject.classifier.labels
     is_wrong = predictions.gold(labels) != predictions.best
     wrong = [(predictions.rows[i], labels[predictions.best[i]]) for i in np.flatnonzero(is_wrong).tolist()]
     correct = np.flatnonzero(~is_wrong)
     drawn = np.random.default_rng(subject.request.seed).permutation(correct)[:sampled]
-    toward = sorted({label for _, label in wrong}, key=labels.index)
-    return wrong, [(predictions.rows[i], label) for i in sorted(drawn.tolist()) for label in toward]
+    targets = sorted({label for _, label in wrong}, key=labels.index)
+    return wrong, [(predictions.rows[i], label) for i in sorted(drawn.tolist()) for label in targets]
 
 
-def _maps(subject: DataSubject, method: MethodRequest, asked: Sequence[Asked]) -> Iterator[WordMap]:
-    """The maps in their order; those that the context remembers are not made again."""
+def _attributions(
+    subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]
+) -> Iterator[WordAttribution]:
+    """The attributions in their order; those in the context's memory are not computed again."""
     request, model = subject.request, subject.classifier
     batcher = Batcher(model, subject.context)
-    made = [_KEPT, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
-    for start in range(0, len(asked), TOGETHER):
-        part = asked[start : start + TOGETHER]
+    origin = [_STORED, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
+    for start in range(0, len(targets), TOGETHER):
+        part = targets[start : start + TOGETHER]
         texts = [(row.text, row.text_pair, label) for row, label in part]
-        key = digest([made, request.output, request.seed, texts])
-        known = subject.context.recall(key)
-        if known is None:
-            with batcher.span(start, start + len(part), len(asked)):
-                known = {"maps": _word_maps(subject, method, part, batcher)}
-            subject.context.keep(key, known)
-        yield from (WordMap(row, label, *one) for (row, label), one in zip(part, known["maps"], strict=True))
+        key = digest([origin, request.output, request.seed, texts])
+        stored = subject.context.recall(key)
+        if stored is None:
+            with batcher.span(start, start + len(part), len(targets)):
+                stored = {"maps": _word_scores(subject, method, part, batcher)}
+            subject.context.keep(key, stored)
+        for (row, label), (words, scores) in zip(part, stored["maps"], strict=True):
+            yield WordAttribution(row, label, words, scores)
 
 
 def _fingerprint(method: MethodRequest, reader: Reader) -> str:
@@ -209,17 +212,20 @@ def _fingerprint(method: MethodRequest, reader: Reader) -> str:
     return f"{method.method} {get_method(method.method).version} {read}"
 
 
-def _word_maps(
-    subject: DataSubject, method: MethodRequest, asked: Sequence[Asked], batcher: Batcher
+def _word_scores(
+    subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget], batcher: Batcher
 ) -> list[tuple[list[str], list[float]]]:
-    """Of every row the words of all features, empty for what is none, and their scores."""
+    """Of every row the words of all features (empty: no word) and their scores."""
     subject.context.check_cancelled()
-    texts = [_subject(subject, row, label, batcher) for row, label in asked]
+    texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
-    found = attributions_of(texts, [(method.method, settings)], output=subject.request.output)
+    results = attributions_of(texts, [(method.method, settings)], output=subject.request.output)
     subject.forward += sum(text.forward for text in texts)
     subject.backward += sum(text.backward for text in texts)
-    return [([_word(f.text) if not f.special else "" for f in one.features], one.scores.tolist()) for (one,) in found]
+    return [
+        ([_word(feature.text) if not feature.special else "" for feature in result.features], result.scores.tolist())
+        for (result,) in results
+    ]
 
 
 def _subject(subject: DataSubject, row: Row, label: str, batcher: Batcher) -> Subject:
@@ -242,17 +248,17 @@ def _summed(scores: Iterator[tuple[Words, float]]) -> dict[Words, float]:
     return totals
 
 
-def _gathered(maps: Sequence[WordMap], totals: Totals) -> Scores:
+def _gathered(attributions: Sequence[WordAttribution], totals: Totals) -> Scores:
     scores: Scores = defaultdict(list)
-    for word_map in maps:
-        for words, score in totals(word_map).items():
-            scores[words, word_map.label].append((word_map.row.number, score))
+    for attribution in attributions:
+        for words, score in totals(attribution).items():
+            scores[words, attribution.label].append((attribution.row.number, score))
     return scores
 
 
-def _ranked(maps: Sequence[WordMap], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
-    """What pushes toward the wrong class; ``totals`` gives the scores of a map."""
-    wrong, right = _gathered(maps[:n_wrong], totals), _gathered(maps[n_wrong:], totals)
+def _ranked(attributions: Sequence[WordAttribution], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
+    """What pushes toward the wrong class; ``totals`` sums the scores of an attribution."""
+    wrong, right = _gathered(attributions[:n_wrong], totals), _gathered(attributions[n_wrong:], totals)
     push = {key: sum(score for _, score in places) for key, places in wrong.items()}
     order = sorted((key for key in push if push[key] > 0), key=lambda key: (len(wrong[key]) == 1, -push[key]))
     drivers = [_driver(key, wrong[key], right.get(key, [])) for key in order[:most]]
@@ -280,15 +286,12 @@ def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, fl
     )
 
 
-# ---- pairs, both words taken away
-
-
-def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordMap]) -> list[Interaction]:
-    """The interaction of every pair, in the first of its rows."""
-    maps = {word_map.row.number: word_map for word_map in wrong}
+def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordAttribution]) -> list[Interaction]:
+    """The mean interaction of every pair over its first rows."""
+    by_row = {attribution.row.number: attribution for attribution in wrong}
     rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
     tested = [
-        (maps[number], pair.words[0], pair.words[1])
+        (by_row[number], pair.words[0], pair.words[1])
         for pair, numbers in zip(pairs, rows, strict=True)
         for number in numbers
     ]
@@ -297,19 +300,19 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
     return [Interaction(**mean.model_dump(), rows=len(numbers)) for mean, numbers in zip(means, rows, strict=True)]
 
 
-def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordMap, str, str]]) -> list[float]:
-    """Of two neighbouring words of a map each."""
+def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribution, str, str]]) -> list[float]:
+    """The interaction of two neighbouring words, for every attribution and pair."""
     batcher = Batcher(subject.classifier, subject.context)
-    texts = [_subject(subject, found.row, found.label, batcher) for found, _, _ in tested]
-    keep = [_left(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]
+    texts = [_subject(subject, attribution.row, attribution.label, batcher) for attribution, _, _ in tested]
+    keep = [_keep(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]
     values = masked(texts, keep, "mask")
     subject.forward += sum(text.forward for text in texts)
     return [float(whole - first - second + both) for whole, first, second, both in values]
 
 
-def _left(found: WordMap, first: str, second: str) -> np.ndarray:
+def _keep(attribution: WordAttribution, first: str, second: str) -> np.ndarray:
     """bool [4, n_features]: the whole text, without the first word, without the second, without both."""
-    places = np.array([i for i, words in enumerate(pairwise(found.words)) if words == (first, second)])
-    keep = np.ones((4, len(found.words)), dtype=bool)
+    places = np.array([i for i, words in enumerate(pairwise(attribution.words)) if words == (first, second)])
+    keep = np.ones((4, len(attribution.words)), dtype=bool)
     keep[1, places] = keep[2, places + 1] = keep[3, places] = keep[3, places + 1] = False
     return keep

@@ -1,4 +1,4 @@
-"""Where along the path from baseline to text the gradient lives."""
+"""The gradient along the path from baseline to text."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def gradient_curves(body: PathGradientsText, output: str, feature: int | None = 
     whose = "of the whole text" if feature is None else f"of “{spelled(body.features[feature].text)}”"
     figure = go.Figure(layout=layout(ALPHA, f"dF/dα ({unit} per unit of α)"))
     rows: list[dict[str, Any]] = []
-    looks = zip(sorted(body.paths, key=lambda p: p.steps), (RED, BLUE), ("circle", "diamond"), strict=False)
-    for path, color, symbol in reversed(list(looks)):  # the fewer points lie above the more
+    styled = zip(sorted(body.paths, key=lambda p: p.steps), (RED, BLUE), ("circle", "diamond"), strict=False)
+    for path, color, symbol in reversed(list(styled)):  # the fewer points lie above the more
         values = path.total if feature is None else path.per_feature[feature]
         _, weights = nodes(path.rule, path.steps)
         area = float(np.dot(weights, values))
@@ -101,8 +101,8 @@ def gradient_shares(body: PathGradientsData) -> Chart:
     bins, n = body.summary.bins, body.summary.n
     middles = [(i + 0.5) / bins for i in range(bins)]
     figure = go.Figure(layout=layout(ALPHA, "Mean share of the total |dF/dα|"))
-    looks = zip(body.summary.share.items(), STYLES.values(), strict=False)
-    for (steps, shares), style in looks:
+    styled = zip(body.summary.share.items(), STYLES.values(), strict=False)
+    for (steps, shares), style in styled:
         figure.add_scatter(
             x=middles,
             y=[share.mean for share in shares],
@@ -194,10 +194,10 @@ def _data_charts(result: AnalysisResult[PathGradientsData]) -> list[Chart]:
     return [gradient_shares(result.body)]
 
 
-def _maps(result: AnalysisResult[PathGradientsText]) -> Iterator[Map]:
+def _heatmaps(result: AnalysisResult[PathGradientsText]) -> Iterator[Map]:
     _, drawn = path_maps(result.request.model_copy(update={"question": "integrated_gradients"}), result.body)
     for path, heat in zip(result.body.paths, drawn, strict=True):
         yield Map(f"{heat.method}, {path.steps:,} steps", heat)
 
 
-FIGURES = StudyFigures(of_text=_charts, of_data=_data_charts, maps=_maps)
+FIGURES = StudyFigures(of_text=_charts, of_data=_data_charts, maps=_heatmaps)

@@ -40,16 +40,15 @@ from explainlab.request import digest
 
 
 def _read(settings: Any) -> Any:
-    """Settings written as JSON, which is how a command line gives them."""
+    """Settings, parsed if they are JSON as on the command line."""
     return from_json(settings) if isinstance(settings, str) else settings
 
 
 class Trust(TextAnalysis[TrustText, TrustData]):
     """One method's attribution by comprehensiveness and sufficiency, against 100 random ones of the same text.
 
-    With the request's seed, unit, target and output, the method and its ``settings`` give the very attribution that
-    :func:`explainlab.explain` gives. The random ones come from a seed of the text's own, so that the attribution of the
-    method ``random`` is none of them.
+    With the request's seed, unit, target and output, the method's attribution is that of :func:`explainlab.explain`.
+    The random ones come from a seed of the text's own, so that the method ``random`` gives none of them.
     """
 
     class Parameters(declared.Parameters):
@@ -104,26 +103,26 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         return EVALUATIONS
 
     def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-        """How many random maps do worse by every metric."""
+        """How many random attributions do worse by every metric."""
         body = result.body
         if isinstance(body, TrustData):
             shares = [f"{100 * (m.beaten.mean or 0):.0f}% by {m.label}" for m in body.summary.metrics]
             return f"Random maps that do worse, on average over {body.summary.n} texts: {', '.join(shares)}."
         if not any(metric.counted for metric in body.metrics):
             return "This text is too short to tell."
-        maps = body.random_maps
-        counts = [f"{maps * metric.beaten:g} by {metric.label}" for metric in body.metrics]
-        return f"Of {maps} random maps, those that do worse: {', '.join(counts)}."
+        total = body.random_maps
+        counts = [f"{total * metric.beaten:g} by {metric.label}" for metric in body.metrics]
+        return f"Of {total} random maps, those that do worse: {', '.join(counts)}."
 
     def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
-        """By every metric, how many random maps do worse, and what they reach."""
+        """By every metric, how many random attributions do worse, and their values."""
         body = result.body
         if isinstance(body, TrustData):
             means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
             return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
-        maps = body.random_maps
+        total = body.random_maps
         return [
-            f"{metric.label}: {metric.value:.4f}, better than {maps * metric.beaten:g} of {maps} random maps "
+            f"{metric.label}: {metric.value:.4f}, better than {total * metric.beaten:g} of {total} random maps "
             f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
             for metric in body.metrics
         ]

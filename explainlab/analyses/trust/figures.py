@@ -16,7 +16,7 @@ from explainlab.figures.heatmap import heatmap
 
 def against_random(body: TrustText) -> Chart:
     """The value of each metric beside the median and the 5 to 95% of random attributions."""
-    metrics, maps = body.metrics, body.random_maps
+    metrics, total = body.metrics, body.random_maps
     names = [shown(metric.directed_label) for metric in metrics]
     figure = go.Figure(layout=layout("Value", "", height=150 + 60 * len(metrics)))
     figure.add_scatter(
@@ -24,7 +24,7 @@ def against_random(body: TrustText) -> Chart:
         y=names,
         error_x=error_bars([Interval(mean=metric.median, low=metric.low, high=metric.high) for metric in metrics]),
         mode="markers",
-        name=f"{maps} random maps: median, 5 to 95%",
+        name=f"{total} random maps: median, 5 to 95%",
         marker={"color": GREY, "symbol": "line-ns-open", "size": 14},
         hovertemplate="%{y}: median %{x:.4g}<extra>random maps</extra>",
     )
@@ -38,7 +38,7 @@ def against_random(body: TrustText) -> Chart:
     )
     figure.update_yaxes(type="category", autorange="reversed")
     shares = ", ".join(f"{metric.label} better than {percent(metric.beaten)}" for metric in metrics)
-    title = f"{_label(body.method)} against {maps} random maps"
+    title = f"{_label(body.method)} against {total} random maps"
     columns = ("label", "value", "median", "low", "high", "beaten")
     rows = [{name: getattr(metric, name) for name in columns} for metric in metrics]
     short = [metric.label for metric in metrics if not metric.counted]
@@ -97,7 +97,7 @@ def _label(method_id: str) -> str:
     return method.label if method else method_id
 
 
-def _maps(result: AnalysisResult[TrustText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[TrustText]) -> list[Map]:
     body, settings = result.body, result.request.parameters["settings"]
     request = result.request.model_copy(update={"question": body.method, "parameters": settings})
     method = methods().get(body.method)
@@ -109,5 +109,5 @@ def _maps(result: AnalysisResult[TrustText]) -> list[Map]:
 FIGURES = StudyFigures(
     lambda result: [against_random(result.body)],
     lambda result: [beaten(result.body)],
-    _maps,
+    _heatmaps,
 )

@@ -82,7 +82,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 def _draw_methods(card: ModelCard | None) -> None:
     """Those that the model supports, and whatever is chosen already."""
     known = methods()
-    able = [name for name, one in known.items() if card is None or not one.unsupported(card.architecture)]
+    able = [name for name, method in known.items() if card is None or not method.unsupported(card.architecture)]
     chosen = question.now("methods")
     st.multiselect(
         "Methods",

@@ -30,15 +30,15 @@ def draw() -> None:
     )
     card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
-    found = PAGE.answer(service, view.text_request())
+    answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
 
     st.divider()
-    PAGE.draw_state(service, [found])
-    if found.result is not None:
-        draw_headline(found.result)
-        activation_results.draw_text(service, view, found.result, card.architecture if card else None)
-    elif found.running:
+    PAGE.draw_state(service, [answer])
+    if answer.result is not None:
+        draw_headline(answer.result)
+        activation_results.draw_text(service, view, answer.result, card.architecture if card else None)
+    elif answer.running:
         st.skeleton(height=160)
 
     st.divider()
@@ -46,7 +46,7 @@ def draw() -> None:
         "A data set", anchor=False, help="The same curves for many texts: which method is worth its cost on average?"
     )
     activation_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-    st.caption(activation_page.cost_words(view, found))
+    st.caption(activation_page.cost_words(view, answer))
     request = view.data_request()
     if request is not None:
         study = PAGE.answer(service, request)

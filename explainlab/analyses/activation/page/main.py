@@ -23,15 +23,15 @@ PAGE = AnalysisPage(
 )
 
 
-def cost_words(view: ActivationView, found: Answer) -> str:
-    """What the data set's study will cost, in Markdown, by what the text's has cost in the answer ``found``."""
+def cost_words(view: ActivationView, answer: Answer) -> str:
+    """What the data set's study will cost, in Markdown, by what the text's has cost in the answer ``answer``."""
     try:
         draft = PAGE.draft()
     except ExplainLabError as error:
         return plain(str(error))
-    if found.result is None or not draft.same_setting(view):
+    if answer.result is None or not draft.same_setting(view):
         return f"Press **{PAGE.button}** to see what these controls cost for one text."
-    cost, features = found.result.cost, found.result.body.features_revealed
+    cost, features = answer.result.cost, answer.result.body.features_revealed
     passes = cost.forward + cost.backward
     each = passes + (SAMPLES * features if draft.data.reference else 0)
     return PAGE.cost_words("passes", ", if they are as long as the text above", cost.seconds / passes, each)

@@ -20,7 +20,7 @@ Reference = Literal["", "kernel_shap:samples=16n"]
 
 
 class DataChoice(BaseModel):
-    """A data set to be studied: an embedded id or a file's path, how many rows, and what maps are compared with."""
+    """A data set to be studied: an embedded id or a file's path, how many rows, and the reference method."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,7 +30,7 @@ class DataChoice(BaseModel):
 
 
 class ActivationView(AnalysisView):
-    """One text before one model, revealed by any number of methods, and perhaps a data set beside it.
+    """One text and one model, revealed by any number of methods, and optionally a data set.
 
     ``methods`` may have options after colons; random is among them whether it is named or not.
     """
@@ -62,7 +62,7 @@ class ActivationView(AnalysisView):
         return self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
 
     def map_request(self, method: str) -> Request:
-        """One method's map of the text, of the output that is the method's own."""
+        """One method's attribution of the text, of the method's own output."""
         shared = {**self._shared(), "output": get_method(method).default_output({})}
         return checked(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
 
@@ -72,7 +72,7 @@ class ActivationView(AnalysisView):
         return checked(Request, question=IntermediatePredictions.id, **self._shared(), **text)
 
     def same_setting(self, other: ActivationView) -> bool:
-        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        """Whether both have the same model and settings, so that a data set's results belong to both."""
         names = ("model", "target", "unit", "methods", "baseline")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 

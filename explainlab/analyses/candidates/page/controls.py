@@ -92,7 +92,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 
 def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """What is explained, and what draws the maps."""
+    """What is explained, and by which method."""
     target, output, family, preset, layers = st.columns([2, 2, 3, 2, 2], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
@@ -113,13 +113,13 @@ def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 
 def _bring_what_belongs_to_the_preset() -> None:
-    asked = {"preset": question.now("preset")}
-    question.set("layers", AttentionParameters(**asked).layers)
-    question.set("output", get_method("rpi").default_output(asked))
+    parameters = {"preset": question.now("preset")}
+    question.set("layers", AttentionParameters(**parameters).layers)
+    question.set("output", get_method("rpi").default_output(parameters))
 
 
 def _draw_budget() -> None:
-    """How much is drawn, and how; the colours of maps."""
+    """How many candidates, how they are drawn, and the colours of heatmaps."""
     samples, steps, timesteps, search, colours = st.columns([2, 2, 2, 3, 2], vertical_alignment="bottom")
     with samples:
         question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} So many for every layer.")

@@ -1,4 +1,4 @@
-"""Candidates: every map that randomized path-integration draws, and what choosing among them is worth."""
+"""Candidates: all attributions of randomized path-integration, and what choosing among them is worth."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def draw() -> None:
     card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
     architecture = card.architecture if card else None
     view = PAGE.settle(service)
-    found = PAGE.answer(service, view.text_request())
+    answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
 
     st.divider()
-    PAGE.draw_state(service, [found])
-    if found.result is not None:
-        draw_headline(found.result)
-        candidates_results.draw_text(service, view, found.result, architecture)
-    elif found.running:
+    PAGE.draw_state(service, [answer])
+    if answer.result is not None:
+        draw_headline(answer.result)
+        candidates_results.draw_text(service, view, answer.result, architecture)
+    elif answer.running:
         st.skeleton(height=160)
 
     st.divider()
@@ -45,7 +45,7 @@ def draw() -> None:
         "A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?"
     )
     candidates_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-    st.caption(PAGE.cost_words("passes", "", candidates_page.pace(found)))
+    st.caption(PAGE.cost_words("passes", "", candidates_page.pace(answer)))
     request = view.data_request()
     if request is not None:
         study = PAGE.answer(service, request)

@@ -1,4 +1,4 @@
-"""The answer about one text: all candidates, the open map and the texts behind it, the winners, the choice's worth."""
+"""The answer about one text: all candidates, the open heatmap and its texts, the winners, what a choice is worth."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _draw_table(body: CandidatesText, sort: str) -> None:
 
 
 def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], candidate: int) -> None:
-    """The map that is open, its values, and the texts behind them."""
+    """The open heatmap, its values, and the texts behind them."""
     body = result.body
     drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
     st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
@@ -193,8 +193,8 @@ def _draw_small(view: CandidatesView, result: AnalysisResult[CandidatesText], so
             "Maps shown", range(len(order)), key=key, format_func=lambda i: f"{ends[i][0]} to {ends[i][1]}", width=240
         )
     shared = view.scale == "shared"
-    maps = once(result, small_maps, _map_request(view), body, tuple(order[shown]), sort, view.palette, shared)
-    candidate_maps(maps, picked, "candidates_small", pick)
+    small = once(result, small_maps, _map_request(view), body, tuple(order[shown]), sort, view.palette, shared)
+    candidate_maps(small, picked, "candidates_small", pick)
 
 
 def _draw_winners(view: CandidatesView, result: AnalysisResult[CandidatesText]) -> None:

@@ -34,7 +34,7 @@ class DataChoice(BaseModel):
 
 
 class CandidatesView(AnalysisView):
-    """All candidates of one text before one model, and perhaps a data set beside it.
+    """All candidates of one text by one model, and optionally a data set.
 
     ``sort`` is the metric that is reported and sorted by, ``across`` and ``up`` are those of the scatter, by their keys
     in the study; ``picked`` is the candidate that is open (None: the best by ``sort``).
@@ -69,7 +69,7 @@ class CandidatesView(AnalysisView):
         return self._request(text=self.text, text_pair=self.text_pair)
 
     def text_requests(self) -> list[Request]:
-        """What the section about the text needs."""
+        """The requests of the text's section."""
         return [self.text_request()]
 
     def data_request(self) -> Request | None:
@@ -90,7 +90,7 @@ class CandidatesView(AnalysisView):
         )
 
     def ablation(self, architecture: Architecture | None, of_data: bool) -> Request:
-        """Other methods with as many maps, of the text or of the data set: those that the ``architecture`` supports."""
+        """The methods that the ``architecture`` supports, with as many attributions, of the text or of the data set."""
         methods = [name for name in TABLE_6 if architecture is None or not get_method(name).unsupported(architecture)]
         settings = {name: self._of_family(name) for name in methods if name in get_args(Family)}
         parameters = {
@@ -106,7 +106,7 @@ class CandidatesView(AnalysisView):
         return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
     def same_setting(self, other: CandidatesView) -> bool:
-        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        """Whether both have the same model and settings, so that a data set's results belong to both."""
         return self._setting() == other._setting()
 
     def _shared(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class CandidatesView(AnalysisView):
         return {**self._shared(), "parameters": {**self._of_family(self.family), **own}}
 
     def _of_family(self, family: str) -> dict[str, Any]:
-        """What shapes a map of ``family``; one without layers and preset has none."""
+        """The parameters of a candidate of ``family``; a family without layers and preset has none."""
         has_layers = issubclass(get_method(family).Parameters, AttentionParameters)
         return {name: getattr(self, name) for name in ("steps", "timesteps", *(_OF_LAYERS if has_layers else ()))}
 

@@ -1,4 +1,4 @@
-"""What choosing among maps is worth, of a text or of a data set, and what every metric computes."""
+"""What choosing among candidates is worth, of a text or of a data set, and what every metric computes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def draw_choice(
 
 
 def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
-    """Other methods with as many maps, once they are asked for."""
+    """Other methods with as many attributions, on request."""
     others = st.expander(
         "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
     )
@@ -62,7 +62,7 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
-    """What every metric computes, one press away."""
+    """What every metric computes, in a popover."""
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
         for metric in metrics:
             better = "Higher" if metric.higher_is_better else "Lower"

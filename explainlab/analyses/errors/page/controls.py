@@ -1,4 +1,4 @@
-"""The controls of the Errors page: model and data set, which rows are let through, and how one is explained."""
+"""The controls of the Errors page: model and data set, which rows are shown, and how a row is explained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from explainlab.request import checked
 PAGE = "errors"
 question = Question(PAGE)
 
-ASKED = ("model", "rows")
+REQUESTED = ("model", "rows")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
 DRAWN = (*_FILTERS, *OF_ROW, "drivers")
@@ -34,7 +34,7 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*ASKED, *DRAWN)}
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*REQUESTED, *DRAWN)}
     values["data"] = view.source
     values["reading"] = {"source": view.source, "columns": view.columns, "classes": view.classes}
     question.seed(values, force)
@@ -42,13 +42,13 @@ def seed_controls(view: ErrorsView, force: bool = False) -> None:
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in (*ASKED, *DRAWN)}, **reading())
+    return checked(ErrorsView, **{name: question.now(name) for name in (*REQUESTED, *DRAWN)}, **reading())
 
 
 def reading() -> dict[str, Any]:
-    """The data set, and how its ``columns`` and ``classes`` are read; what was said of another one does not count."""
-    held, source = question.now("reading"), question.now("data") or ""
-    return held if held["source"] == source else {"source": source, "columns": {}, "classes": {}}
+    """The data set, and how its ``columns`` and ``classes`` are read; choices for another data set do not count."""
+    current, source = question.now("reading"), question.now("data") or ""
+    return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
 
 
 def read(part: str, name: str, value: str) -> None:
@@ -58,9 +58,9 @@ def read(part: str, name: str, value: str) -> None:
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
-    """Show only these classes or rows (a callback); what is looked for and which row is open is forgotten.
+    """Show only these classes or rows (a callback); reset the search and the open row.
 
-    Of rows that the model gets right all are shown.
+    Where both classes are equal, correct rows are shown too.
     """
     values = {"true": true, "predicted": predicted, "numbers": tuple(numbers), "search": ""}
     values["show"] = "all" if true and true == predicted else "mistakes"
@@ -73,7 +73,7 @@ def open_row(number: int) -> None:
 
 
 def draw_question(run: Callable[[], None]) -> ModelCard | None:
-    """Model and data set; ``run`` is called when they are to be asked."""
+    """Model and data set; ``run`` is called to submit them."""
 
     def change_model() -> None:
         question.keep_data(card_of(question.now("model") or ""))
@@ -91,7 +91,7 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
 
 
 def draw_filters(labels: Sequence[str]) -> None:
-    """Which rows are let through, and their order."""
+    """Which rows are shown, and in which order."""
     show, true, predicted, search, sort = st.columns([2.2, 2, 2, 3, 2.4], vertical_alignment="bottom")
     with show:
         question.choose("Show", "show", _SHOWS)
@@ -116,10 +116,10 @@ def draw_filters(labels: Sequence[str]) -> None:
 
 def draw_map_options(card: ModelCard | None) -> None:
     """How the open row is explained."""
-    method, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
+    method_column, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
     known, current = methods(), question.now("method")
-    able = [name for name, one in known.items() if card is None or not one.unsupported(card.architecture)]
-    with method:
+    able = [name for name, method in known.items() if card is None or not method.unsupported(card.architecture)]
+    with method_column:
         question.select("Method", "method", {name: known[name].label for name in dict.fromkeys([*able, current])})
     with output:
         question.draw_output()
@@ -130,16 +130,16 @@ def draw_map_options(card: ModelCard | None) -> None:
 
 
 def draw_drivers_method(card: ModelCard | None) -> None:
-    """The method that explains all mistakes: one whose scores have signs, and that the model can run."""
+    """The method that explains all mistakes: its scores have signs, and the model supports it."""
     known, current = methods(), question.now("drivers")
-    signed = {name: one for name, one in known.items() if one.is_signed(one.Parameters())}
-    able = [name for name, one in signed.items() if card is None or not one.unsupported(card.architecture)]
+    signed = {name: method for name, method in known.items() if method.is_signed(method.Parameters())}
+    able = [name for name, method in signed.items() if card is None or not method.unsupported(card.architecture)]
     names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
     question.select("Explain with", "drivers", names, "Methods whose scores speak for a class or against it.")
 
 
 def _spec_label(spec: str) -> str:
-    """The name of a method with its options; what a link holds in its place is told as it is."""
+    """The label of a method with its options; ``spec`` itself where it names no method."""
     try:
         return parse_method(spec).label
     except ExplainLabError:
@@ -147,6 +147,6 @@ def _spec_label(spec: str) -> str:
 
 
 def _keep_known(name: str, classes: dict[str, str]) -> None:
-    """A class that this model does not have gives way to any."""
+    """Reset a filter whose class this model does not have to any class."""
     if question.now(name) not in classes:
         question.set(name, "")

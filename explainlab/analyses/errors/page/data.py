@@ -1,4 +1,4 @@
-"""The data set of the Errors page: a file that is brought, its columns, and what its labels are to the model."""
+"""The data set of the Errors page: an uploaded file, its columns, and the class of each label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.page.controls import question, read, reading
-from explainlab.analyses.errors.page.main import tell
+from explainlab.analyses.errors.page.main import report
 from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.data import Preview, Survey
@@ -22,11 +22,11 @@ from explainlab.settings import settings
 
 _ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
 _FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
-_MOST_MATCHED = 30  # labels that are no class, up to which each has a box
+_MOST_MATCHED = 30  # labels without a class that get a box each
 
 
 def draw_data_options(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Bring a file, pick its columns and match its labels, folded; ``run`` is called when a file was brought."""
+    """Upload a file, pick its columns and match its labels, folded; ``run`` is called after an upload."""
     folded = st.expander(
         "File, columns and labels", icon=":material/dataset:", key="errors_data_options", on_change="rerun"
     )
@@ -56,7 +56,7 @@ def _draw_upload(run: Callable[[], None]) -> None:
         try:
             question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
-            tell(error)
+            report(error)
             return
         run()
 
@@ -72,7 +72,7 @@ def _draw_upload(run: Callable[[], None]) -> None:
 
 
 def _draw_columns(source: str, seen: Preview) -> None:
-    """The first rows, and which column is what."""
+    """The first rows, and the role of each column."""
     st.markdown(f"**First rows of {plain(seen.name)}**")
     st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
     for place, (role, label) in zip(st.columns(len(_ROLES)), _ROLES.items(), strict=True):
@@ -95,36 +95,34 @@ def _pick(part: str, name: str, key: str) -> None:
 
 
 def _draw_labels(source: str, classes: Sequence[str]) -> None:
-    """On request, all labels of the file; those that are no class of the model can be given one."""
+    """On request, all labels of the file; those that are no class of the model can be matched to one."""
     columns, named = reading()["columns"], reading()["classes"]
-    asked = (source, looks.source_digest(source, session.user()), tuple(classes), tuple(sorted(columns.items())))
+    inputs = (source, looks.source_digest(source, session.user()), tuple(classes), tuple(sorted(columns.items())))
     place = question.key("surveyed")
-    if st.session_state.get(place) != asked:
-        st.button("Check the labels", icon=":material/fact_check:", on_click=question.set, args=("surveyed", asked))
+    if st.session_state.get(place) != inputs:
+        st.button("Check the labels", icon=":material/fact_check:", on_click=question.set, args=("surveyed", inputs))
         return
     with st.spinner("Reading the labels"):
-        found = _survey(source, asked, classes, columns)
-    words = f"{found.rows:,} rows can be used as they are, {found.bad:,} cannot."
-    (st.warning if found.bad else st.success)(words, icon=":material/fact_check:")
-    st.dataframe(
-        pd.DataFrame([{"Label": one.label, "Rows": one.rows, "Class": one.names or ""} for one in found.labels]),
-        hide_index=True,
-    )
-    for one in found.mismatched[:_MOST_MATCHED]:
-        key = question.key(f"class_{digest([source, one.label])[:8]}")
+        survey = _survey(source, inputs, classes, columns)
+    words = f"{survey.rows:,} rows can be used as they are, {survey.bad:,} cannot."
+    (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
+    rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    for label in survey.mismatched[:_MOST_MATCHED]:
+        key = question.key(f"class_{digest([source, label.label])[:8]}")
         options = ["", *classes]
         st.selectbox(
-            f"{plain(one.label) or 'No label'}: {one.rows:,} rows",
+            f"{plain(label.label) or 'No label'}: {label.rows:,} rows",
             options,
-            options.index(named.get(one.label, "")),
+            options.index(named.get(label.label, "")),
             key=key,
             on_change=_pick,
-            args=("classes", one.label, key),
+            args=("classes", label.label, key),
             format_func=lambda name: name or "Leave these rows out",
         )
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _survey(_source: str, asked: tuple[Any, ...], _classes: Sequence[str], _columns: Mapping[str, str]) -> Survey:
-    """``asked`` is all that the survey depends on, the file by its digest."""
+def _survey(_source: str, inputs: tuple[Any, ...], _classes: Sequence[str], _columns: Mapping[str, str]) -> Survey:
+    """The survey of the labels, cached by ``inputs``: all that it depends on, the file by its digest."""
     return looks.survey(_source, _classes, _columns, session.user())

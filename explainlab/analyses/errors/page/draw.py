@@ -30,28 +30,28 @@ def draw() -> None:
     draw_title(
         ENTRY, "A model reads a data set: where is it wrong, and which words speak for the wrong class?", service
     )
-    errors_page.draw_told()
+    errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
     errors_data.draw_data_options(errors_controls.draw_question(ask), ask)
     view = PAGE.settle(service)
-    found = errors_page.find(service, view)
+    predictions = errors_page.find(service, view)
 
     st.divider()
-    PAGE.draw_state(service, [found.answer])
-    if found.table is not None:
-        draw_headline(found.answer.result)
-        errors_results.draw_summary(view, found.answer.result)
+    PAGE.draw_state(service, [predictions.answer])
+    if predictions.table is not None:
+        draw_headline(predictions.answer.result)
+        errors_results.draw_summary(view, predictions.answer.result)
         st.divider()
         st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
-        order = errors_list.draw_choice(view, found.table, found.answer.result.body.labels)
+        order = errors_list.draw_choice(view, predictions.table, predictions.answer.result.body.labels)
         if len(order):
-            errors_row.draw(service, view, card_of(view.model), found.table, order)
+            errors_row.draw(service, view, card_of(view.model), predictions.table, order)
         else:
             links.draw(PAGE.link(service, view))
-        if found.table.wrong.any():
+        if predictions.table.wrong.any():
             st.divider()
-            errors_drivers.draw_drivers(service, view, found.table)
+            errors_drivers.draw_drivers(service, view, predictions.table)
     else:
         links.draw(PAGE.link(service, view))
-        if found.answer.running:
+        if predictions.answer.running:
             st.skeleton(height=160)

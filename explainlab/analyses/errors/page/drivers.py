@@ -42,7 +42,7 @@ _COLUMNS = {
 
 
 def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> None:
-    """The method, and its answer: if there is one, the job that works on it once the button was pressed, or the button.
+    """The method, and its answer if it is stored, its job once the button was pressed, or else the button.
 
     ``table`` holds the predictions.
     """
@@ -73,17 +73,17 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
 
 
 def cost_words(table: PredictionTable) -> str:
-    """How many maps the answer takes, known from the predictions."""
+    """How many attributions the answer needs, known from the predictions."""
     wrong = int(table.wrong.sum())
     right = min(MistakeDrivers.Parameters().right, len(table.frame) - wrong)
     classes = table.frame["predicted"][table.wrong].nunique()
-    told = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
+    rows = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
     toward = "" if classes == 1 else f" toward each of {classes} classes"
-    return f"{wrong + right * classes:,} maps: {told}{toward}."
+    return f"{wrong + right * classes:,} maps: {rows}{toward}."
 
 
 def _unsupported(spec: str, card: ModelCard | None) -> str:
-    """Why the model of ``card`` cannot be explained so; empty if it can, or if that is not known yet."""
+    """Why the method does not support the model of ``card``; empty if it does, or if that is not known yet."""
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
 
 

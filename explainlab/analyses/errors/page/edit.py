@@ -1,4 +1,4 @@
-"""A row's text edited in place: what the model says of it now, beside what it said of the original."""
+"""A row's text edited in place: its prediction beside that of the original."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
-    """The text to edit, the edited versions that were kept, and the one that is asked beside the original."""
+    """The text to edit, the edits that were kept, and the edited text compared with the original."""
     kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
     _draw_boxes(view, row)
     if kept:
@@ -115,14 +115,14 @@ def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
 
 def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
     """Keep the edited text, or forget it again."""
-    asked = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
-    there = any(remark.edit == asked.edit for remark in kept)
+    edit = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
+    there = any(remark.edit == edit.edit for remark in kept)
 
     def change() -> None:
         try:
-            (remarks.forget if there else remarks.keep)(asked)
+            (remarks.forget if there else remarks.keep)(edit)
         except ExplainLabError as error:
-            errors_page.tell(error)
+            errors_page.report(error)
 
     label = "Forget this edit" if there else f"Keep as a new row, child of row {row['row']}"
     st.button(label, icon=":material/delete:" if there else ":material/save:", on_click=change, key="errors_edit_keep")

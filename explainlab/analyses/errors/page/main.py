@@ -1,4 +1,4 @@
-"""What the Errors page shows and why: predictions kept as arrays, the row that is open, its maps and the next ones'."""
+"""The state of the Errors page: predictions as arrays, the open row, its attributions and those of the next rows."""
 
 from __future__ import annotations
 
@@ -38,43 +38,43 @@ PAGE = AnalysisPage(
     shows=shows,
 )
 ROW = Place("errors.row")
-"""The maps of the open row: asked, cancelled and run again on their own."""
+"""The attributions of the open row: requested, cancelled and run again on their own."""
 EDIT = Place("errors.edit")
-"""The maps of the open row and of its edited text."""
+"""The attributions of the open row and of its edited text."""
 DRIVERS = Place("errors.drivers")
-"""What drives the mistakes, once it is asked."""
+"""What drives the mistakes, once requested."""
 
 AHEAD = 2
 """How many of the following rows are explained while the page is idle."""
-_HELD, _TOLD = "errors.held", "errors.told"
+_CACHED, _REPORTED = "errors.held", "errors.told"
 
 
 @dataclass(frozen=True)
-class Found:
-    """The answer about a data set without its rows, and these as a ``table``; None until they are there."""
+class TableAnswer:
+    """The answer about a data set without its rows, and the rows as a ``table``; None until they are computed."""
 
     answer: Answer
     table: PredictionTable | None = None
 
 
 def ask(service: Service) -> None:
-    """Ask what the controls say (a callback); of other predictions every row is let through again."""
-    PAGE.seed(PAGE.view)  # filters that were not drawn, as there was nothing to filter, have no value
-    with suppress(ExplainLabError):  # told by the page that follows
+    """Request what the controls say (a callback); reset the filters if the predictions change."""
+    PAGE.seed(PAGE.view)  # filters that were never drawn have no value
+    with suppress(ExplainLabError):  # the next run of the page reports it
         if PAGE.draft().requests() != PAGE.view.requests():
             controls.let_through()
     PAGE.ask_text(service)
 
 
 def now(view: ErrorsView) -> ErrorsView:
-    """``view`` with the row that is open by now, for the part of the page that runs again without the rest."""
+    """``view`` with the row that is open now, for the part of the page that runs again without the rest."""
     draft = PAGE.draft()
     view = view.model_copy(update={name: getattr(draft, name) for name in controls.OF_ROW})
     PAGE.redraw(view)
     return view
 
 
-def find(service: Service, view: ErrorsView) -> Found:
+def find(service: Service, view: ErrorsView) -> TableAnswer:
     """The predictions that ``view`` shows. They stay in the session: a stored result is read once."""
     request = view.request()
     try:
@@ -82,37 +82,37 @@ def find(service: Service, view: ErrorsView) -> Found:
             raise RequestError("No data set is chosen.", "Choose the embedded examples or name a file.")
         key = (service.key(request, session.user()), known_digest(request.model))
     except ExplainLabError as error:
-        return Found(Answer(problem=str(error)))
-    held: tuple[object, Found] | None = st.session_state.get(_HELD)
-    if held is not None and held[0] == key:
-        return held[1]
+        return TableAnswer(Answer(problem=str(error)))
+    cached: tuple[object, TableAnswer] | None = st.session_state.get(_CACHED)
+    if cached is not None and cached[0] == key:
+        return cached[1]
     answer = PAGE.answer(service, request)
     if answer.result is None:
-        return Found(answer)
-    found = once(answer.result, _split, answer.result)
-    st.session_state[_HELD] = (key, found)
-    return found
+        return TableAnswer(answer)
+    table_answer = once(answer.result, _split, answer.result)
+    st.session_state[_CACHED] = (key, table_answer)
+    return table_answer
 
 
-def _split(result: AnalysisResult[PredictionsData]) -> Found:
+def _split(result: AnalysisResult[PredictionsData]) -> TableAnswer:
     body = result.body
-    return Found(Answer(result=replace(result, body=body.without_rows())), PredictionTable.of(body.rows))
+    return TableAnswer(Answer(result=replace(result, body=body.without_rows())), PredictionTable.of(body.rows))
 
 
-def tell(error: ExplainLabError) -> None:
-    """Let the page that follows tell what went wrong (from a callback)."""
-    st.session_state[_TOLD] = str(error)
+def report(error: ExplainLabError) -> None:
+    """Show ``error`` at the next run of the page (from a callback)."""
+    st.session_state[_REPORTED] = str(error)
 
 
-def draw_told() -> None:
-    """What a callback has left to be told."""
-    told = st.session_state.pop(_TOLD, "")
-    if told:
-        st.error(plain(told), icon=":material/error:")
+def draw_reported() -> None:
+    """Show the error that a callback reported."""
+    words = st.session_state.pop(_REPORTED, "")
+    if words:
+        st.error(plain(words), icon=":material/error:")
 
 
 def place_of(table: PredictionTable, order: np.ndarray, row: int | None) -> int:
-    """Where in ``order`` the row of this number is; the first place if it is not let through."""
+    """Where in ``order`` the row of this number is; the first place if it is not there."""
     at = np.flatnonzero(table.frame["row"].to_numpy()[order] == row)
     return int(at[0]) if at.size else 0
 
@@ -124,19 +124,19 @@ def step(table: PredictionTable, order: np.ndarray, place: int, by: int) -> None
 
 
 def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:
-    """The maps of a row against the class predicted and, where that is wrong, against the true one."""
+    """Requests for the predicted class of a row and, where that is wrong, for the true class."""
     labels = dict.fromkeys([row["predicted"], row["label"]])
     return [view.map_request(row["text"], row["text_pair"], label) for label in labels]
 
 
 def remarks(service: Service, view: ErrorsView) -> Remarks:
-    """Where this session's user leaves remarks on the rows of the data set."""
+    """The store of this user's remarks on the rows of the data set."""
     user = session.user()
     return service.store.remarks(user.id, looks.source_digest(view.source, user))
 
 
-def left_on(service: Service, view: ErrorsView) -> list[Remark]:
-    """What the user has left there; where the store fails that is told, and there is nothing."""
+def stored_remarks(service: Service, view: ErrorsView) -> list[Remark]:
+    """The user's remarks; if the store fails, a warning and none."""
     try:
         return remarks(service, view).all()
     except ExplainLabError as error:

@@ -1,4 +1,4 @@
-"""The row that is open: its maps against both classes, what a reader leaves on it, and its text edited in place."""
+"""The open row: its heatmaps for both classes, the reader's remarks, and its text edited in place."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
 Row = dict[str, Any]
 
 SIDE_BY_SIDE = 60
-"""Content features up to which two maps share a line."""
+"""Content features up to which two heatmaps share a line."""
 _DIFFERENCE_HELP = "The first map minus the second, feature by feature; nothing is computed anew."
 
 
 @st.fragment
 def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray) -> None:
-    """The rows at the positions ``order``, and the one that is open, for a model of ``card`` (None: not known yet).
+    """The rows at the positions ``order``, and the open row, for a model of ``card`` (None: not known yet).
 
-    Going from row to row runs this part of the page again, and no more: the row first, then the list above it.
+    Going from row to row runs only this part of the page again: the row first, then the list above it.
     """
     view = errors_page.now(view)
-    left = errors_page.left_on(service, view)
+    left = errors_page.stored_remarks(service, view)
     above = st.container()
     place = errors_page.place_of(table, order, view.row)
     row = table.row(order[place])
@@ -52,12 +52,12 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     remarks = errors_page.remarks(service, view)
     draw_walk(table, order, place)
     draw_map_options(card)
-    _draw_maps(service, view, card, row, following)
+    _draw_heatmaps(service, view, card, row, following)
     _draw_links(service, view, row)
     _draw_remark(remarks, left, row["row"])
-    asked = view.edit is not None and view.row == row["row"]
+    edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
-        "Edit the text", asked, icon=":material/edit_note:", key=f"errors_edit_{row['row']}", on_change="rerun"
+        "Edit the text", edited, icon=":material/edit_note:", key=f"errors_edit_{row['row']}", on_change="rerun"
     )
     if editing.open:
         with editing:
@@ -67,8 +67,10 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
         draw_list(view, table, order, left)
 
 
-def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row]) -> None:
-    """The map against the predicted class, that against the true one on the same scale, and their difference."""
+def _draw_heatmaps(
+    service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row]
+) -> None:
+    """The heatmaps for the predicted and for the true class, on one scale, and their difference."""
     unsupported = get_method(view.method).unsupported(card.architecture) if card else ""
     if unsupported:
         st.warning(plain(unsupported), icon=":material/block:")
@@ -91,12 +93,13 @@ def _draw_maps(service: Service, view: ErrorsView, card: ModelCard | None, row: 
 
 def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -> None:
     top = limit(results)
-    maps = [heatmap(result, view.palette, top if len(results) > 1 else None) for result in results]
+    heatmaps = [heatmap(result, view.palette, top if len(results) > 1 else None) for result in results]
     titles = [f"Why **{plain(row['predicted'])}**, which is predicted", f"Why **{plain(row['label'])}**, which is true"]
-    places = st.columns(len(maps), gap="medium") if maps[0].ranked <= SIDE_BY_SIDE else [st.container() for _ in maps]
-    for place, title, drawn, kind in zip(places, titles, maps, ("predicted", "true"), strict=False):
+    beside = heatmaps[0].ranked <= SIDE_BY_SIDE
+    places = st.columns(len(heatmaps), gap="medium") if beside else [st.container() for _ in heatmaps]
+    for place, title, drawn, kind in zip(places, titles, heatmaps, ("predicted", "true"), strict=False):
         with place, st.container(border=True):
-            st.markdown(title if len(maps) > 1 else f"{titles[0]} and true")
+            st.markdown(title if len(heatmaps) > 1 else f"{titles[0]} and true")
             token_heatmap(drawn, key=f"errors_map_{kind}")
     shown = list(results)
     if len(results) == 2:
@@ -121,18 +124,18 @@ def _draw_files(view: ErrorsView, row: Row, shown: Sequence[Attribution]) -> Non
 
 
 def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
-    """The note and the tags that this user has left on a row; what is entered is kept at once."""
-    own = next((one for one in left if one.row == number and not one.edit), Remark(row=number))
+    """This user's note and tags on a row; what is entered is stored at once."""
+    own = next((remark for remark in left if remark.row == number and not remark.edit), Remark(row=number))
     note, tags = f"errors_note_{number}", f"errors_tags_{number}"
 
     def keep() -> None:
         try:
-            told = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
-            remarks.keep(checked(Remark, row=number, **told))
+            entered = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
+            remarks.keep(checked(Remark, row=number, **entered))
         except ExplainLabError as error:
-            errors_page.tell(error)
+            errors_page.report(error)
 
-    known = sorted({tag for one in left for tag in one.tags})
+    known = sorted({tag for remark in left for tag in remark.tags})
     writing, tagging = st.columns([3, 2], gap="medium")
     writing.text_area(
         "Note", own.note, key=note, height=80, max_chars=MOST_CHARACTERS, on_change=keep, help="Kept with this row."
@@ -150,7 +153,7 @@ def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
 
 
 def carried(view: ErrorsView, row: Row) -> dict[PageEntry, AnalysisView]:
-    """What other pages show of the text of ``row``."""
+    """The views of other pages that open the text of ``row``."""
     how = view.model_dump(include={"model", "method", "output", "unit", "palette"})
     text = CarriedText(text=row["text"], text_pair=row["text_pair"], **how)
     return {entry: page.carry(text) for entry, page in analysis_pages().items() if page.carry is not None}

@@ -1,4 +1,4 @@
-"""The rows that are let through: a table that opens one, and the way to the next."""
+"""The rows that the filters show: a table to open a row, and buttons to the next."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COLUMNS = {
 
 
 def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str]) -> np.ndarray:
-    """The filters, and what they leave: int64 [m] positions in ``table``, in order."""
+    """The filters, and the rows that pass them: int64 [m] positions in ``table``, in order."""
     controls.draw_filters(labels)
     order = table.order(view)
     if view.numbers:
@@ -67,11 +67,11 @@ def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remar
 
 
 def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
-    """Which row is open, and the way to the one before it and the one after it."""
+    """The open row, and buttons to the previous and the next row."""
     row = table.row(order[place])
     move = partial(step, table, order, place)
-    told, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
-    told.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
+    heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
+    heading.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
     last = len(order) - 1
     before.button(
         "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"
@@ -121,10 +121,10 @@ def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, rem
 
 
 def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> pd.DataFrame:
-    """The rows as the table shows them, without columns in which nothing is."""
-    left = [name for name in ("text_pair",) if table.frame[name].isna().all()]
-    left += [name for name in ("cut",) if not table.frame[name].any()]
-    names = {name: shown for name, shown in _NAMES.items() if name not in left}
+    """The rows as the table shows them, without empty columns."""
+    empty = [name for name in ("text_pair",) if table.frame[name].isna().all()]
+    empty += [name for name in ("cut",) if not table.frame[name].any()]
+    names = {name: shown for name, shown in _NAMES.items() if name not in empty}
     frame = table.frame[list(names)].take(order).rename(columns=names)
     own = {remark.row: remark for remark in remarks if not remark.edit}
     edits = pd.Series([remark.row for remark in remarks if remark.edit], dtype=int).value_counts()

@@ -43,17 +43,17 @@ class PredictionTable:
 
     @cached_property
     def wrong(self) -> np.ndarray:
-        """bool [n]: where the predicted class is not the true one."""
+        """bool [n]: where the prediction is wrong."""
         wrong: np.ndarray = (self.frame["label"] != self.frame["predicted"]).to_numpy()
         return wrong
 
     @cached_property
     def folded(self) -> pd.Series:
-        """The texts, and their pairs' second ones, without upper case."""
+        """The texts and second texts, case-folded."""
         return (self.frame["text"] + "\n" + self.frame["text_pair"].fillna("")).map(str.casefold)
 
     def order(self, view: ErrorsView) -> np.ndarray:
-        """int64 [m]: positions of the rows that ``view`` lets through, as it sorts them; equal ones as in the file."""
+        """int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
         keep = self.wrong.copy() if view.show == "mistakes" else np.ones(len(self.frame), dtype=bool)
         for column, label in (("label", view.true), ("predicted", view.predicted)):
             if label:
@@ -81,11 +81,11 @@ class PredictionTable:
             left.setdefault(remark.row, []).append(remark)
         records = []
         for row in self.frame.take(positions).to_dict("records"):
-            told = {name: _value(value) for name, value in row.items()}
-            of_row = left.get(told["row"], [])
-            own = next((remark for remark in of_row if not remark.edit), Remark(row=told["row"]))
-            records.append({**told, "parent": None, "note": own.note, "tags": list(own.tags)})
-            records += [_edited(told, remark) for remark in of_row if remark.edit]
+            record = {name: _value(value) for name, value in row.items()}
+            of_row = left.get(record["row"], [])
+            own = next((remark for remark in of_row if not remark.edit), Remark(row=record["row"]))
+            records.append({**record, "parent": None, "note": own.note, "tags": list(own.tags)})
+            records += [_edited(record, remark) for remark in of_row if remark.edit]
         return records
 
 
@@ -108,5 +108,5 @@ def _value(value: Any) -> Any:
 
 
 def _edited(parent: dict[str, Any], remark: Remark) -> dict[str, Any]:
-    told = dict.fromkeys(COLUMNS) | {"text": remark.text, "text_pair": remark.text_pair, "label": parent["label"]}
-    return {**told, "parent": parent["row"], "note": remark.note, "tags": list(remark.tags)}
+    record = dict.fromkeys(COLUMNS) | {"text": remark.text, "text_pair": remark.text_pair, "label": parent["label"]}
+    return {**record, "parent": parent["row"], "note": remark.note, "tags": list(remark.tags)}

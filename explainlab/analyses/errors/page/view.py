@@ -70,8 +70,8 @@ class ErrorsView(AnalysisView):
     def _request(self, study: str, **parameters: Any) -> Request:
         shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
         output = get_study(study).default_output({})
-        asked = {"rows": self.rows, **parameters}
-        return checked(Request, question=study, **shared, data=self.source, output=output, parameters=asked)
+        parameters = {"rows": self.rows, **parameters}
+        return checked(Request, question=study, **shared, data=self.source, output=output, parameters=parameters)
 
 
 def first_view() -> ErrorsView:

@@ -1,4 +1,4 @@
-"""What the model believed on the way: under the maps of a decoder, on request, its prediction after every feature."""
+"""What the model believed on the way: under a decoder's heatmaps, on request, its prediction after every feature."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
 _PLACE = Place("explain.beliefs")
-_PASSED_OVER = {"question", "parameters", "output", "seed"}
+_IGNORED = {"question", "parameters", "output", "seed"}
 
 
 def question(request: Request) -> Request:
-    """The complete study of what was believed on the way through the text of ``request``.
+    """The complete request for the predictions on the way through the text of ``request``.
 
-    It tells every output, and nothing of it is drawn at random, so that neither makes another question of it.
+    It leaves out output and seed: the predictions depend on neither.
     """
-    shared = request.model_dump(exclude=_PASSED_OVER)
+    shared = request.model_dump(exclude=_IGNORED)
     return complete(Request(question=IntermediatePredictions.id, **shared))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
-    """Forget what was asked of a text other than that of ``requests``, and give up its job."""
+    """Forget the request for a text other than that of ``requests``, and give up its job."""
     _PLACE.keep(service, [question(request) for request in requests[:1]])
 
 
 def draw_beliefs(service: Service, request: Request, palette: str) -> None:
-    """A folded heading; unfolded, the stored answer about the text of ``request``, else the job that works on it.
+    """A folded heading; unfolded, the stored answer about the text of ``request``, or its job.
 
-    For a model that is no causal decoder, a sentence why there is none; for one that is not here, nothing.
+    A model that is no causal decoder gets a sentence why there is none; a model that is not here gets nothing.
     """
     card = card_of(request.model)
     if card is None:

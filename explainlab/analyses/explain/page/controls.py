@@ -104,7 +104,7 @@ def _draw_more() -> None:
 
 
 def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
-    """Set the parameters whose default hangs on the one of ``spec`` to what they are by the choice just made."""
+    """Set the parameters whose default depends on that of ``spec`` to their defaults for the new choice."""
     defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
     for name, value in defaults[st.session_state[question.key(_name(method.id, spec.name))]].items():
         if name != spec.name and any(other[name] != value for other in defaults.values()):

@@ -40,14 +40,14 @@ def draw() -> None:
     for reason in refused.values():
         st.warning(plain(reason), icon=":material/block:")
     PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
-    found = [answer.result for answer in answers if answer.result is not None]
-    if found:
-        draw_headline(found[0])
-        results.draw_prediction(found[0], explain_class)
-        results.draw_maps(service, view, found)
-        draw_beliefs(service, found[0].request, view.palette)
-        results.draw_agreement(found)
-        results.draw_exports(view, found, link)
+    attributions = [answer.result for answer in answers if answer.result is not None]
+    if attributions:
+        draw_headline(attributions[0])
+        results.draw_prediction(attributions[0], explain_class)
+        results.draw_maps(service, view, attributions)
+        draw_beliefs(service, attributions[0].request, view.palette)
+        results.draw_agreement(attributions)
+        results.draw_exports(view, attributions, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):

@@ -1,4 +1,4 @@
-"""The answer on the page: prediction, maps side by side, how far they agree, and everything to take away."""
+"""The answer on the page: prediction, heatmaps side by side, their agreement, and files to take away."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.service.service import Service
 
-_SIDE_BY_SIDE = 60  # content features up to which two maps share a row
+_SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
 
 
 def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None:
@@ -48,18 +48,18 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
 
 
 def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
-    """One card a method, two to a row where the text is short; under each map, how far it can be trusted."""
-    maps = heatmaps(results, view.palette, view.scale == "shared")
-    per_row = 2 if len(maps) > 1 and maps[0].ranked <= _SIDE_BY_SIDE else 1
-    for start in range(0, len(maps), per_row):
+    """One card a method, two to a row for a short text; under each heatmap, how far to trust it."""
+    cards = heatmaps(results, view.palette, view.scale == "shared")
+    per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
+    for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
-        for column, drawn, result in zip(columns, maps[start:], results[start:], strict=False):
+        for column, drawn, result in zip(columns, cards[start:], results[start:], strict=False):
             with column, st.container(border=True):
                 _draw_card(service, drawn, result)
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
-    """Rank correlation and sign conflicts of every pair of maps of the same features."""
+    """Rank correlation and sign conflicts of every pair of attributions of the same features."""
     if len(results) < 2:
         return
     st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")

@@ -1,4 +1,4 @@
-"""Can I trust this map? Under each map, on request and from the store: how it does against random maps."""
+"""Can I trust this map? Under each heatmap, on request: its attribution compared with random ones."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _VERDICTS_HELP = (
 
 
 def question(request: Request) -> Request:
-    """The complete study that holds the map of ``request``, which is complete as well, against random maps."""
+    """The complete request that compares the attribution of the complete ``request`` with random ones."""
     shared = request.model_dump(exclude={"question", "parameters"})
     parameters = {"method": request.question, "settings": request.parameters}
     return complete(Request(question=Trust.id, **shared, parameters=parameters))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
-    """Forget the buttons pressed under maps other than those of ``requests``, and give up their jobs."""
+    """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
     shown = [question(request) for request in requests]
     for method_id in methods():
         _place(method_id).keep(service, shown)
 
 
 def draw_trust(service: Service, result: Attribution) -> None:
-    """The answer if there is one, the job that works on it once the button was pressed, and else the button."""
+    """The answer if it is stored, its job once the button was pressed, or else the button."""
     request, place = question(result.request), _place(result.request.question)
     answer = place.answer_if_asked(service, request)
     if answer is None:
@@ -71,7 +71,7 @@ def draw_trust(service: Service, result: Attribution) -> None:
 
 
 def _place(method_id: str) -> Place:
-    """Where the button under a method's map, and the answer to it, are."""
+    """The place of the button under a method's heatmap, and of its answer."""
     return Place(f"explain.trust.{method_id}")
 
 
@@ -99,28 +99,28 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
 
 
 def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
-    """In Markdown: what was done, how the prediction changed, and how many random maps do worse."""
+    """In Markdown: what was done, how the prediction changed, and how many random attributions do worse."""
     (step,) = metric.steps
     icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if metric.beaten >= least)
-    removes, label, maps = metric.higher_is_better, body.target.label, body.random_maps
+    removes, label, total = metric.higher_is_better, body.target.label, body.random_maps
     features = f"{'this' if metric.counted == 1 else 'these'} {_count(metric.counted, unit)}"
     change = _change(body.prediction.probabilities[label], step.probability)
     return (
         f"{icon} **{'Remove' if removes else 'Keep only'} its top {step.level}%: {verdict}.** "
         f"{'Without' if removes else 'With only'} {features} the probability of {plain(label)} {change}. "
-        f"{plain(metric.label)} {number(metric.value)}: better than {maps * metric.beaten:g} of {maps} random maps."
+        f"{plain(metric.label)} {number(metric.value)}: better than {total * metric.beaten:g} of {total} random maps."
     )
 
 
 def random_values(metric: Comparison) -> str:
-    """In Markdown: what random maps reach by ``metric``, and which way is better."""
+    """In Markdown: the values of random attributions by ``metric``, and which way is better."""
     median, low, high = (number(value) for value in (metric.median, metric.low, metric.high))
     better = "more" if metric.higher_is_better else "less"
     return f"Random: median {median}, 5–95% {low} to {high}; {better} is better."
 
 
 def too_short(body: TrustText, unit: Unit) -> str:
-    """In Markdown: that k% of the text is less than one feature, so that there is no answer."""
+    """In Markdown: k% of the text is less than one feature, so there is no answer."""
     level, labels = body.metrics[0].steps[0].level, " and ".join(metric.label for metric in body.metrics)
     features = _count(sum(not feature.special for feature in body.features), unit)
     return (

@@ -24,7 +24,7 @@ class Choice(BaseModel):
 
 
 class View(AnalysisView):
-    """One text before one model, explained by any number of methods, and how the maps are drawn."""
+    """One text and one model, explained by any number of methods, and how the heatmaps are drawn."""
 
     model: str
     text: str
@@ -57,7 +57,7 @@ def first_view() -> View:
 
 
 def shows(request: Request) -> View | None:
-    """The view that shows the answer to ``request``: a map, or how far one can be trusted; None for any other."""
+    """The view of ``request`` for an attribution, or for its comparison with random ones; None for any other."""
     if kind_of(request) == "attribution":
         choice = Choice(method=request.question, parameters=request.parameters)
     elif request.question == Trust.id and request.text is not None:

@@ -1,4 +1,4 @@
-"""The map at every step count, behind a slider."""
+"""The heatmap at every step count, with a slider."""
 
 from __future__ import annotations
 

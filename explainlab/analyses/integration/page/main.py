@@ -22,6 +22,6 @@ PAGE = AnalysisPage(
 
 
 def pace(*answers: Answer) -> float | None:
-    """Seconds that one gradient took at best in these answers (the first one may have had to wait); None if unknown."""
+    """The fastest seconds per gradient in these answers (the first may have had to wait); None if unknown."""
     costs = [answer.result.cost for answer in answers if answer.result is not None]
     return min((cost.seconds / cost.backward for cost in costs if cost.backward), default=None)

@@ -1,4 +1,4 @@
-"""The answer about one text: its errors, its map at every step count, and the gradient along its path."""
+"""The answer about one text: its errors, its heatmap at every step count, and the gradient along its path."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
 
 
 def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorText]) -> None:
-    """The map of the rule shown at every step count."""
+    """The heatmap of the chosen rule at every step count."""
     morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
@@ -108,7 +108,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
 
 
 def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
-    """Two maps side by side, the gradient along the path, and where each score comes from."""
+    """Two heatmaps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
     attributions, heatmaps = once(result, path_gradients.path_maps, _map_request(view), body, view.palette)
     st.header("Two step counts side by side", anchor=False)

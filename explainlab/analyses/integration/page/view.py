@@ -32,7 +32,7 @@ class DataChoice(BaseModel):
 
 
 class IntegrationView(AnalysisView):
-    """One text before one model, integrated by every rule, and perhaps a data set beside it.
+    """One text and one model, integrated by every rule, and optionally a data set.
 
     ``rule`` is the one whose maps are shown; ``compare`` are the two step counts put side by side.
     """
@@ -62,7 +62,7 @@ class IntegrationView(AnalysisView):
         return self._request("path_gradients", self._text(), steps=steps, rule=self.rule)
 
     def text_requests(self) -> list[Request]:
-        """What the section about the text needs."""
+        """The requests of the text's section."""
         return [self.error_request(), self.path_request()]
 
     def data_request(self) -> Request | None:
@@ -74,7 +74,7 @@ class IntegrationView(AnalysisView):
         return self._request("integration_error", {"data": data.source}, **chosen)
 
     def same_setting(self, other: IntegrationView) -> bool:
-        """Whether both ask the same of the same model, so that one data set's results belong to either."""
+        """Whether both have the same model and settings, so that a data set's results belong to both."""
         names = ("model", "target", "output", "baseline", "seed", "dtype")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
