@@ -252,7 +252,7 @@ def _layers(layers: Sequence[int]) -> str:
 
 
 def _family_request(request: Request) -> Request:
-    """``request`` as one for the method of its candidates, for the heatmaps."""
+    """``request`` for the method of its candidates, to draw their heatmaps."""
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     return Request(**shared, question=request.parameters["family"])
 

@@ -34,7 +34,7 @@ class DataChoice(BaseModel):
 class IntegrationView(AnalysisView):
     """One text and one model, integrated by every rule, and optionally a data set.
 
-    ``rule`` is the one whose maps are shown; ``compare`` are the two step counts put side by side.
+    The heatmaps of ``rule`` are shown; ``compare`` are the two step counts side by side.
     """
 
     page: Literal["integration"] = "integration"
