@@ -1,6 +1,6 @@
 """The hosted entry point: the same app with readiness, version, security headers, and logs for machines to read.
 
-    streamlit run explainlab/app/asgi.py
+    python -m streamlit run explainlab/app/asgi.py
 
 One process: queue and models live in it. `streamlit run app.py` needs nothing of this.
 """
