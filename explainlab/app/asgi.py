@@ -1,6 +1,6 @@
 """The hosted entry point: the same app with readiness, version, security headers, and JSON logs.
 
-    streamlit run explainlab/app/asgi.py
+    python -m streamlit run explainlab/app/asgi.py
 
 Queue and models live in one process. `streamlit run app.py` needs none of this.
 """
