@@ -9,8 +9,9 @@ import pytest
 
 from explainlab import methods
 from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method
-from explainlab.declared import ParameterSpec, parse
+from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
+from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.request import Request
 
@@ -149,7 +150,7 @@ def test_what_is_out_of_range_is_refused(method: str, spec: ParameterSpec) -> No
         wrong += [1.5, "1.5", 10**30]
     for value in wrong:
         with pytest.raises(RequestError) as caught:
-            parse(get_method(method), {spec.name: value})
+            require_within(get_method(method), parse(get_method(method), {spec.name: value}), Limits())
         assert str(caught.value).startswith(f"{method}: {spec.name} = {value!r} is not accepted.")
         assert "\n" not in str(caught.value)
 

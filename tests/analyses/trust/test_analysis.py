@@ -25,17 +25,17 @@ TEXT = "I did not like this film at all. It isn't funny, and the acting is worse
 
 def test_the_best_order_beats_all_random_maps(toys: Toys) -> None:
     body = study(toys(Bag), "trust", TEXT, method="input_x_gradient", output="logit").body
-    removed, kept = body["metrics"]
-    assert (removed["metric"], kept["metric"]) == ("comprehensiveness", "sufficiency")
-    assert (removed["beaten"], kept["beaten"]) == (1, 1)
-    assert removed["value"] > removed["high"] >= removed["median"] >= removed["low"]
-    assert kept["value"] < kept["low"]
+    removed, kept = body.metrics
+    assert (removed.metric, kept.metric) == ("comprehensiveness", "sufficiency")
+    assert (removed.beaten, kept.beaten) == (1, 1)
+    assert removed.value > removed.high >= removed.median >= removed.low
+    assert kept.value < kept.low
 
 
 def test_under_a_constant_model_every_map_ties(toys: Toys) -> None:
-    for one in study(toys(Constant), "trust", TEXT, method="random").body["metrics"]:
-        assert (one["beaten"], one["value"], one["median"]) == (0.5, 0, 0)
-        assert one["counted"] > 0
+    for one in study(toys(Constant), "trust", TEXT, method="random").body.metrics:
+        assert (one.beaten, one.value, one.median) == (0.5, 0, 0)
+        assert one.counted > 0
 
 
 @pytest.mark.parametrize(
@@ -50,45 +50,45 @@ def test_under_a_constant_model_every_map_ties(toys: Toys) -> None:
 def test_the_map_is_the_one_that_explain_gives(encoder: Classifier, method: str, settings: dict, common: dict) -> None:
     body = study(encoder, "trust", TEXT, method=method, settings=settings, **common).body
     shown = explain(encoder, TEXT, method=method, **settings, **{"output": "probability", **common})
-    np.testing.assert_allclose(body["scores"], shown.scores, rtol=0, atol=1e-5 * np.abs(shown.scores).max())
-    assert body["target"]["index"] == shown.target.index
-    assert [feature["text"] for feature in body["features"]] == [feature.text for feature in shown.features]
+    np.testing.assert_allclose(body.scores, shown.scores, rtol=0, atol=1e-5 * np.abs(shown.scores).max())
+    assert body.target.index == shown.target.index
+    assert [feature.text for feature in body.features] == [feature.text for feature in shown.features]
 
 
 @pytest.mark.parametrize("method", ["occlusion", "random"])
 def test_a_slow_recount_agrees(encoder: Classifier, method: str) -> None:
     body = study(encoder, "trust", TEXT, method=method, seed=4).body
-    encoding, target = encoder.encode(TEXT), body["target"]["index"]
+    encoding, target = encoder.encode(TEXT), body.target.index
     units = group(encoding, "token")
     seed = int(np.random.SeedSequence([4, zlib.crc32(f"{TEXT}\x00None".encode())]).generate_state(1)[0])
-    maps = [body["scores"], *np.random.default_rng(seed).random((RANDOM_MAPS, len(units.features))).tolist()]
-    for one, sign in zip(body["metrics"], (1, -1), strict=True):
-        value, *usual = (slow(one["metric"], "rpi", encoder, encoding, units, target, scores) for scores in maps)
+    maps = [body.scores, *np.random.default_rng(seed).random((RANDOM_MAPS, len(units.features))).tolist()]
+    for one, sign in zip(body.metrics, (1, -1), strict=True):
+        value, *usual = (slow(one.metric, "rpi", encoder, encoding, units, target, scores) for scores in maps)
         ahead = [sign * (value - other) for other in usual]
-        assert one["value"] == pytest.approx(value, abs=2e-6)
-        assert one["beaten"] == pytest.approx(np.mean([0.5 if abs(by) <= TIE else by > 0 for by in ahead]))
-        assert one["median"] == pytest.approx(np.median(usual), abs=2e-6)
-        assert (one["low"], one["high"]) == pytest.approx(tuple(np.percentile(usual, [5, 95])), abs=2e-6)
-        assert one["label"].endswith("(RPI)")
+        assert one.value == pytest.approx(value, abs=2e-6)
+        assert one.beaten == pytest.approx(np.mean([0.5 if abs(by) <= TIE else by > 0 for by in ahead]))
+        assert one.median == pytest.approx(np.median(usual), abs=2e-6)
+        assert (one.low, one.high) == pytest.approx(tuple(np.percentile(usual, [5, 95])), abs=2e-6)
+        assert one.label.endswith("(RPI)")
 
 
 def test_the_steps_tell_what_was_read(encoder: Classifier) -> None:
     body = study(encoder, "trust", TEXT, method="occlusion", unit="word").body
-    before = body["prediction"]["probabilities"][body["target"]["label"]]
-    words = [feature["text"] for feature in body["features"] if not feature["special"]]
-    removed, kept = body["metrics"]
-    (without,), (only,) = removed["steps"], kept["steps"]
-    assert len(without["removed"]) == removed["counted"] == kept["counted"] == len(words) * 20 // 100
-    assert sorted(without["removed"] + only["removed"]) == sorted(words)
-    assert removed["value"] == pytest.approx(before - without["probability"], abs=1e-6)
-    assert kept["value"] == pytest.approx(before - only["probability"], abs=1e-6)
-    assert without["text"] != only["text"]
+    before = body.prediction.probabilities[body.target.label]
+    words = [feature.text for feature in body.features if not feature.special]
+    removed, kept = body.metrics
+    (without,), (only,) = removed.steps, kept.steps
+    assert len(without.removed) == removed.counted == kept.counted == len(words) * 20 // 100
+    assert sorted(without.removed + only.removed) == sorted(words)
+    assert removed.value == pytest.approx(before - without.probability, abs=1e-6)
+    assert kept.value == pytest.approx(before - only.probability, abs=1e-6)
+    assert without.text != only.text
 
 
 def test_a_text_too_short_counts_nothing_and_ties(encoder: Classifier) -> None:
-    for one in study(encoder, "trust", "good film", method="occlusion").body["metrics"]:
-        assert (one["counted"], one["value"], one["beaten"]) == (0, 0, 0.5)
-        assert one["steps"][0]["removed"] == []
+    for one in study(encoder, "trust", "good film", method="occlusion").body.metrics:
+        assert (one.counted, one.value, one.beaten) == (0, 0, 0.5)
+        assert one.steps[0].removed == []
 
 
 def test_warnings_of_the_map_are_kept(encoder: Classifier) -> None:
@@ -101,14 +101,14 @@ def test_a_data_set_tells_the_mean_share_beaten(encoder: Classifier, tmp_path: P
     texts = [TEXT, "A good film with a good plot and good acting.", "good film"]
     path.write_text("text\n" + "".join(f'"{text}"\n' for text in texts), encoding="utf-8")
     body = study(encoder, "trust", data=str(path), method="occlusion").body
-    alone = [study(encoder, "trust", text, method="occlusion").body["metrics"] for text in texts]
-    assert body["summary"]["n"] == 3
-    for i, one in enumerate(body["summary"]["metrics"]):
-        assert one["beaten"]["mean"] == pytest.approx(np.mean([found[i]["beaten"] for found in alone]))
-        assert one["value"]["mean"] == pytest.approx(np.mean([found[i]["value"] for found in alone]), abs=1e-6)
-        assert one["beaten"]["low"] <= one["beaten"]["mean"] <= one["beaten"]["high"]
-        assert one["counted"] == 2
-    assert [text["metrics"][0]["counted"] for text in body["texts"]] == [found[0]["counted"] for found in alone]
+    alone = [study(encoder, "trust", text, method="occlusion").body.metrics for text in texts]
+    assert body.summary.n == 3
+    for i, one in enumerate(body.summary.metrics):
+        assert one.beaten.mean == pytest.approx(np.mean([found[i].beaten for found in alone]))
+        assert one.value.mean == pytest.approx(np.mean([found[i].value for found in alone]), abs=1e-6)
+        assert one.beaten.low <= one.beaten.mean <= one.beaten.high
+        assert one.counted == 2
+    assert [text.metrics[0].counted for text in body.texts] == [found[0].counted for found in alone]
 
 
 def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) -> None:
