@@ -12,7 +12,7 @@ import typer
 from explainlab.errors import ExplainLabError, RequestError
 
 if TYPE_CHECKING:
-    from explainlab.result import Result
+    from explainlab.analyses.base import AnalysisResult
 
 app = typer.Typer(
     name="explainlab",
@@ -175,7 +175,7 @@ def study(
         dtype=dtype,
     )
     lines = get_study(study_id).lines(result)
-    _print(result.to_json(), as_json, [*lines, *result.warnings])
+    _print(result.to_json(), as_json, [*lines, *_sampled(result), *result.warnings])
 
 
 @app.command()
@@ -191,7 +191,8 @@ def evaluate(
         list[str] | None,
         typer.Option("--attributions", metavar="FILE", help="Maps made elsewhere: JSON of texts with scores."),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Stop after that many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most that many rows.")] = None,
+    sample: Annotated[str, typer.Option("--sample", help="Which rows: random, first or all.")] = "random",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
     target: Target = "predicted",
     output: Output = None,
@@ -211,7 +212,8 @@ def evaluate(
 
     if not skip_bad:
         card = describe(model)
-        read_dataset(data, card.labels if card else None, limit, reader=reader_for(LOCAL.id))
+        first = limit if sample == "first" else None
+        read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
@@ -223,7 +225,9 @@ def evaluate(
         question="evaluation",
         model=model,
         data=data,
-        parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings, attributions or []),
+        parameters=evaluation_parameters(
+            methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
+        ),
         target=target,
         output=output or "probability",
         unit=unit,
@@ -233,7 +237,7 @@ def evaluate(
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     lines = get_study("evaluation").lines(result)
-    _print(body, as_json, [*lines, *result.warnings])
+    _print(body, as_json, [*lines, *_sampled(result), *result.warnings])
 
 
 @app.command()
@@ -325,16 +329,21 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
     return [row.text for row in rows], labels
 
 
-def _ask(device: str | None, **fields: Any) -> Result:
+def _ask(device: str | None, **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store or computed here."""
-    from explainlab.request import Request, checked
+    from explainlab.analyses.registry import new_request
     from explainlab.service.service import open_service
 
-    request = checked(Request, **fields)
+    request = new_request(**fields)
     service = open_service(device)
     if service.notice:
         typer.echo(service.notice, err=True)
     return service.run(request)
+
+
+def _sampled(result: AnalysisResult[Any]) -> list[str]:
+    """The line that says which rows of a data set were studied; none for a single text."""
+    return [f"Rows: {result.sample_words}."] if result.sample_words else []
 
 
 def _complain(message: str) -> int:

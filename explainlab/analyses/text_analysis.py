@@ -81,7 +81,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         ]
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        data = dataset_of(self, classifier, request, context.reader)
+        data, sample = dataset_of(self, classifier, request, context.reader)
         rows, unreadable = _readable(classifier, data.rows)
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
@@ -91,6 +91,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             request=request,
             body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
             skipped=tuple(skipped),
+            sample=sample,
             cost=Cost.total(result.cost for result in results),
             warnings=warnings_of(skipped, results),
             versions=self.versions(classifier),

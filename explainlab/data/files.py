@@ -20,6 +20,7 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.formats import Record
+from explainlab.data.sampling import Sample
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
 from explainlab.limits import Limits
@@ -51,11 +52,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``."""
+    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``.
+
+    ``total``: the rows of the source that can be used; None where its end was not reached.
+    """
 
     name: str
     rows: tuple[Row, ...]
     skipped: tuple[tuple[int, str], ...] = ()
+    total: int | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -75,14 +80,16 @@ def read_dataset(
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
+    seed: int | None = None,
 ) -> Dataset:
     """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name it matches
     (exactly, else in another case, else as an index from 0). Without ``labels`` the label column may be missing or
-    empty, and labels stay as written. ``limit`` ends the reading after that many good rows. ``skip_bad`` collects bad
-    rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's column names,
-    ``classes`` labels as the file writes them to what they mean.
+    empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
+    source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
+    ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
+    the file's column names, ``classes`` labels as the file writes them to what they mean.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
     first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the limits of
@@ -93,18 +100,20 @@ def read_dataset(
     name = locate(path, reader).name
     rows: list[Row] = []
     skipped: list[tuple[int, str]] = []
+    sample = None if seed is None or limit is None else Sample(limit, seed)
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
         if isinstance(row, Row):
-            rows.append(row)
+            (rows.append if sample is None else sample.see)(row)
         elif skip_bad:
             skipped.append((number, row.problem))
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
-        if len(rows) == limit:
-            break
-    if not rows:
+        if sample is None and len(rows) == limit:
+            return Dataset(name, tuple(rows), tuple(skipped))
+    total = len(rows) if sample is None else sample.seen
+    if not total:
         raise _nothing_left(name, skipped)
-    return Dataset(name, tuple(rows), tuple(skipped))
+    return Dataset(name, tuple(rows if sample is None else sample.rows()), tuple(skipped), total)
 
 
 def stream_rows(
@@ -125,7 +134,7 @@ def stream_rows(
             _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
-            raise DataError(problem, "Split it, or read it with a limit.")
+            raise DataError(problem, "Split it, or take only its first rows.")
         try:
             yield number, record, _row(number, record, names, known, reader.limits)
         except DataError as error:

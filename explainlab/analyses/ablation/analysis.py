@@ -24,7 +24,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
-from explainlab.analyses.parameters import Methods, Metrics, Settings
+from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings
 from explainlab.analyses.records import Interval, MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -63,6 +63,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "ablation"
     label = "Methods at one budget"

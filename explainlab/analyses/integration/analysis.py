@@ -24,7 +24,7 @@ from explainlab.analyses.integration.result import (
     RuleRow,
     TextErrors,
 )
-from explainlab.analyses.parameters import Rules, Steps
+from explainlab.analyses.parameters import Rules, Sample, Steps
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -60,6 +60,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         )
         tolerance: float = Field(0.05, ge=1e-6, le=1, description="Error at which a step count is enough.")
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 

@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
+from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import PerturbedText, text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -57,6 +58,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             {}, description="Parameters of the method; on the command line as JSON."
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
         @field_validator("settings")
         @classmethod
