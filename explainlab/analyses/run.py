@@ -74,7 +74,8 @@ def evaluate(
 
     ``limit`` is the number of rows, drawn as ``sample`` says: random, first or all. ``settings`` are parameters of
     methods by id; ``attributions`` are JSON files of attributions made elsewhere; ``context`` and ``common`` (target,
-    output, unit, seed) are as in :func:`study`. ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
+    output, unit, seed) are as in :func:`study`. ``result.body.rows`` is the table. Raises :class:`DataError` for a row
+    that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
     if not skip_bad:

@@ -30,6 +30,8 @@ ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
 Span = tuple[int, int]
 
+NO_CLASS = "is no class of the model"
+"""In the reason why a row cannot be used: its label names none of the classes."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -152,10 +154,16 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {role: role for role in ROLES} | dict(columns or {})
 
 
+def missing_columns(record: Record, columns: Mapping[str, str], needs_label: bool) -> dict[str, str]:
+    """By role the columns that a record lacks, of the named ones and of those that every file needs."""
+    needed = {"text", *columns} | ({"label"} if needs_label else set())
+    names = {role: columns.get(role, role) for role in ROLES if role in needed}
+    return {role: column for role, column in names.items() if column not in record}
+
+
 def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_label: bool) -> None:
     """Raise unless the first record has the named columns and those that every file needs."""
-    needed = {"text", *columns} | ({"label"} if needs_label else set())
-    missing = [columns.get(role, role) for role in ROLES if role in needed and columns.get(role, role) not in record]
+    missing = [*missing_columns(record, columns, needs_label).values()]
     if missing:
         absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
         raise DataError(
@@ -205,7 +213,7 @@ class Classes:
         if index and int(index[1]) < len(self.names):
             return self.names[int(index[1])]
         raise DataError(
-            f"The label {quote(label)} is no class of the model." if label else "The label is missing.",
+            f"The label {quote(label)} {NO_CLASS}." if label else "The label is missing.",
             f"Use {' or '.join(self.names)}, or an index from 0 to {len(self.names) - 1}; or skip bad rows.",
         )
 

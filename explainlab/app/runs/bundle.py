@@ -45,7 +45,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     record, drawn = result.to_json(), figures_of(result)
     tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
     label = get_study(result.request.question).label
-    files = {"report.html": _report(label, record, data or record["data"], drawn, tables)}
+    files = {"report.html": _report(label, record, data or record["data"], result.sample_words, drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
@@ -85,7 +85,9 @@ class _Table:
         return table
 
 
-def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
+def _report(
+    label: str, record: Mapping[str, Any], data: str | None, rows: str, drawn: Figures, tables: Sequence[_Table]
+) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
     charts = list(drawn.charts.values())
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
@@ -98,6 +100,7 @@ def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figu
         label=label,
         record=record,
         data=data,
+        rows=rows,
         maps=drawn.maps.values(),
         charts=charts,
         reason=drawn.none,
