@@ -177,14 +177,12 @@ def test_a_file_that_cannot_be_used_says_why(
 def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path) -> None:
     cells = [(POSITIVE[0], "good"), (NEGATIVE[0], "bad"), (NEGATIVE[1], "good"), ("What?", "unsure")]
     cheap(app, written(tmp_path / "named.csv", cells, ("review", "opinion")))
-    app.session_state["errors_data_options"] = True
-    app.run()
     for role, column in (("Text", "review"), ("Label", "opinion")):
         next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
     press(app, "Check the labels")
     assert "4 cannot" in words(app.warning)
     for label, named in (("good", "positive"), ("bad", "negative")):
-        next(box for box in app.selectbox if box.label.startswith(f"{label}: ")).set_value(named).run()
+        next(box for box in app.selectbox if box.label.startswith(f"{label} (")).set_value(named).run()
     press(app, "Predict")
     assert {metric.label: metric.value for metric in app.metric}["Mistakes"] == "1"
     assert rows(app) == [3]
