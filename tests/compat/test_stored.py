@@ -88,8 +88,8 @@ def test_every_request_is_answered_from_the_store(service: Service) -> None:
             answers[run["key"]] = (opened.run.request, json.loads(json.dumps(result.to_json())))
     assert len(answers) == len(STORED["answers"])
     for recorded in STORED["answers"]:
-        request, record = answers[recorded["key"]]
-        assert differences(recorded["request"], request) == differences(recorded["json"], record) == []
+        record = next(record for request, record in answers.values() if request == recorded["request"])
+        assert differences(recorded["json"], record) == []
 
 
 def test_runs_are_listed_and_filtered(service: Service) -> None:

@@ -35,6 +35,12 @@ def unfold(app: AppTest, page: str = "errors") -> AppTest:
     return app.run()
 
 
+def choose(app: AppTest, page: str, path: Path) -> AppTest:
+    """The page with the path of a file typed into its box."""
+    app.session_state[f"{page}_data"] = str(path)
+    return answered(app.run())
+
+
 def bring(app: AppTest, name: str, content: bytes) -> AppTest:
     return answered(app.file_uploader[0].set_value((name, content, "text/csv")).run())
 
@@ -102,7 +108,7 @@ def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: 
     path.write_text(NEAR)
     app = opened("errors")
     assert not any(box.label == "Text column" for box in app.selectbox)
-    answered(app.selectbox(key="errors_data").set_value(str(path)).run())
+    choose(app, "errors", path)
     told = words(app.warning)
     assert "near.csv has no column 'text', 'label'. No class of the model is called 'pos', 'neg', 'unsure'." in told
     assert "The nearest names are filled in below" in told
@@ -123,7 +129,7 @@ def test_another_model_has_other_classes(tmp_path: Path) -> None:
     path = tmp_path / "news.csv"
     path.write_text("text,label\nThe team won.,sport\nShares fell.,business\n")
     app = opened("errors")
-    answered(app.selectbox(key="errors_data").set_value(str(path)).run())
+    choose(app, "errors", path)
     assert "No class of the model is called 'sport', 'business'." in words(app.warning)
     answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
     assert box(app, "sport (1 row)").value == "Sports"
@@ -135,7 +141,7 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     path = tmp_path / "near.csv"
     path.write_text(NEAR)
     app = opened(page)
-    app.selectbox(key=f"{page}_data").set_value(str(path)).run()
+    choose(app, page, path)
     assert "near.csv has no column 'text'. The nearest names are filled in" in words(app.warning)
     assert box(app, "Text column").value == "Text"
     press(app, "Study the data set")
