@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Selectbox
 
+from explainlab.analyses.errors.page.view import first_view as errors_view
 from explainlab.data.uploads import PREFIX
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, opened, press, words
+from tests.pages.scripted import answered, following, opened, press, words
 
 NAME = "opinions <b>[2026](x).csv"
 CONTENT = (
@@ -33,12 +35,6 @@ def unfold(app: AppTest, page: str = "errors") -> AppTest:
     """The place for files, columns and labels, unfolded."""
     app.session_state[f"{page}_data_options"] = True
     return app.run()
-
-
-def choose(app: AppTest, page: str, path: Path) -> AppTest:
-    """The page with the path of a file typed into its box."""
-    app.session_state[f"{page}_data"] = str(path)
-    return answered(app.run())
 
 
 def bring(app: AppTest, name: str, content: bytes) -> AppTest:
@@ -99,16 +95,17 @@ def test_a_file_that_is_damaged_is_told_by_its_name(app: AppTest) -> None:
     assert app.title[0].value == "Errors"
 
 
+SMALL = {"activation": {}, "integration": {"steps": "2,4"}, "candidates": {}}
 NEAR = "Text;Labels\nA lovely film.;pos\nDull and slow.;neg\nBoring.;pos\nWhat?;unsure\n".replace(";", ",")
 
 
 def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: Path) -> None:
-    """A file is chosen by its path, with the place of its columns and labels folded: it unfolds."""
+    """The place of columns and labels is folded, and unfolds."""
     path = tmp_path / "near.csv"
     path.write_text(NEAR)
     app = opened("errors")
     assert not any(box.label == "Text column" for box in app.selectbox)
-    choose(app, "errors", path)
+    following(app, errors_view(), source=str(path))
     told = words(app.warning)
     assert "near.csv has no column 'text', 'label'. No class of the model is called 'pos', 'neg', 'unsure'." in told
     assert "The nearest names are filled in below" in told
@@ -129,7 +126,7 @@ def test_another_model_has_other_classes(tmp_path: Path) -> None:
     path = tmp_path / "news.csv"
     path.write_text("text,label\nThe team won.,sport\nShares fell.,business\n")
     app = opened("errors")
-    choose(app, "errors", path)
+    following(app, errors_view(), source=str(path))
     assert "No class of the model is called 'sport', 'business'." in words(app.warning)
     answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
     assert box(app, "sport (1 row)").value == "Sports"
@@ -138,10 +135,11 @@ def test_another_model_has_other_classes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", ["activation", "integration", "candidates"])
 def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -> None:
+    module = import_module(f"explainlab.analyses.{page}.page.view")
     path = tmp_path / "near.csv"
     path.write_text(NEAR)
     app = opened(page)
-    choose(app, page, path)
+    following(app, module.first_view(), data=module.DataChoice(source=str(path), **SMALL[page]))
     assert "near.csv has no column 'text'. The nearest names are filled in" in words(app.warning)
     assert box(app, "Text column").value == "Text"
     press(app, "Study the data set")

@@ -73,14 +73,13 @@ def _checked(question: Question, classes: Classes) -> str:
         return ""
     _forget_other_classes(question, classes)
     filled: _Filled | None = st.session_state.get(question.key("filled"))
-    is_new = filled is None or (filled.source, filled.classes) != (source, classes)
     try:
         misfit = _misfit(question.reading(), looks.source_digest(source, session.user()), classes)
-        if misfit and is_new:
-            _fill_in(question, classes, misfit)
+        if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
+            filled = _fill_in(question, classes, misfit)
     except ExplainLabError:  # told where the data set is asked for
         return ""
-    if filled and not is_new and filled.reading == question.reading():
+    if filled and (filled.classes, filled.reading) == (classes, question.reading()):
         return filled.words
     return misfit.problem if misfit else ""
 
@@ -91,14 +90,16 @@ def _misfit(reading: dict[str, Any], _digest: str, classes: Classes) -> Misfit |
     return looks.misfit(reading["source"], classes, reading["columns"], reading["classes"], session.user())
 
 
-def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> None:
+def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> _Filled:
     """Open the columns and labels, with the nearest names filled in."""
     st.session_state[_key(question)] = True
     _read(question, "columns", misfit.columns)
     if misfit.of_labels and classes is not None:
         _match(question, classes)
     words = f"{misfit.problem} The nearest names are filled in below, where there are any: check them."
-    question.set("filled", _Filled(question.now("data"), classes, question.reading(), words))
+    filled = _Filled(question.now("data"), classes, question.reading(), words)
+    question.set("filled", filled)
+    return filled
 
 
 def _match(question: Question, classes: Sequence[str]) -> None:
