@@ -22,7 +22,7 @@ from explainlab.service import looks
 from explainlab.service.limits import require_model
 from explainlab.settings import settings
 
-_SAMPLES = {"random": "Random rows", "first": "First rows", "all": "All rows"}
+_SAMPLES = {"random": "Random", "first": "First", "all": "All"}
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
 OUTPUT_HELP = "The number explained: the target's probability, or its logit (the score before the softmax)."
 

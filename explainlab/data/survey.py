@@ -161,9 +161,10 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    """The first of ``names``, for a sentence."""
-    first = list(islice(names, LISTED_NAMES + 1))
-    return ", ".join([*map(quote, first[:LISTED_NAMES]), *(["and others"] if len(first) > LISTED_NAMES else [])])
+    """The first of ``names`` for a sentence that denies them: "'a', 'b' or 'c'"."""
+    first = [quote(name) for name in islice(names, LISTED_NAMES + 1)]
+    *others, last = [*first[:LISTED_NAMES], "others"] if len(first) > LISTED_NAMES else first
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _label(record: Record, column: str) -> str:

@@ -116,7 +116,7 @@ def test_bad_rows_are_all_counted_and_the_first_listed(file) -> None:
 def test_a_missing_column_is_told_with_the_nearest_name(file) -> None:
     path = file([{"Texts": "fine", "Labels": "1", "id": 3}])
     found = misfit(path, LABELS)
-    assert found == Misfit("data.jsonl has no column 'text', 'label'.", {"text": "Texts", "label": "Labels"}, False)
+    assert found == Misfit("data.jsonl has no column 'text' or 'label'.", {"text": "Texts", "label": "Labels"}, False)
     assert misfit(path, LABELS, found.columns) is None
     assert misfit(path, None, {"text": "Texts"}) is None, "a label is not needed where it names nothing"
     assert misfit(file([{"review": "fine", "stars": "1"}]), LABELS).columns == {}
@@ -132,13 +132,13 @@ def test_labels_that_are_no_class_are_told(file) -> None:
     records = [{"text": "fine", "Label": label} for label in ("pos", "neg", "1", "", None, "positive")]
     found = misfit(file(records), LABELS)
     assert found == Misfit(
-        "data.jsonl has no column 'label'. No class of the model is called 'pos', 'neg'.", {"label": "Label"}, True
+        "data.jsonl has no column 'label'. No class of the model is called 'pos' or 'neg'.", {"label": "Label"}, True
     )
     columns = {"label": "Label"}
     assert misfit(file(records), LABELS, columns).columns == {}
     assert misfit(file(records), LABELS, columns, {"pos": "positive", "neg": "negative"}) is None
     many = misfit(file([{"text": "fine", "label": f"label {i}"} for i in range(9)]), LABELS)
-    assert many.problem.endswith("'label 4', and others.")
+    assert many.problem.endswith("'label 4' or others.")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def matched(app: AppTest) -> AppTest:
 
 def test_a_file_is_brought_matched_and_predicted(app: AppTest) -> None:
     bring(app, NAME, CONTENT.encode())
-    assert "no column 'text', 'label'" in words(app.warning)
+    assert "no column 'text' or 'label'" in words(app.warning)
     assert "controls have changed" in words(app.caption), "nothing is computed before it is asked for"
     assert f"First rows of {NAME}" in words(app.markdown)
     matched(app)
@@ -107,7 +107,7 @@ def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: 
     assert not any(box.label == "Text column" for box in app.selectbox)
     following(app, errors_view(), source=str(path))
     told = words(app.warning)
-    assert "near.csv has no column 'text', 'label'. No class of the model is called 'pos', 'neg', 'unsure'." in told
+    assert "near.csv has no column 'text' or 'label'. No class of the model is called 'pos', 'neg' or 'unsure'." in told
     assert "The nearest names are filled in below" in told
     assert (box(app, "Text column").value, box(app, "Label column").value) == ("Text", "Labels")
     assert (box(app, "pos (2 rows)").value, box(app, "neg (1 row)").value) == ("positive", "negative")
@@ -127,7 +127,7 @@ def test_another_model_has_other_classes(tmp_path: Path) -> None:
     path.write_text("text,label\nThe team won.,sport\nShares fell.,business\n")
     app = opened("errors")
     following(app, errors_view(), source=str(path))
-    assert "No class of the model is called 'sport', 'business'." in words(app.warning)
+    assert "No class of the model is called 'sport' or 'business'." in words(app.warning)
     answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
     assert box(app, "sport (1 row)").value == "Sports"
     assert not app.exception

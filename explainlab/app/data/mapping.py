@@ -92,12 +92,14 @@ def _misfit(reading: dict[str, Any], _digest: str, classes: Classes) -> Misfit |
 
 def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> _Filled:
     """Open the columns and labels, with the nearest names filled in."""
+    before = question.reading()
     st.session_state[_key(question)] = True
     _read(question, "columns", misfit.columns)
     if misfit.of_labels and classes is not None:
         _match(question, classes)
-    words = f"{misfit.problem} The nearest names are filled in below, where there are any: check them."
-    filled = _Filled(question.now("data"), classes, question.reading(), words)
+    reading = question.reading()
+    cure = "Choose below what is meant." if reading == before else "The nearest names are filled in below; check them."
+    filled = _Filled(reading["source"], classes, reading, f"{misfit.problem} {cure}")
     question.set("filled", filled)
     return filled
 
