@@ -66,3 +66,26 @@ def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
     for method in ("occlusion", "input_x_gradient", "kernel_shap", "lime", "lrp", "deep_lift"):
         notes = MethodRun(methods()[method], classifier, {})().notes
         assert any(note.startswith("Rounding in bfloat16") for note in notes), method
+
+
+NUMBERS = {"occlusion": {}, "input_x_gradient": {}, "kernel_shap": {}, "integrated_gradients": {"rule": "midpoint"}}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_told_and_moves_scores_by_some_per_cent(dtype: str) -> None:
+    """The map of an embedded model beside its own in float32."""
+    name, told = (
+        "embedded:bert-mini-sst2",
+        f"Computed in {dtype}: the scores may differ from float32's by some per cent.",
+    )
+    half, whole = load_model(name, device="cpu", dtype=dtype), loaded(name)
+    moved = []
+    for method, parameters in NUMBERS.items():
+        run = MethodRun(get_method(method), half, parameters)
+        result, reference = run(TEXTS[0]), run.on(whole, TEXTS[0])
+        assert told in result.notes
+        assert not any("per cent" in note for note in reference.notes)
+        moved.append(np.abs(result.scores - reference.scores).max() / np.abs(reference.scores).max())
+    assert min(moved) > 1e-5
+    assert max(moved) < 0.1
+    assert dtype == "float16" or max(moved) > 0.005
