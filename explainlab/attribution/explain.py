@@ -173,7 +173,7 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
 
 
 def _precision(classifier: Classifier) -> list[str]:
-    """The note on half precision: attributions of a text by bert-mini differ from float32's by up to 3% (bfloat16)."""
+    """The note on half precision; where scores are small differences of large terms, :func:`_rounding` says more."""
     if classifier.dtype == torch.float32:
         return []
     return [f"Computed in {_name(classifier)}: the scores may differ from float32's by some per cent."]

@@ -92,7 +92,7 @@ def test_costs_are_those_of_single_runs(encoder: Classifier, body: Body) -> None
 
 def test_where_a_seed_changes_nothing_there_is_one_map(encoder: Classifier) -> None:
     """KernelSHAP at 2n reads the same coalitions whatever the seed: they are run once, for its only map."""
-    asked = {"methods": "kernel_shap", "metrics": METRICS, "samples": 24}
+    asked = {"methods": "occlusion,kernel_shap", "metrics": METRICS, "samples": 24}
     result = study(encoder, "ablation", TEXT, **asked)
     shap = of(result.body, "kernel_shap")
     alone = explain(encoder, TEXT, "kernel_shap", seed=5)
