@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -36,7 +36,7 @@ from explainlab.metrics import trust
 from explainlab.metrics.registry import get_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
-from explainlab.request import digest
+from explainlab.request import Output, digest
 
 
 def _read(settings: Any) -> Any:
@@ -70,6 +70,12 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 
     TextBody = TrustText
     DataBody = TrustData
+
+    def default_output(self, parameters: Mapping[str, Any]) -> Output:
+        """The method's own."""
+        chosen = parse(self, parameters)
+        assert isinstance(chosen, self.Parameters)
+        return get_method(chosen.method).default_output(chosen.settings)
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""

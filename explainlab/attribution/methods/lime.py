@@ -36,6 +36,11 @@ class Lime(BatchedMethod):
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
 
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        """Not with a single sample, which is the full text."""
+        return parameters.samples > 1
+
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]
         values = masked(subjects, keep, parameters.baseline)

@@ -106,6 +106,11 @@ class MultiPass(Method):
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
 
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        """Not with a single feature, for which no pass is drawn."""
+        return len(subject.units.content) > 1
+
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         units = subject.units
         n = len(units.content)
