@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.session import owner, user
-from explainlab.app.text import plain
+from explainlab.app.text import duration, plain
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
@@ -41,9 +41,8 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: lis
 
 def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
-    share = progress.done / progress.total if progress.total else 0.0
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(1.0, share), text=f"**{plain(label(job))}**: {state(service, job)}")
+        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {state(service, job)}")
         st.button(
             "Cancel",
             key=f"cancel_{job.key}",
@@ -83,7 +82,7 @@ def state(service: Service, job: Job) -> str:
     if progress.status == "queued":
         ahead = service.engine.position(job.key)
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
-    if not progress.total:
-        return progress.phase or "starting"
+    counted = progress.total and job.request.data is not None
+    phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
     left = progress.seconds_left
-    return f"{progress.done} of {progress.total} {progress.phase}" + (f", {left:.0f} s left" if left else "")
+    return phase if left is None else f"{phase}, about {duration(left)} left"

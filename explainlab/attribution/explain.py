@@ -73,6 +73,10 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
     method = get_method(request.question)
     method.require(classifier)
     encoding = classifier.encode(request.single_text, request.text_pair)
+    if context is not None:
+        parameters = parse(method, request.parameters)
+        work = method.work(parameters, len(encoding), len(classifier.model.layers)) * len(encoding)
+        context.expect(work, not method.adaptive(parameters))
     return attribute(classifier, encoding, method, request, context)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
+from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import again_key, asked_by, is_batch, job_key, result_key
 from explainlab.service.store.store import Store
@@ -39,6 +41,7 @@ class Service(Access):
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
+        self.paces = Paces(store, str(self.device))
         self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
@@ -135,9 +138,14 @@ class Service(Access):
         Results that are computed again or ahead are not recorded here.
         """
         context.begin("loading the model")
-        if context.key == again_key(request):
-            return self._compute(request, context)
-        result = self._answer(request, context)
+        context.estimate.pace = self.paces.of(request)
+        again = context.key == again_key(request)
+        result = self._compute(request, context) if again else self._answer(request, context)
+        pace = context.estimate.taken(time.monotonic())
+        if pace is not None:
+            self.paces.learn(request, pace)
+        if again:
+            return result
         if context.urgent or is_batch(request):
             for user in context.users:
                 self.record(request, result, user)
