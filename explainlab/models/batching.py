@@ -68,7 +68,8 @@ class Batcher:
     ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit is halved, as are those after it.
+        An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
+        is halved, as are those after it.
         Progress counts from ``done`` to ``total`` (default: the inputs here). Raises :class:`ResourceError` when a
         single input does not fit, and whatever ``context`` raises to stop.
         """

@@ -7,7 +7,6 @@ from typing import Any
 
 from explainlab.reader import ANYBODY, Reader
 
-
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
 

@@ -25,9 +25,9 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 class Progress:
     """A snapshot that any thread may read: it is replaced, never changed.
 
-    ``done`` of ``total`` passes or texts of ``phase`` (total 0: not known yet). ``share`` of the whole job is done, which
-    never goes down, and takes about ``seconds_left`` more (None: not known). ``started`` is in seconds on the monotonic
-    clock; ``error`` says what went wrong and what to do.
+    ``done`` of ``total`` passes or texts of ``phase`` (total 0: not known yet). ``share`` of the whole job is done and
+    never goes down; about ``seconds_left`` more are needed (None: not known). ``started`` is in seconds on the
+    monotonic clock; ``error`` says what went wrong and what to do.
     """
 
     status: Status = "queued"

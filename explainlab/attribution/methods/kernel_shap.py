@@ -66,7 +66,7 @@ class KernelShap(BatchedMethod):
 
     @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(budgeted(parameters.samples, n) + 2, 2**n)
+        return FORWARD * min(budgeted(parameters.samples, n) + 2, 1 << n)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [_coalitions_of(subject, parameters) for subject in subjects]

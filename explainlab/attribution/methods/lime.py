@@ -39,7 +39,7 @@ class Lime(BatchedMethod):
 
     @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(parameters.samples, 2**n)
+        return FORWARD * min(parameters.samples, 1 << n)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]

@@ -122,7 +122,7 @@ class MultiPass(Method):
 
     @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(budgeted(parameters.passes, n) + 2, 2**n)
+        return FORWARD * min(budgeted(parameters.passes, n) + 2, 1 << n)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         units = subject.units
