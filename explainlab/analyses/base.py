@@ -113,6 +113,16 @@ class Analysis(ABC):
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """The answer to ``request``, whose model is the loaded ``classifier``."""
 
+    def targets_together(self, request: Request) -> bool:
+        """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
+        return False
+
+    def answer_targets(
+        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+    ) -> list[Result]:
+        """As :meth:`answer`, of requests that differ in their target alone."""
+        return [self.answer(classifier, request, context) for request in requests]
+
     @abstractmethod
     def read(self, record: Mapping[str, Any]) -> Result:
         """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""

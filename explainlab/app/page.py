@@ -52,10 +52,10 @@ class AnalysisPage(Place):
         """
         view = links.follow(service, self, self.record)
         if view is not None:
-            self.ask(service, view)
+            self.ask(service, view, record=False)
             self.seed(view, force=True)
         if self.view is None:
-            self.ask(service, self.first())
+            self.ask(service, self.first(), record=False)
         self.seed(self.view)
         try:
             self.draft()
@@ -98,7 +98,7 @@ class AnalysisPage(Place):
         if view.requests() == before.requests():
             self.redraw(view)
         else:
-            self.ask(service, view)
+            self.ask(service, view, record=self._memory.record)
         return view
 
     def link(self, service: Service, view: Any) -> str:

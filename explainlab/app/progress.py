@@ -32,11 +32,24 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: lis
     changed = [job.progress.finished for job in jobs] != ended_before
     if answered or changed or not all(place.has_asked(job) for job in jobs):
         links.rerun()
+    unfinished = [job for job in jobs if not (job.progress.finished or _cancelled_here(job))]
     for job in jobs:
-        if job.progress.finished or _cancelled_here(job):
+        if job not in unfinished:
             _draw_ended(job, place)
         else:
             _draw_running(service, job)
+    if len(unfinished) > 1:
+        draw_cancel_all(service, unfinished, place.name)
+
+
+def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
+    """A button that cancels all ``jobs`` for this session; ``name`` tells it from others of the page."""
+
+    def cancel() -> None:
+        for job in jobs:
+            service.cancel(job.key, owner(), user())
+
+    st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
 
 
 def _draw_running(service: Service, job: Job) -> None:

@@ -49,13 +49,15 @@ class Progress:
 class Job:
     """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
-    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches.
+    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches. Its result
+    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it.
     """
 
     key: str
     request: CompleteRequest
     owners: dict[str, User]
     urgent: bool = True
+    readers: set[User] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     result: Result | None = None
     stop: threading.Event = field(default_factory=threading.Event)
@@ -96,14 +98,9 @@ class JobContext(RunContext):
         return self._job.key
 
     @property
-    def users(self) -> list[User]:
-        """The job's users by now."""
-        return self._job.users
-
-    @property
-    def urgent(self) -> bool:
-        """Whether somebody waits for the job now."""
-        return self._job.urgent
+    def readers(self) -> list[User]:
+        """The users of whom the result becomes a run."""
+        return [user for user in self._job.users if user in self._job.readers]
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)
