@@ -28,8 +28,8 @@ class Estimate:
     really takes is known from the parts that have ended, else from ``pace``, else taken as one. The ``share`` never
     goes down, and is 0 while nothing is expected.
 
-    ``seconds_left`` extrapolates the time per expected unit, of this job and at first of ``pace``. It is None while
-    nothing supports it: where only the most work is known (``exact=False``), until a part has ended.
+    ``seconds_left`` extrapolates the time per expected unit since the last expectation, and at first that of ``pace``.
+    It is None while nothing supports it: where only the most work is known (``exact=False``), until a part has ended.
     """
 
     def __init__(self, pace: Pace | None = None) -> None:
@@ -38,6 +38,7 @@ class Estimate:
         self.seconds_left: float | None = None
         self._expected = self._ended = self._part = 0.0  # of expected work: all, in ended parts, in this part
         self._spent_before = self._spent = 0.0  # in ended parts, in this part
+        self._since = self._before = 0.0  # when the last expectation came, and the expected work that had ended
         self._batches = 0
         self._exact = True
         self._started: float | None = None
@@ -47,6 +48,7 @@ class Estimate:
         self._end_part()
         self._started = now if self._started is None else self._started
         self._expected, self._part, self._exact = self._ended + work, work, exact
+        self._since, self._before, self._batches = now, self._ended, 0
         self._renew(now)
 
     def part(self, now: float, work: float) -> None:
@@ -66,6 +68,7 @@ class Estimate:
         """So much time was not the job's own."""
         if self._started is not None:
             self._started += seconds
+            self._since += seconds
 
     def taken(self, now: float) -> Pace | None:
         """The pace of the job, which has ended; None if it did no work that was expected."""
@@ -93,14 +96,14 @@ class Estimate:
         inside = min(self._spent / self._ratio, UNFINISHED * self._part)
         reached = min(self._ended + inside, self._expected)
         self.share = max(self.share, reached / self._expected)
-        self.seconds_left = self._left(now - self._started, reached)
+        self.seconds_left = self._left(now, reached)
 
-    def _left(self, seconds: float, reached: float) -> float | None:
-        rest = self._expected - reached
+    def _left(self, now: float, reached: float) -> float | None:
+        rest, seconds, gained = self._expected - reached, now - self._since, reached - self._before
         if self.pace is not None:
             trusted = TRUSTED * self._expected
-            return rest * (seconds + self.pace.seconds * trusted) / (reached + trusted)
-        known = self._ended or (self._exact and self._batches >= LEAST_BATCHES)
+            return rest * (seconds + self.pace.seconds * trusted) / (gained + trusted)
+        known = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
         if not known or seconds < LEAST_SECONDS:
             return None
-        return rest * seconds / reached
+        return rest * seconds / gained

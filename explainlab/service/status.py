@@ -72,10 +72,8 @@ def _place(service: Service, job: Job, user: User) -> Place:
     running, own = job.progress.status == "running", user in job.users
     if not (own or is_administrator(user)):
         return Place(running, job.urgent, None)
-    peers = service.engine.peers(job.key)
-    return Place(
-        running, job.urgent, job, own, bool(peers) and peers[0] is not job, bool(peers) and peers[-1] is not job
-    )
+    peers = service.engine.peers(job.key) or [job]
+    return Place(running, job.urgent, job, own, earlier=peers[0] is not job, later=peers[-1] is not job)
 
 
 def _is_alive(service: Service) -> bool:

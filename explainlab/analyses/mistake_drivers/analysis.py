@@ -34,6 +34,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
+from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -201,7 +202,8 @@ def _attributions(
     ]
     known = [subject.context.recall(key) for key in keys]
     work = [0.0 if stored else _work(subject, method, part) for part, stored in zip(parts, known, strict=True)]
-    subject.context.expect(sum(work), not get_method(method.method).adaptive(method.parameters))
+    tested = _tested_work(targets, TESTED_PAIRS)  # a row each: more cannot be known yet
+    subject.context.expect(sum(work) + tested, not get_method(method.method).adaptive(method.parameters))
     for i, (part, key, stored) in enumerate(zip(parts, keys, known, strict=True)):
         if stored is None:
             subject.context.part(work[i])
@@ -216,6 +218,12 @@ def _work(subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarg
     """The expected work of explaining ``targets``."""
     depth, tokens = len(subject.classifier.model.layers), [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
+
+
+def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
+    """The work of testing ``count`` pairs in rows like ``targets``: four texts each."""
+    tokens = sum(tokens_of(row) for row, _ in targets) / max(1, len(targets))
+    return 4 * FORWARD * tokens * count
 
 
 def _fingerprint(method: MethodRequest, reader: Reader) -> str:
@@ -306,6 +314,7 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
         for pair, numbers in zip(pairs, rows, strict=True)
         for number in numbers
     ]
+    subject.context.part(_tested_work([(attribution.row, "") for attribution, _, _ in tested], len(tested)))
     values = iter(_interaction_values(subject, tested))
     means = [interval(list(islice(values, len(numbers)))) for numbers in rows]
     return [Interaction(**mean.model_dump(), rows=len(numbers)) for mean, numbers in zip(means, rows, strict=True)]
