@@ -16,7 +16,7 @@ import torch
 
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import FORWARD, RunContext
 from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
@@ -69,13 +69,14 @@ class Batcher:
         done: int = 0,
         total: int | None = None,
         rows: int = 1,
+        share: float = 1.0,
     ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        An input is ``rows`` texts for the model. A batch that does not fit is halved, as are those after it.
-        Progress counts from ``done`` to ``total`` (default: the inputs here). ``run`` has the model for itself: see
-        :attr:`Classifier.lock`. Raises :class:`ResourceError` when a single input does not fit, and whatever
-        ``context`` raises to stop, also while another thread has the model.
+        An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
+        is halved, as are those after it. Progress counts from ``done`` to ``total`` (default: the inputs here). ``run``
+        has the model for itself: see :attr:`Classifier.lock`. Raises :class:`ResourceError` when a single input does
+        not fit, and whatever ``context`` raises to stop, also while another thread has the model.
         """
         start, count = 0, len(lengths)
         while start < count:
@@ -94,6 +95,7 @@ class Batcher:
                 self._halve(part.stop - part.start, length, gradients)
                 continue
             self.passes += part.stop - start
+            self.context.spend(float(lengths[part].sum()) * rows * share * (1.0 if gradients else FORWARD))
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result

@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 
 class Lime(BatchedMethod):
@@ -40,6 +41,10 @@ class Lime(BatchedMethod):
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
         """Not with a single sample, which is the full text."""
         return parameters.samples > 1
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * min(parameters.samples, 1 << n)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]
