@@ -40,7 +40,7 @@ class ErrorsView(ChosenData, AnalysisView):
     row: int | None = Field(None, ge=1)
     edit: str | None = None
     edit_pair: str | None = None
-    method: str = "integrated_gradients"
+    method: str = "input_x_gradient"
     output: Output = "logit"
     unit: Unit = "token"
     palette: PaletteName = DEFAULT
