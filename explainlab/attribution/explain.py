@@ -13,7 +13,7 @@ import torch
 
 from explainlab.attribution import passes
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.records import Attribution, Completeness
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse, require_within
@@ -113,16 +113,21 @@ def attribute_many(
         )
         for encoding, request in zip(encodings, requests, strict=True)
     ]
-    return attribute_subjects(subjects, method, requests)
+    start = time.perf_counter()
+    passes.read_label_shares(subjects)
+    return attribute_subjects(subjects, method, requests, start)
 
 
 def attribute_subjects(
-    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest]
+    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest], start: float | None = None
 ) -> list[Attribution]:
-    """As :func:`attribute_many`, for existing subjects; all share a batcher."""
+    """As :func:`attribute_many`, for existing subjects; all share a batcher.
+
+    ``start`` is the ``time.perf_counter()`` of their first pass (None: now).
+    """
     if not subjects:
         return []
-    start, classifier, batcher = time.perf_counter(), subjects[0].classifier, subjects[0].batcher
+    start, classifier, batcher = start or time.perf_counter(), subjects[0].classifier, subjects[0].batcher
     if any(request.parameters != requests[0].parameters for request in requests):
         raise ValueError("Texts are run together with the same parameters only.")
     parameters, halvings = parse(method, requests[0].parameters), batcher.halvings
@@ -141,10 +146,11 @@ def attribute_subjects(
             scores=_checked(outcome, method, classifier),
             errors=outcome.errors,
             signed=method.is_signed(parameters),
-            completeness=None if outcome.expected is None else Completeness.of(outcome.scores, outcome.expected),
+            completeness=outcome.completeness,
             cost=Cost(subject.forward, subject.backward, seconds * count),
             cut=subject.encoding.cut,
-            warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *outcome.warnings),
+            label_share=subject.label_share,
+            warnings=(*subject.caveats, *subject.warnings, *halved, *outcome.warnings, *_sum_warning(outcome, method)),
             notes=(*subject.notes, *_rounding(outcome, classifier)),
             versions={
                 **versions(),
@@ -187,8 +193,8 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     return [f"Rounding in {dtype}: another batch size, padding or processor may move the scores by {share}."]
 
 
-def cut_warning(encoding: Encoding) -> list[str]:
-    """The warning for an ``encoding`` whose text was cut; empty if it was not."""
-    if not encoding.cut:
-        return []
-    return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]
+def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
+    """The warning where the scores do not add up to what the method promises; see :attr:`Outcome.within`."""
+    sums, size = outcome.completeness, float(np.abs(outcome.scores).sum())
+    failure = sums.failure(outcome.within, size) if sums else ""
+    return [f"{method.label}'s scores add up to {failure}. {outcome.remedy}".rstrip()] if failure else []

@@ -19,6 +19,8 @@ from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData,
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 
+UNCOVERED = "Its rule does not cover the attention, GELU and layer normalisation of a transformer."
+
 
 class DeepLift(BatchedMethod):
     """Differences from the baseline, propagated back by the rescale rule through activation modules.
@@ -61,6 +63,7 @@ class DeepLift(BatchedMethod):
                 subject.units.sum_tokens(products[i][:, 0]),
                 expected=float(subject.scalar(subject.original) - starts[i][0]),
                 terms=float(products[i][:, 1].max()),
+                remedy=UNCOVERED,
             )
             for i, subject in enumerate(subjects)
         ]
