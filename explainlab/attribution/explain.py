@@ -197,4 +197,5 @@ def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
     """The warning where the scores do not add up to what the method promises; see :attr:`Outcome.within`."""
     sums, size = outcome.completeness, float(np.abs(outcome.scores).sum())
     failure = sums.failure(outcome.within, size) if sums else ""
-    return [f"{method.label}'s scores add up to {failure}. {outcome.remedy}".rstrip()] if failure else []
+    whose = f"{method.label}'" if method.label.endswith("s") else f"{method.label}'s"
+    return [f"{whose} scores add up to {failure}. {outcome.remedy}".rstrip()] if failure else []
