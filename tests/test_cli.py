@@ -114,7 +114,7 @@ def test_methods(run: Run) -> None:
 
 def test_predict(run: Run, model: str) -> None:
     found = run("predict", "--model", model, "--text", TEXT, "--json").json
-    assert found.keys() == {"prediction", "tokens", "truncated"}
+    assert found.keys() == {"prediction", "tokens", "truncated", "warnings"}
     classifier = load_model(model)
     encoding = classifier.encode(TEXT)
     assert found["tokens"] == len(encoding)

@@ -235,7 +235,7 @@ def test_the_label_share_of_a_prompt_is_told(speaker: Zoo, encoder: Classifier) 
     assert any(warning.startswith("The label words together hold only") for warning in found.warnings)
     assert Attribution.from_json(found.to_json()).label_share == found.label_share
     assert (found.cost.forward, found.cost.backward) == (2, 1)
-    assert explain(classifier, TEXT, "occlusion").cost.forward == 2 + int(found.content.sum())
+    assert explain(classifier, TEXT, "occlusion").cost.forward == 1 + int(found.content.sum())
     alone = explain(encoder, TEXT, "input_x_gradient")
     assert alone.label_share is None
     assert "label_share" not in alone.to_json()

@@ -1,4 +1,4 @@
-"""What the command line prints is what it printed before results became typed records; fields and warnings are added."""
+"""What the command line prints is what it printed before results became typed records, or more fields and warnings."""
 
 from __future__ import annotations
 

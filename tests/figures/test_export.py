@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -163,7 +164,7 @@ def test_html_tells_everything(attribution):
     )
     maps = report_maps([result, attribution("good bad", signed=False)], "blue_orange", True, ["It can.", "It cannot."])
     source = to_html(maps, "blue_orange", headline="The answer.", facts={"Row": "7"}, snippets=["code here"])
-    text = " ".join(Document(source).text.split())
+    text = " ".join(re.sub("<[^>]*>", " ", source).split())
     for expected in (
         "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",
         "probability of positive", "sum +0.500, should be +0.400 (25% off)", "1 forward and 1 backward", "torch 2",
