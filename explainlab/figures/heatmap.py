@@ -29,6 +29,7 @@ from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
+LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -90,8 +91,8 @@ class Heatmap(Record):
     ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
     ``limit_value``: the same as text; ``shared``: other heatmaps use this limit too; ``cut``: the number of tokens
     that did not fit; ``special_share``: the special tokens' share of the total |score| (None if a total means
-    nothing) and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its
-    marks ≠ mean; ``scale_label``: the label of a scale without signs.
+    nothing or it is about 0) and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what
+    its marks ≠ mean; ``scale_label``: the label of a scale without signs.
     """
 
     key: str
@@ -361,9 +362,11 @@ def _content_scores(attribution: Attribution) -> np.ndarray:
     return scores
 
 
-def _special_share(attribution: Attribution) -> float:
+def _special_share(attribution: Attribution) -> float | None:
+    """None where it rounds to 0%."""
     sizes = np.abs(attribution.scores)
-    return float(sizes[~attribution.content].sum() / sizes.sum()) if sizes.any() else 0.0
+    share = float(sizes[~attribution.content].sum() / max(sizes.sum(), np.finfo(float).tiny))
+    return share if share >= LEAST_SHARE else None
 
 
 def _special_name(attribution: Attribution) -> str:
