@@ -43,6 +43,14 @@ class Completeness:
         error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
         return cls(total, float(expected), error)
 
+    @property
+    def off(self) -> str:
+        """``approximation_error`` as a percentage with two digits; empty where it is None."""
+        if self.approximation_error is None:
+            return ""
+        percentage = 100 * self.approximation_error
+        return f"{percentage:,.0f}%" if percentage >= 10 else f"{percentage:.2g}%"
+
     def failure(self, within: float, size: float) -> str:
         """``−0.107, not +0.578 (off by 118%)`` where the sum is off by more than ``within``; otherwise empty.
 
@@ -52,8 +60,7 @@ class Completeness:
         if abs(self.sum - self.expected) <= within * (size if cancel else abs(self.expected)):
             return ""
         total, expected = (f"{value:+.3g}".replace("-", "−") for value in (self.sum, self.expected))
-        off = "" if cancel else f" (off by {100 * abs(self.sum / self.expected - 1):.3g}%)"
-        return f"{total}, not {expected}{off}"
+        return f"{total}, not {expected}" + (f" (off by {self.off})" if self.off and not cancel else "")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -105,9 +105,9 @@ def token_words(attribution: Attribution) -> str:
 
 
 def label_share_words(attribution: Attribution) -> str:
-    """What the label words hold of the next token; empty for a model without a prompt."""
+    """How much the label words hold together; empty for a model without a prompt."""
     share = attribution.label_share
-    return "" if share is None else f"the label words hold {share_words(share)} of the next token"
+    return "" if share is None else f"{share_words(share)} of the next token"
 
 
 def to_csv(*attributions: Attribution) -> str:

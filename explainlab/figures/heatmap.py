@@ -266,10 +266,10 @@ def sum_words(attribution: Attribution) -> str:
     sums = attribution.completeness
     if sums is None:
         return ""
-    total, expected, error = number(sums.sum), number(sums.expected), sums.approximation_error
+    total, expected = number(sums.sum), number(sums.expected)
     if total == expected:
         return f"sum {total}, as it should be"
-    return f"sum {total}, should be {expected}" + ("" if error is None else f" ({100 * error:.2g}% off)")
+    return f"sum {total}, should be {expected}" + (f" (off by {sums.off})" if sums.off else "")
 
 
 def settings(attribution: Attribution) -> dict[str, Any]:

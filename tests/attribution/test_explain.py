@@ -266,7 +266,7 @@ def test_a_failing_sum_is_a_warning() -> None:
         result = explain(classifier, text, method, **settings)
         (warning,) = result.warnings
         assert warning.startswith(beginning)
-        assert f"(off by {100 * result.completeness.approximation_error:.3g}%). {remedy}" in warning
+        assert f"(off by {100 * result.completeness.approximation_error:,.0f}%). {remedy}" in warning
     assert explain(classifier, text).warnings == ()
     assert explain(classifier, text, "kernel_shap").warnings == ()
     assert explain(classifier, text, rule="gauss_legendre", steps=100).warnings == ()

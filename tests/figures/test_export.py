@@ -167,7 +167,7 @@ def test_html_tells_everything(attribution):
     text = " ".join(re.sub("<[^>]*>", " ", source).split())
     for expected in (
         "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",
-        "probability of positive", "sum +0.500, should be +0.400 (25% off)", "1 forward and 1 backward", "torch 2",
+        "probability of positive", "sum +0.500, should be +0.400 (off by 25%)", "1 forward and 1 backward", "torch 2",
         "Mind this.", "Row 7.", "did not read the last 2", "magnitude only", "−0.500", "one scale for all maps",
         "code here", "66.7%", "Explanation The answer.", "It can.", "It cannot.", "Row 7 ", "Length 4 tokens",
     ):  # fmt: skip
@@ -187,7 +187,7 @@ def test_html_tells_a_prompt_apart(attribution):
     result = attribution("a b", label_share=0.0068)
     asked = replace(result.features[0], prompt=True, ids=(1, 2, 3))
     text = Document(to_html(report_maps([replace(result, features=(asked, *result.features[1:]))]))).text
-    assert "the label words hold 0.7% of the next token" in text
+    assert "Label words0.7% of the next token" in text
     assert "3 tokens, and 3 of the prompt" in text
 
 

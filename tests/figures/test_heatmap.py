@@ -106,7 +106,7 @@ def test_what_is_not_drawn_is_named(attribution):
     ("sums", "words"),
     [
         (Completeness(0.578, 0.578 * (1 + 8.7e-16), 8.7e-16), "sum +0.578, as it should be"),
-        (Completeness(0.5, 0.4, 0.25), "sum +0.500, should be +0.400 (25% off)"),
+        (Completeness(0.5, 0.4, 0.25), "sum +0.500, should be +0.400 (off by 25%)"),
         (Completeness(0.5, 0.0, None), "sum +0.500, should be 0"),
         (None, ""),
     ],

@@ -19,7 +19,7 @@ from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData,
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 
-UNCOVERED = "Its rule does not cover the attention, GELU and layer normalisation of a transformer."
+UNCOVERED = "Its rule does not cover a transformer's attention and normalisation."
 
 
 class DeepLift(BatchedMethod):

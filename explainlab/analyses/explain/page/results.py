@@ -46,7 +46,9 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
             delta_color="off",
             delta_arrow="off",
         )
-        facts = [plain(words) for words in (label_share_words(result), token_words(result)) if words]
+        share = label_share_words(result)
+        facts = [f"Label words: **{plain(share)}**"] if share else []
+        facts.append(token_words(result))
         if result.truncated:
             facts.append(f"**{result.cut} more were cut: the model never read them**")
         if target.label != prediction.label:
