@@ -207,7 +207,7 @@ def test_a_prompted_model_says_what_its_label_words_hold(run: Run, speaker: Zoo)
     encoding = classifier.encode("a film")
     assert found["label_share"] == pytest.approx(classifier.label_share(encoding), rel=1e-4)
     assert found["tokens"] == len(encoding) == found["prompt_tokens"] + 2
-    assert found["warnings"][0].startswith("The label words together hold only")
+    assert found["warnings"][0].startswith("The label words together hold")
     assert (
         "of the next token is held by the label words"
         in run("predict", "--model", classifier.id, "--text", "a film").out

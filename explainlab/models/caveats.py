@@ -45,6 +45,6 @@ def _unlikely(label_share: float | None) -> list[str]:
     if label_share is None or label_share >= LEAST_LABEL_SHARE:
         return []
     return [
-        f"The label words together hold only {share_words(label_share)} of the next token: the model would rather say "
+        f"The label words together hold {share_words(label_share)} of the next token: the model would rather say "
         "something else, and the class probabilities compare these words only with each other."
     ]
