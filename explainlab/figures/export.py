@@ -31,20 +31,23 @@ def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None
 
 @dataclass(frozen=True)
 class ReportMap:
-    """A map of a report: an attribution, ``drawn`` as on its page, with its title and its ``verdict`` in a sentence."""
+    """A map of a report: an attribution, ``drawn`` as on its page, its title, and whether to ``trust`` it in words."""
 
     attribution: Attribution
     drawn: Heatmap
     title: str
-    verdict: str = ""
+    trust: str = ""
 
 
 def report_maps(
-    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, verdicts: Sequence[str] = ()
+    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, trust: Sequence[str] = ()
 ) -> list[ReportMap]:
-    """Attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale."""
-    maps = zip(attributions, heatmaps(attributions, palette, shared), verdicts or [""] * len(attributions), strict=True)
-    return [ReportMap(a, drawn, f"{method_label(a)}: why {a.target.label}", verdict) for a, drawn, verdict in maps]
+    """Attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale.
+
+    ``trust`` says of each whether to trust it (empty: nothing is known).
+    """
+    maps = zip(attributions, heatmaps(attributions, palette, shared), trust or [""] * len(attributions), strict=True)
+    return [ReportMap(a, drawn, f"{method_label(a)}: why {a.target.label}", words) for a, drawn, words in maps]
 
 
 def to_html(
@@ -52,13 +55,13 @@ def to_html(
     palette: str = DEFAULT,
     *,
     title: str = "Explanation",
-    headline: str = "",
+    verdict: str = "",
     facts: Mapping[str, str] = MappingProxyType({}),
     snippets: Sequence[str] = (),
 ) -> str:
     """A standalone document about one text: its prediction, and ``maps`` with settings, checks and scores.
 
-    It has no scripts and no external resources. ``headline`` is the answer in a sentence, ``facts`` what else is known
+    It has no scripts and no external resources. ``verdict`` is the answer in words, ``facts`` what else is known
     of the text, by name, and ``snippets`` are code that reproduces the numbers.
     """
     attributions = [entry.attribution for entry in maps]
@@ -68,7 +71,7 @@ def to_html(
         styles=["token_heatmap"],
         palette=PALETTES[palette],
         title=title,
-        headline=headline,
+        verdict=verdict,
         facts=facts,
         snippets=snippets,
         warnings=shared,
@@ -80,7 +83,7 @@ def to_html(
                 "map": entry.drawn,
                 "result": entry.attribution,
                 "title": entry.title,
-                "verdict": entry.verdict,
+                "trust": entry.trust,
                 "settings": settings(entry.attribution),
                 "warnings": [warning for warning in entry.attribution.warnings if warning not in shared],
                 "sum": sum_words(entry.attribution),

@@ -146,8 +146,8 @@ def test_cells(text, expected):
 
 def test_html_holds_the_text_and_no_markup_of_it(hostile):
     facts = {HOSTILE[0]: HOSTILE[2]}
-    titles = {"title": HOSTILE[1], "headline": HOSTILE[2]}
-    source = to_html(report_maps([hostile], verdicts=[HOSTILE[0]]), **titles, facts=facts, snippets=[HOSTILE[0]])
+    titles = {"title": HOSTILE[1], "verdict": HOSTILE[2]}
+    source = to_html(report_maps([hostile], trust=[HOSTILE[0]]), **titles, facts=facts, snippets=[HOSTILE[0]])
     document = Document(source)
     assert not {"script", "svg", "img", "iframe", "link", "object", "form"} & set(document.tags)
     assert not [name for name, _ in document.attributes if name.startswith("on") or name in ("src", "href")]
@@ -163,7 +163,7 @@ def test_html_tells_everything(attribution):
         "good bad", [0, 0.25, -0.5, 0], errors=np.full(4, 0.01), warnings=("Mind this.",), notes=("Row 7.",), cut=2
     )
     maps = report_maps([result, attribution("good bad", signed=False)], "blue_orange", True, ["It can.", "It cannot."])
-    source = to_html(maps, "blue_orange", headline="The answer.", facts={"Row": "7"}, snippets=["code here"])
+    source = to_html(maps, "blue_orange", verdict="The answer.", facts={"Row": "7"}, snippets=["code here"])
     text = " ".join(re.sub("<[^>]*>", " ", source).split())
     for expected in (
         "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",

@@ -31,9 +31,8 @@ MOST_ROWS = 500
 
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
-    headline = get_analysis(result.request.question).headline(result)
-    snippets = [python_code(result), command_line(result)]
-    report = to_html(report_maps([result]), headline=headline, snippets=snippets)
+    verdict = get_analysis(result.request.question).headline(result)
+    report = to_html(report_maps([result]), verdict=verdict, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
     return _zip({**files, "result.json": to_json([result])})
 

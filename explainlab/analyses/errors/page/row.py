@@ -123,7 +123,7 @@ def row_report(data: str, row: Row, maps: Sequence[ReportMap], palette: str, rem
         maps,
         palette,
         title=f"Row {row['row']:,} of {data}",
-        headline=f"The model predicts {predicted} ({100 * row['confidence']:.1f}%), {said}.",
+        verdict=f"The model predicts {predicted} ({100 * row['confidence']:.1f}%), {said}.",
         facts={name: value for name, value in facts.items() if value},
     )
 

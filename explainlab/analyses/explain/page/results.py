@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.explain.page.component import class_bars
-from explainlab.analyses.explain.page.trust import draw_trust, verdict
+from explainlab.analyses.explain.page.trust import draw_trust, trust_words
 from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
@@ -99,17 +99,17 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
 def draw_exports(service: Service, view: View, results: Sequence[Attribution], link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Take away")
-    headline = get_analysis(results[0].request.question).headline(results[0])
-    verdicts = [verdict(service, result) for result in results]
+    verdict = get_analysis(results[0].request.question).headline(results[0])
+    trust = [trust_words(service, result) for result in results]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
     report, table, record, _ = st.columns([1, 1, 1, 3])
     report.download_button(
         "HTML report",
         lambda: to_html(
-            report_maps(results, view.palette, view.scale == "shared", verdicts),
+            report_maps(results, view.palette, view.scale == "shared", trust),
             view.palette,
-            headline=headline,
+            verdict=verdict,
             snippets=[code, commands],
         ),
         "explanation.html",

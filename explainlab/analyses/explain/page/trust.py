@@ -70,7 +70,7 @@ def draw_trust(service: Service, result: Attribution) -> None:
         _draw_answer(answer.result, result)
 
 
-def verdict(service: Service, result: Attribution) -> str:
+def trust_words(service: Service, result: Attribution) -> str:
     """The stored answer about ``result`` in a sentence, in plain text; empty if there is none."""
     answer = _place(result.request.question).answer_if_asked(service, question(result.request))
     if answer is None or answer.result is None:
