@@ -23,7 +23,7 @@ from explainlab.attribution.registry import methods
 from explainlab.cli import main
 from explainlab.models.loading import embedded_models
 from explainlab.settings import ROOT, settings
-from tests.conftest import ON_ENCODERS, Zoo
+from tests.conftest import ON_ENCODERS
 from tests.zoo import LABELS
 
 TEXT = "a stirring, funny film"
@@ -199,19 +199,6 @@ def test_a_text_that_is_cut_says_so(run: Run, model: str) -> None:
     assert "14 of the text were cut" in run("explain", "--model", model, "--text", words, "--method", "gradient").out
     assert run("predict", "--model", model, "--text", words, "--json").json["truncated"] is True
     assert "14 of the text were cut" in run("predict", "--model", model, "--text", words).out
-
-
-def test_a_prompted_model_says_what_its_label_words_hold(run: Run, speaker: Zoo) -> None:
-    classifier = speaker("gpt2")
-    found = run("predict", "--model", classifier.id, "--text", "a film", "--json").json
-    encoding = classifier.encode("a film")
-    assert found["label_share"] == pytest.approx(classifier.label_share(encoding), rel=1e-4)
-    assert found["tokens"] == len(encoding) == found["prompt_tokens"] + 2
-    assert found["warnings"][0].startswith("The label words together hold")
-    assert (
-        "of the next token is held by the label words"
-        in run("predict", "--model", classifier.id, "--text", "a film").out
-    )
 
 
 def test_a_store_that_cannot_be_used_is_told_beside_the_answer(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
+from explainlab.cli import main
 from explainlab.models.caveats import LEAST_LABEL_SHARE, caveats, share_words
 from explainlab.models.classifier import Classifier
 from tests.conftest import Zoo, loaded
@@ -60,3 +64,17 @@ def test_label_words_that_are_hardly_said_are_told(encoder: Classifier) -> None:
 )
 def test_shares_in_words(share: float, words: str) -> None:
     assert share_words(share) == words
+
+
+def test_the_command_line_tells_the_label_share_and_counts_the_prompt_apart(
+    speaker: Zoo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classifier = speaker("gpt2")
+    monkeypatch.setattr(sys, "argv", ["explainlab", "predict", "--model", classifier.id, "--text", "a film", "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    said, encoding = json.loads(capsys.readouterr().out), classifier.encode("a film")
+    assert said["label_share"] == pytest.approx(classifier.label_share(encoding), rel=1e-4)
+    assert said["tokens"] == len(encoding)
+    assert said["prompt_tokens"] == len(encoding) - int(encoding.content.sum())
+    assert said["warnings"][0].startswith("The label words together hold")

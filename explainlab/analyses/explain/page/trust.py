@@ -72,7 +72,7 @@ def draw_trust(service: Service, result: Attribution) -> None:
 
 def trust_words(service: Service, result: Attribution) -> str:
     """The stored answer about ``result`` in a sentence, in plain text; empty if there is none."""
-    answer = _place(result.request.question).answer_if_asked(service, question(result.request))
+    answer = _place(result.request.question).answer_if_requested(service, question(result.request))
     if answer is None or answer.result is None:
         return ""
     return f"{ASK} {get_analysis(Trust.id).headline(answer.result)}"
