@@ -87,7 +87,7 @@ def test_svg_holds_the_text_and_no_markup_of_it(hostile):
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_svg_tells_scale_target_and_signs(attribution, palette):
-    result = attribution("good bad", [0, 0.25, -0.5, 0])
+    result = attribution("good bad", [0.1, 0.25, -0.5, 0])
     root = ElementTree.fromstring(to_svg(result, palette))
     text = " ".join(root.itertext())
     for expected in ("−0.500", "+0.500", "for positive", "against positive", "probability", "tiny", "Special tokens"):
