@@ -183,9 +183,11 @@ def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared
     """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
     A feature of a map is marked where another map has the other sign, with the names of the methods that contradict.
-    With ``shared``, signed heatmaps share a scale and those without signs share another; otherwise each has its own.
+    With ``shared``, heatmaps of the same output share a scale, those with signs and those without; otherwise each has
+    its own.
     """
-    scales = {signed: limit([a for a in attributions if a.signed == signed]) for signed in (True, False)}
+    kinds = [(a.signed, a.request.output) for a in attributions]
+    scales = {kind: limit([a for a, own in zip(attributions, kinds, strict=True) if own == kind]) for kind in kinds}
     against: list[dict[int, list[str]]] = [{} for _ in attributions]
     for pair in agreement(attributions) if comparable(attributions) else []:
         for own, other in ((pair.first, pair.second), (pair.second, pair.first)):
@@ -195,11 +197,11 @@ def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared
         heatmap(
             attribution,
             palette,
-            scales[attribution.signed] if shared else None,
+            scales[kind] if shared else None,
             {index: opposite(names) for index, names in of_map.items()},
             opposite([name for names in of_map.values() for name in names], "or"),
         )
-        for attribution, of_map in zip(attributions, against, strict=True)
+        for attribution, kind, of_map in zip(attributions, kinds, against, strict=True)
     ]
 
 
