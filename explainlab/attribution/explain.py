@@ -20,7 +20,7 @@ from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import FORWARD, RunContext
 from explainlab.request import CompleteRequest, Request, checked
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
@@ -81,8 +81,9 @@ def answer_targets(
     method.require(classifier)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
     parameters, tokens = parse(method, whole[0].parameters), len(encoding)
-    work = method.work(parameters, tokens, len(classifier.model.layers)) * tokens * len(whole)
-    context.expect(work, not method.adaptive(parameters))
+    each = method.work(parameters, tokens, len(classifier.model.layers))
+    each += 0 if classifier.prompt is None else FORWARD  # its label share
+    context.expect(each * tokens * len(whole), not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
