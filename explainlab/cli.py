@@ -86,15 +86,21 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify a text."""
+    from explainlab.models.caveats import caveats
     from explainlab.models.loading import load_model
     from explainlab.settings import settings
 
     classifier = load_model(model, device, dtype, settings().limits)
     encoding = classifier.encode(text, text_pair)
     prediction = classifier.predict(encoding)
+    label_share = classifier.label_share(encoding)
+    warnings = caveats(classifier, encoding, label_share)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
     lines = [f"{p:8.4f}  {label}" for label, p in prediction.probabilities.items()]
-    _print(body, as_json, lines + [f"{encoding.cut} tokens were cut."] * (encoding.cut > 0))
+    if label_share is not None:
+        body |= {"prompt_tokens": sum(part is not None for part in encoding.prompt), "label_share": label_share}
+        lines.append(f"{label_share:8.4f}  of the next token is held by the label words")
+    _print({**body, "warnings": warnings}, as_json, [*lines, *warnings])
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
-from explainlab.attribution.explain import cut_warning
+from explainlab.attribution import passes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
@@ -74,18 +74,19 @@ class TextAnalysis(Analysis, Generic[T, D]):
         start = time.perf_counter()
         batcher = Batcher(classifier, context)
         subjects = [_subject(classifier, request, batcher) for request in requests]
+        passes.read_label_shares(subjects)
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
-        passes = [subject.forward + subject.backward for subject in subjects]
-        seconds = (time.perf_counter() - start) / max(1, sum(passes))
+        spent = [subject.forward + subject.backward for subject in subjects]
+        seconds = (time.perf_counter() - start) / max(1, sum(spent))
         return [
             AnalysisResult(
                 request=request,
                 body=body,
                 cost=Cost(subject.forward, subject.backward, seconds * count),
-                warnings=(*cut_warning(subject.encoding), *subject.warnings, *batcher.warnings, *subject.notes),
+                warnings=(*subject.caveats, *subject.warnings, *batcher.warnings, *subject.notes),
                 versions=self.versions(classifier),
             )
-            for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
+            for request, subject, body, count in zip(requests, subjects, bodies, spent, strict=True)
         ]
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:

@@ -1,4 +1,4 @@
-"""What the command line prints is what it printed before results became typed records, but for added fields."""
+"""What the command line prints is what it printed before results became typed records, or more fields and warnings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ CHOICES = {"held_out", "agreement"}
 
 
 def differences(recorded: Any, printed: Any, where: str = "") -> list[str]:
-    """Where ``printed`` differs from ``recorded``; fields may be added, floats differ by rounding."""
+    """Where ``printed`` differs from ``recorded``; fields and warnings may be added, floats differ by rounding."""
     if isinstance(recorded, dict) and isinstance(printed, dict):
         kept = [name for name in printed if name in recorded]
         order = [] if kept == list(recorded) else [f"{where}: fields {list(recorded)} are now {list(printed)}"]
         names = [name for name in kept if name not in IGNORED]
         return order + [d for name in names for d in differences(recorded[name], printed[name], f"{where}.{name}")]
+    if where.endswith(".warnings"):
+        return [f"{where}: {warning!r} is missing" for warning in recorded if warning not in printed]
     if isinstance(recorded, list) and isinstance(printed, list):
         if len(recorded) != len(printed):
             return [f"{where}: {len(recorded)} entries are now {len(printed)}"]

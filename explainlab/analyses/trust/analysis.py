@@ -26,7 +26,6 @@ from explainlab.analyses.trust.result import (
     TrustText,
 )
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.selection import case_of
@@ -142,7 +141,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:
-    subject.warnings += [warning for warning in attribution.warnings if warning not in cut_warning(subject.encoding)]
+    subject.warnings += [warning for warning in attribution.warnings if warning not in subject.caveats]
     before = batcher.passes
     (results,) = trust.trust(case_of(subject, attribution.scores[None]), text_seed(subject), batcher)
     subject.forward += batcher.passes - before
