@@ -34,7 +34,7 @@ class MetricRequest:
         return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """The metric's record in results: its names and preset, its definition, which direction is better."""
         return {
             "key": self.key,
@@ -134,6 +134,6 @@ def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def judging(metrics: Iterable[MetricRequest], n: int) -> float:
+def evaluation_work(metrics: Iterable[MetricRequest], n: int) -> float:
     """The work of evaluating an attribution of ``n`` features by ``metrics`` at most, in gradients."""
     return FORWARD * sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics)
