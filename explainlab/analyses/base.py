@@ -89,6 +89,17 @@ class AnalysisResult(Result, Generic[B]):
         return self.body.model_dump(mode="json")
 
 
+ADAPTIVE = 50.0
+"""About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
+
+
+def method_work(method: MethodRequest, n: int, depth: int) -> float:
+    """The work of ``method`` beside others: see :meth:`Analysis.work`."""
+    own = get_method(method.method)
+    work = own.work(method.parameters, n, depth)
+    return min(work, ADAPTIVE) if own.adaptive(method.parameters) else work
+
+
 class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
@@ -133,8 +144,7 @@ class Analysis(ABC):
         Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
         """
         methods = self.method_requests(parameters)
-        work = sum(get_method(method.method).work(method.parameters, n, depth) for method in methods)
-        return work or self.evaluations(parameters)
+        return sum(method_work(method, n, depth) for method in methods) or self.evaluations(parameters)
 
     def adaptive(self, parameters: Any) -> bool:
         """Whether it often ends long before its most passes, as its methods do."""

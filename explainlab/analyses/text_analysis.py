@@ -131,13 +131,12 @@ class TextAnalysis(Analysis, Generic[T, D]):
         progress = _Texts(context, len(known), len(known) + len(missing))
         group = list(islice(ordered, min(FIRST_TOGETHER, together)))
         while group:
-            progress.group = len(group)
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
             for key, result in zip(group, results, strict=True):
                 context.keep_result(key, result.to_json())
                 known[key] = result
-            progress.finish()
+            progress.finish(len(group))
             group = list(islice(ordered, together))
         return [known[key] for key in keys]
 
@@ -157,21 +156,19 @@ def _typical_first(ordered: Sequence[str]) -> list[str]:
 
 
 class _Texts(Relay):
-    """Reports progress in texts while a group of them runs; cancels and remembers as ``context`` does."""
+    """Reports progress in finished texts while a group of them runs; cancels and remembers as ``context`` does."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
         super().__init__(context)
-        self._finished, self._total, self._reported = finished, total, finished
-        self.group = 0
+        self._finished, self._total = finished, total
 
     def report(self, done: int, total: int, phase: str) -> None:
-        self._reported = max(self._reported, self._finished + int(self.group * done / (total + 1)))
-        self._context.report(self._reported, self._total, "texts")
+        self._context.report(self._finished, self._total, "texts")
 
-    def finish(self) -> None:
-        """The group is done."""
-        self._finished = self._reported = self._finished + self.group
-        self._context.report(self._reported, self._total, "texts")
+    def finish(self, texts: int) -> None:
+        """So many more texts are done."""
+        self._finished += texts
+        self._context.report(self._finished, self._total, "texts")
 
 
 def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher) -> Subject:

@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
 from explainlab.analyses.errors.page.row import carried
-from explainlab.analyses.errors.page.view import first_view
+from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.registry import targets_together
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
@@ -211,3 +212,10 @@ def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE
     assert not app.error
+
+
+def test_rows_are_explained_in_one_pass_until_the_reader_asks_for_more() -> None:
+    view = first_view()
+    assert targets_together(view.map_request("a film", None, "positive")), "both classes come from one batch"
+    older = ErrorsView(**{**view.model_dump(), "method": "integrated_gradients"})
+    assert following(opened("errors"), older).selectbox(key="errors_method").value == "integrated_gradients"

@@ -21,7 +21,7 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, own_output, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
@@ -95,7 +95,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             if isinstance(method, BestOfMany):
                 total += method.drawn(own, n, depth)[1] + maps * judged
             else:
-                total += (method.work(own, n, depth) + judged) * (maps if method.random else 1)
+                total += (method_work(MethodRequest(name, own), n, depth) + judged) * (maps if method.random else 1)
         return total
 
     def evaluations(self, parameters: Parameters) -> int:

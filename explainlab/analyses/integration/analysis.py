@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import ADAPTIVE, AnalysisResult
 from explainlab.analyses.integration.result import (
     Adaptive,
     AdaptiveMeans,
@@ -77,8 +77,8 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`: with the most that adaptive integration and doubling may take."""
-        return self.evaluations(parameters) + IntegratedGradients.Parameters().max_steps + 2 * MOST_DOUBLED
+        """See :meth:`Analysis.work`: adaptive integration and doubling are beside the fixed rules."""
+        return self.evaluations(parameters) + 2 * ADAPTIVE
 
     def adaptive(self, parameters: Parameters) -> bool:
         """See :meth:`Analysis.adaptive`."""
