@@ -30,6 +30,7 @@ function mount(parentElement, data) {
   view.legend = element("div", "legend");
   view.text = element("div", "text");
   view.text.setAttribute("role", "listbox");
+  view.unread = element("details", "cut");
   view.notes = element("div", "notes");
   view.card = element("div", "card");
   view.card.id = "card";
@@ -45,7 +46,7 @@ function mount(parentElement, data) {
   tools.append(toggle("Numbers", root, "numbers"), view.special, view.prompt, ...view.pictures);
   const head = element("div", "head");
   head.append(view.legend, tools);
-  root.append(head, view.text, view.notes, view.card);
+  root.append(head, view.text, view.unread, view.notes, view.card);
   listen(view);
   return view;
 }
@@ -82,7 +83,7 @@ function paint(view) {
 }
 
 function drawLegend(view) {
-  const { signed, target, limit_value, shared, scale_label } = view.data;
+  const { signed, target, limit_value, explained, shared, scale_label } = view.data;
   const scale = element("div", "scale");
   const bar = element("div", signed ? "bar signed" : "bar magnitude");
   const marks = element("div", "marks");
@@ -92,6 +93,7 @@ function drawLegend(view) {
   const support = element("span", "word positive", `for ${target}`);
   const words = signed ? [against, scale, support] : [scale, element("span", "word magnitude", scale_label)];
   view.legend.replaceChildren(...words);
+  if (explained) view.legend.append(element("span", "shared", explained));
   if (shared) view.legend.append(element("span", "shared", "one scale for all maps"));
 }
 
@@ -107,12 +109,22 @@ function drawText(view) {
     blocks[token.part].append(view.tokens[i]);
   });
   paragraphs.forEach(({ tail, cut }, part) => {
-    if (cut) blocks[part].append(" ", element("span", "cut", "✂ cut here"));
-    if (tail) blocks[part].append(element("span", cut ? "unread" : "gap", tail));
+    if (cut) blocks[part].append(" ✂");
+    else if (tail) blocks[part].append(element("span", "gap", tail));
   });
   view.text.replaceChildren(...blocks);
+  drawUnread(view);
   view.current = Math.max(0, tokens.findIndex((token) => !token.special));
   if (hadFocus) view.tokens[view.current].focus();
+}
+
+/** What the model never read: one line, to unfold. */
+function drawUnread({ unread, data }) {
+  const tails = data.paragraphs.filter(({ cut }) => cut).map(({ tail }) => element("div", "unread", tail));
+  for (const tail of tails) tail.dir = "auto";
+  unread.open = false;
+  unread.hidden = !data.cut;
+  unread.replaceChildren(element("summary", "", `✂ ${data.cut}`), ...tails);
 }
 
 function drawToken(view, node, token, i) {
@@ -137,7 +149,7 @@ function drawToken(view, node, token, i) {
 }
 
 function drawNotes(view) {
-  const { tokens, cut, special_share, special_name, signed, mark } = view.data;
+  const { tokens, special_share, special_name, signed, mark } = view.data;
   const notes = [];
   if (signed) notes.push("Solid line: for; dotted line: against.");
   if (tokens.some((token) => token.conflict)) notes.push(`≠ ${mark}.`);
@@ -145,7 +157,6 @@ function drawNotes(view) {
   if (special_share !== null && tokens.some((token) => token.special)) {
     notes.push(`${special_name} hold ${(100 * special_share).toFixed(0)}% of the total |score|.`);
   }
-  if (cut) notes.push(`The model did not read the last ${cut} token${cut === 1 ? "" : "s"}.`);
   view.notes.textContent = notes.join(" ");
 }
 

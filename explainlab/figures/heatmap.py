@@ -25,6 +25,7 @@ from explainlab.attribution.registry import methods
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.models.caveats import cut_words
 from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
@@ -89,17 +90,18 @@ class Heatmap(Record):
     """An attribution as it is drawn.
 
     ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
-    ``limit_value``: the same as text; ``shared``: other heatmaps use this limit too; ``cut``: the number of tokens
-    that did not fit; ``special_share``: the special tokens' share of the total |score| (None if a total means
-    nothing or it is about 0) and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what
-    its marks ≠ mean; ``scale_label``: the label of a scale without signs.
+    ``limit_value``: the same as text; ``explained``: which output of the model the scores explain, in words (empty: none
+    is explained); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
+    ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
+    and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
+    ``scale_label``: the label of a scale without signs.
     """
 
     key: str
     method: str
     model: str
     target: str
-    output: str
+    explained: str
     unit: str
     signed: bool
     limit: float
@@ -108,7 +110,7 @@ class Heatmap(Record):
     colors: dict[str, dict[str, str]]
     tokens: list[Token]
     paragraphs: list[Paragraph]
-    cut: int
+    cut: str
     special_share: float | None
     special_name: str
     file_name: str
@@ -162,7 +164,7 @@ def heatmap(
         method=method_label(attribution),
         model=request.model,
         target=attribution.target.label,
-        output=request.output,
+        explained=f"explains the {request.output} of {attribution.target.label}",
         unit=request.unit,
         signed=attribution.signed,
         limit=top,
@@ -171,7 +173,7 @@ def heatmap(
         colors={theme: asdict(getattr(PALETTES[palette], theme)) for theme in ("light", "dark")},
         tokens=tokens,
         paragraphs=_paragraphs(attribution),
-        cut=attribution.cut,
+        cut=cut_words(attribution.cut) if attribution.cut else "",
         special_share=_special_share(attribution),
         special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),

@@ -18,7 +18,9 @@ from explainlab.figures.heatmap import Heatmap, Token
 
 COLUMNS = 92
 CELL, LINE, SIZE = 8.4, 30, 14
-MARGIN, TEXT_TOP = 24, 104
+MARGIN, NOTE, SCALE = 24, 20, 220
+WIDEST = 0.66
+"""A cell of proportional text is at most this share of its size wide, but for runs of capitals."""
 INK, MUTED, PAPER = "#101814", "#5c6560", "#ffffff"
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif"
@@ -32,7 +34,6 @@ class _Glyph:
     text: str
     cells: int
     token: int | None
-    unread: bool = False
 
 
 @dataclass
@@ -52,22 +53,39 @@ def draw_svg(heatmap: Heatmap) -> str:
     lines = [line for part in range(len(heatmap.paragraphs)) for line in (*_paragraph(heatmap, part), _Line(rtl=False))]
     lines.pop()
     width = 2 * MARGIN + COLUMNS * CELL
-    bottom = TEXT_TOP + LINE * len(lines)
-    notes = _notes(heatmap)
-    height = bottom + 20 * len(notes) + 12
-    title = f"{heatmap.method} for {heatmap.target} ({heatmap.output})"
-    body = [
-        _text(MARGIN, 32, title, SIZE + 2, weight=600),
-        _text(MARGIN, 52, f"{heatmap.model}, one score a {heatmap.unit}", SIZE - 2, MUTED),
-        *_legend(heatmap),
-        *(shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, TEXT_TOP + LINE * row)),
-        *(_text(MARGIN, bottom + 16 + 20 * row, note, SIZE - 2, MUTED) for row, note in enumerate(notes)),
-    ]
+    title = f"{heatmap.method} for {heatmap.target}"
+    top, body = _head(heatmap, title)
+    bottom = top + LINE * len(lines)
+    notes = [row for note in _notes(heatmap) for row in _wrapped(note, SIZE - 2)]
+    height = bottom + NOTE * len(notes) + 12
+    body += (shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, top + LINE * row))
+    body += (_text(MARGIN, bottom + 16 + NOTE * row, note, SIZE - 2, MUTED) for row, note in enumerate(notes))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" role="img" '
         f'viewBox="0 0 {width:.0f} {height}"><title>{_escaped(title)}</title>'
         f'<rect width="100%" height="100%" fill="{PAPER}"/>' + "".join(body) + "</svg>"
     )
+
+
+def _head(heatmap: Heatmap, title: str) -> tuple[float, list[str]]:
+    """The title, what is explained, and the legend; with them the y at which the text may begin."""
+    rows = [(row, SIZE + 2, INK, 600) for row in _wrapped(title, SIZE + 2)]
+    words = [heatmap.explained, heatmap.model, f"one score a {heatmap.unit}"]
+    rows += [(row, SIZE - 2, MUTED, 400) for row in _wrapped(", ".join(filter(None, words)), SIZE - 2)]
+    y, shapes = 12.0, []
+    for row, size, fill, weight in rows:
+        y += NOTE
+        shapes.append(_text(MARGIN, y, row, size, fill, weight=weight))
+    beside = _wrapped(_legend_words(heatmap), SIZE - 2, COLUMNS * CELL - SCALE - 14)
+    shapes += _legend(heatmap, y + 12)
+    shapes += (_text(MARGIN + SCALE + 14, y + 23 + NOTE * i, row, SIZE - 2) for i, row in enumerate(beside))
+    return y + 52 + NOTE * max(0, len(beside) - 2), shapes
+
+
+def _wrapped(text: str, size: float, width: float = COLUMNS * CELL) -> list[str]:
+    """``text`` in lines that fit ``width`` in any usual font of ``size``."""
+    lines = _filled(list(_split(text, None)), rtl=False, columns=int(width / (WIDEST * size)))
+    return ["".join(glyph.text for glyph in line.glyphs) for line in lines]
 
 
 def cells(grapheme: str) -> int:
@@ -79,7 +97,11 @@ def cells(grapheme: str) -> int:
 
 def _paragraph(heatmap: Heatmap, part: int) -> list[_Line]:
     glyphs = list(_glyphs(heatmap, part))
-    rtl = bool(_is_rtl("".join(glyph.text for glyph in glyphs)))
+    return _filled(glyphs, bool(_is_rtl("".join(glyph.text for glyph in glyphs))), COLUMNS)
+
+
+def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
+    """Lines of at most ``columns`` cells."""
     lines = [_Line(rtl)]
     for word in _words(glyphs):
         if word[-1].text == "\n":
@@ -87,10 +109,10 @@ def _paragraph(heatmap: Heatmap, part: int) -> list[_Line]:
             lines.append(_Line(rtl))
             continue
         visible = sum(glyph.cells for glyph in word if not glyph.text.isspace())
-        if lines[-1].cells + visible > COLUMNS and lines[-1].glyphs:
+        if lines[-1].cells + visible > columns and lines[-1].glyphs:
             lines.append(_Line(rtl))
         for glyph in word:
-            fits = lines[-1].cells + glyph.cells <= COLUMNS
+            fits = lines[-1].cells + glyph.cells <= columns
             if not fits and glyph.text.isspace():
                 continue
             if not fits:
@@ -105,17 +127,15 @@ def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
         if token.part == part and not token.special:
             yield from _split(token.before, None)
             yield from _split(token.shown + (" ≠" if token.conflict else ""), index)
-    paragraph = heatmap.paragraphs[part]
-    if paragraph.cut:
-        yield from _split(" [cut here] ", None)
-    yield from _split(paragraph.tail if paragraph.cut else "", None, unread=True)
+    if heatmap.paragraphs[part].cut:
+        yield from _split(" ✂", None)
 
 
-def _split(text: str, token: int | None, unread: bool = False) -> Iterator[_Glyph]:
+def _split(text: str, token: int | None) -> Iterator[_Glyph]:
     text = text.replace("\r\n", "\n").replace("\t", "    ")
     for grapheme in regex.findall(r"\X", text):
         if grapheme == "\n" or cells(grapheme):
-            yield _Glyph(grapheme, cells(grapheme), token, unread)
+            yield _Glyph(grapheme, cells(grapheme), token)
 
 
 def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
@@ -156,15 +176,15 @@ def _latest(last: bool | None, this: bool | None) -> bool | None:
 
 
 def _draw_line(heatmap: Heatmap, line: _Line, top: float) -> Iterator[str]:
-    runs = [list(group) for _, group in groupby(line.glyphs, key=lambda glyph: (glyph.token, glyph.unread))]
+    runs = [list(group) for _, group in groupby(line.glyphs, key=lambda glyph: glyph.token)]
     x = MARGIN + (COLUMNS - line.cells if line.rtl else 0) * CELL
     for run in _visual(runs, line.rtl):
         width = sum(glyph.cells for glyph in run) * CELL
-        text, index, unread = "".join(glyph.text for glyph in run), run[0].token, run[0].unread
+        text, index = "".join(glyph.text for glyph in run), run[0].token
         if index is not None:
             yield from _heat(heatmap, heatmap.tokens[index], x, top, width)
         if text.strip():
-            yield _text(x, top + 19, text, SIZE, MUTED if unread else INK, MONO, length=width, struck=unread)
+            yield _text(x, top + 19, text, SIZE, INK, MONO, length=width)
         x += width
 
 
@@ -200,9 +220,9 @@ def _sign_line(kind: str, x: float, y: float, width: float, opacity: float) -> s
     )
 
 
-def _legend(heatmap: Heatmap) -> Iterator[str]:
-    """The scale with its limits, and what its ends mean."""
-    hues, width, top = heatmap.colors["light"], 220, 64
+def _legend(heatmap: Heatmap, top: float) -> Iterator[str]:
+    """The scale with its limits, from ``top`` down."""
+    hues = heatmap.colors["light"]
     if heatmap.signed:
         negative, positive = hues["negative"], hues["positive"]
         stops = [("0", negative, 1), ("0.5", negative, 0), ("0.5", positive, 0), ("1", positive, 1)]
@@ -216,14 +236,13 @@ def _legend(heatmap: Heatmap) -> Iterator[str]:
         + "</linearGradient></defs>"
     )
     yield (
-        f'<rect x="{MARGIN}" y="{top}" width="{width}" height="12" rx="3" fill="url(#scale)" stroke="#d5ddd8" '
+        f'<rect x="{MARGIN}" y="{top}" width="{SCALE}" height="12" rx="3" fill="url(#scale)" stroke="#d5ddd8" '
         'stroke-width="0.8"/>'
     )
     top_value = heatmap.limit_value
     signed = [(0.0, "start", f"−{top_value}"), (0.5, "middle", "0"), (1.0, "end", f"+{top_value}")]
     for at, anchor, mark in signed if heatmap.signed else [(0.0, "start", "0"), (1.0, "end", top_value)]:
-        yield _text(MARGIN + at * width, top + 25, mark, SIZE - 3, MUTED, anchor=anchor)
-    yield _text(MARGIN + width + 14, top + 11, _legend_words(heatmap), SIZE - 2)
+        yield _text(MARGIN + at * SCALE, top + 25, mark, SIZE - 3, MUTED, anchor=anchor)
 
 
 def _legend_words(heatmap: Heatmap) -> str:
@@ -233,15 +252,13 @@ def _legend_words(heatmap: Heatmap) -> str:
 
 
 def _notes(heatmap: Heatmap) -> list[str]:
-    notes = []
+    notes = [f"✂ {heatmap.cut}."] if heatmap.cut else []
     if heatmap.has_conflicts:
         notes.append(f"≠ {heatmap.mark}.")
     if heatmap.special_share is not None and any(token.special for token in heatmap.tokens):
         notes.append(
             f"{heatmap.special_name} (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|."
         )
-    if heatmap.cut:
-        notes.append(f"The model did not read the last {heatmap.cut} tokens of the text.")
     return notes
 
 
@@ -255,13 +272,11 @@ def _text(
     weight: int = 400,
     anchor: str = "start",
     length: float | None = None,
-    struck: bool = False,
 ) -> str:
     fit = f' textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"' if length else ""
-    decoration = ' text-decoration="line-through"' if struck else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{size}" font-weight="{weight}" fill="{fill}" '
-        f'text-anchor="{anchor}" xml:space="preserve"{fit}{decoration}>{_escaped(text)}</text>'
+        f'text-anchor="{anchor}" xml:space="preserve"{fit}>{_escaped(text)}</text>'
     )
 
 

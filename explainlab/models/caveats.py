@@ -19,6 +19,13 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
     return [*_cut(encoding), *_unknown(classifier, encoding), *_unlikely(label_share)]
 
 
+def cut_words(count: int) -> str:
+    """How many tokens a model has no room for, and what that means."""
+    if count == 1:
+        return "1 more token was cut: the model never read it"
+    return f"{count:,} more tokens were cut: the model never read them"
+
+
 def share_words(label_share: float) -> str:
     """``label_share`` as a percentage with one decimal."""
     return f"{100 * label_share:.1f}%" if label_share >= 0.0005 else "less than 0.1%"

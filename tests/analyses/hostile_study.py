@@ -58,10 +58,10 @@ def write_data(path: Path) -> str:
     return str(path)
 
 
-def answer(model: Classifier, data: str, name: str, kind: str) -> AnalysisResult[Any]:
-    """The result of the study ``name`` of a ``text``, or of the file ``data``."""
+def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT) -> AnalysisResult[Any]:
+    """The result of the study ``name`` of ``text``, or of the file ``data``."""
     parameters = dict(PARAMETERS[name])
     if name == "judged_map":
-        n = len(model.encode(TEXT))
+        n = len(model.encode(text))
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
-    return study(model, name, **({"text": TEXT} if kind == "text" else {"data": data}), **parameters)
+    return study(model, name, **({"text": text} if kind == "text" else {"data": data}), **parameters)

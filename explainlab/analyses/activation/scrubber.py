@@ -53,6 +53,7 @@ class ScrubbedMethod(Record):
     label: str
     signed: bool
     limit_value: str
+    explained: str
     special_share: float | None
     tokens: list[FrameToken]
     reveals: list[Reveal]
@@ -145,6 +146,7 @@ def _method(scores: MethodScores, drawn: Heatmap, reveals: list[Reveal]) -> Scru
         label=scores.label,
         signed=drawn.signed,
         limit_value=drawn.limit_value,
+        explained=drawn.explained,
         special_share=drawn.special_share,
         tokens=[FrameToken(**token.model_dump(include=set(changing))) for token in drawn.tokens],
         reveals=reveals,

@@ -31,7 +31,7 @@ def beliefs(request: Request, body: IntermediatePredictionsText, palette: str = 
         )
         for token, by_class in zip(drawn.tokens, probabilities, strict=True)
     ]
-    scale = {"limit_value": "100%", "shared": False, "special_share": None}
+    scale = {"limit_value": "100%", "explained": "", "shared": False, "special_share": None}
     return drawn.model_copy(update={"tokens": tokens, **scale, "scale_label": f"probability of {target}, so far"})
 
 

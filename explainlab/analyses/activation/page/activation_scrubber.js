@@ -160,7 +160,7 @@ function revealUpTo(scrubber, index) {
 function drawReveal(scrubber) {
   const { data, method, orders, view } = scrubber;
   const chosen = data.methods[Number(method.value)];
-  const { label, signed, limit_value, special_share } = chosen;
+  const { label, signed, limit_value, explained, special_share } = chosen;
   const reveal = chosen.reveals.find(({ direction }) => direction === scrubber.direction);
   scrubber.reveal = reveal;
   scrubber.places = new Map(reveal.order.map((feature, place) => [feature, place]));
@@ -168,7 +168,7 @@ function drawReveal(scrubber) {
     node.setAttribute("aria-pressed", String(node.dataset.direction === scrubber.direction));
   }
   const tokens = data.heatmap.tokens.map((token, i) => ({ ...token, ...chosen.tokens[i] }));
-  draw(view, { ...data.heatmap, method: label, signed, limit_value, special_share, tokens, svg: "" });
+  draw(view, { ...data.heatmap, method: label, signed, limit_value, explained, special_share, tokens, svg: "" });
   drawCurve(scrubber);
   drawBars(scrubber);
   drawStep(scrubber);

@@ -21,7 +21,7 @@ function small({ candidate, name, value, heatmap }, picked, setTriggerValue) {
   card.setAttribute("aria-pressed", String(candidate === picked));
   card.onclick = () => setTriggerValue("picked", candidate);
   const words = element("span", "small-words");
-  heatmap.paragraphs.forEach(({ tail }, part) => {
+  heatmap.paragraphs.forEach(({ tail, cut }, part) => {
     const paragraph = element("span", "small-paragraph");
     for (const token of heatmap.tokens.filter((one) => one.part === part && !one.special)) {
       const sign = token.score > 0 ? "positive" : token.score < 0 ? "negative" : "";
@@ -29,10 +29,10 @@ function small({ candidate, name, value, heatmap }, picked, setTriggerValue) {
       node.style.setProperty("--strength", token.strength);
       paragraph.append(token.before, node);
     }
-    paragraph.append(tail);
+    paragraph.append(cut ? " ✂" : tail);
     words.append(paragraph);
   });
-  const scale = element("span", "small-value", `${value} · full colour at ${heatmap.limit_value}`);
+  const scale = element("span", "small-value", `${value} · full colour at ${heatmap.limit_value} · ${heatmap.explained}`);
   card.append(element("span", "small-name", name), scale, words);
   return card;
 }

@@ -16,7 +16,7 @@ from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.errors import ExplainLabError
-from explainlab.figures.heatmap import heatmap, limit
+from explainlab.figures.heatmap import heatmap
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
@@ -104,9 +104,8 @@ def _draw_compared(view: ErrorsView, results: Sequence[Attribution]) -> None:
     if original.prediction.label != edited.prediction.label:
         words = f"The prediction changes from {original.prediction.label} to {edited.prediction.label}."
         st.info(plain(words), icon=":material/swap_horiz:")
-    top = limit(results)
     for column, title, result in zip(st.columns(2, gap="medium"), ("Original", "Edited"), results, strict=True):
-        drawn = heatmap(result, view.palette, top)
+        drawn = heatmap(result, view.palette)
         with column, st.container(border=True):
             st.markdown(f"**{title}**: why {plain(result.target.label)}")
             token_heatmap(drawn, key=f"errors_edit_map_{title.lower()}")

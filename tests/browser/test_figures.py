@@ -1,0 +1,127 @@
+"""Every figure of every analysis, drawn and saved in Chromium: no text leaves its picture, and no legend is cut."""
+
+from __future__ import annotations
+
+import csv
+import json
+from html import escape
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Download, Page, expect
+from plotly.offline import get_plotlyjs
+from streamlit import __file__ as streamlit
+
+from explainlab import load_model
+from explainlab.analyses.figures import figures_of
+from explainlab.data import examples_for, read_dataset
+from explainlab.figures.chart import Chart
+from explainlab.figures.export import component_file
+from explainlab.figures.heatmap import Heatmap
+from explainlab.figures.svg import draw_svg
+from explainlab.models.classifier import Classifier
+from tests.analyses import hostile_study
+from tests.browser.explain_page import OpenPage
+
+WIDTHS = (390, 1200)
+FONT = next(Path(streamlit).parent.glob("static/static/media/SourceSansVF-Upright*.woff2"))
+"""The font of the app's pages, which no saved picture can bring along."""
+TEXT = "The first act drags, but the ending is beautiful and I forgave everything."
+
+CUT = """svgs => svgs.flatMap(svg => {
+  const canvas = svg.getBoundingClientRect();
+  const inside = (box, frame) =>
+    box.left >= frame.left - 1 && box.right <= frame.right + 1 && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+  return [...svg.querySelectorAll("text")].filter(text => {
+    const box = text.getBoundingClientRect();
+    if (!box.width || text.closest(".hoverlayer")) return false;
+    const legend = text.closest(".legend")?.querySelector(".bg");
+    return !inside(box, canvas) || (legend && !inside(box, legend.getBoundingClientRect()));
+  }).map(text => `${svg.closest("[data-name]").dataset.name}: ${text.textContent}`);
+})"""
+"""The texts of pictures that leave their canvas, or the frame of their legend, each with the picture's name."""
+
+
+Pictures = tuple[dict[str, Chart], dict[str, Heatmap]]
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
+    """The charts and the heatmaps of every analysis, of a text and of a few rows, by names that tell them apart."""
+    directory = tmp_path_factory.mktemp("rows")
+    charts: dict[str, Chart] = {}
+    maps: dict[str, Heatmap] = {}
+    models = {name: load_model(f"embedded:{name}", device="cpu") for name in ("bert-mini-sst2", "gpt2-mini-ag-news")}
+    for name, kind in hostile_study.CASES:
+        model = models["gpt2-mini-ag-news" if name == "intermediate_predictions" else "bert-mini-sst2"]
+        drawn = figures_of(hostile_study.answer(model, few_rows(directory, model), name, kind, TEXT))
+        charts |= {f"{name} {kind} {key}": chart for key, chart in drawn.charts.items()}
+        maps |= {f"{name} {kind} {key}": entry.drawn for key, entry in drawn.maps.items()}
+    return charts, maps
+
+
+@pytest.fixture(scope="module")
+def page_file(figures: Pictures, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with all charts, in the app's font, each with its buttons that save it, and all heatmaps' SVG."""
+    charts, maps = figures
+    drawn = [{**json.loads(chart.figure.to_json()), "config": chart.config} for chart in charts.values()]
+    places = "".join(
+        f'<div class="st-key-chart-{i}" data-name="{escape(name)}"><div class="chart"></div></div>'
+        for i, name in enumerate(charts)
+    )
+    pictures = "".join(f'<div class="map" data-name="{escape(name)}">{draw_svg(m)}</div>' for name, m in maps.items())
+    saving = component_file("chart_pictures.js").replace("export default function", "function pictures")
+    file = tmp_path_factory.mktemp("page") / "figures.html"
+    file.write_text(f"""<!doctype html><meta charset="utf-8"><style>
+      @font-face {{ font-family: "Source Sans"; src: url("{FONT.as_uri()}"); font-weight: 200 900; }}
+      :root {{ --st-text-color: #101814; --st-background-color: #fff; --st-border-color: #ccc; --st-font: "Source Sans"; }}
+      body {{ margin: 16px; font: 16px "Source Sans"; }}
+    </style><body class="stApp">Fonts load when they are used. {places}{pictures}
+    <script type="application/json" id="figures">{json.dumps(drawn).replace("<", chr(92) + "u003c")}</script>
+    <script>{get_plotlyjs()}</script>
+    <script type="module">await document.fonts.ready;
+    {component_file("study_charts.js")}
+    {saving}
+    document.querySelectorAll(".chart").forEach((chart, i) => pictures({{
+      data: {{ chart: `chart-${{i}}`, name: String(i) }}, parentElement: chart.parentElement }}));
+    document.body.dataset.ready = "yes";</script>""")
+    return file
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_text_is_cut_on_a_page_or_in_a_saved_picture(
+    browser_page: OpenPage, figures: Pictures, page_file: Path, tmp_path: Path, width: int
+) -> None:
+    page = browser_page(viewport={"width": width, "height": 900}, accept_downloads=True)
+    page.goto(page_file.as_uri())
+    page.locator("body[data-ready]").wait_for()
+    expect(page.locator(".js-plotly-plot")).to_have_count(len(figures[0]))
+    assert cut(page, ".js-plotly-plot svg.main-svg") == []
+    assert cut(page, ".map svg") == []
+    downloads: list[Download] = []
+    for save in page.get_by_role("button", name="SVG", exact=True).all():
+        with page.expect_download() as download:
+            save.click()
+        downloads.append(download.value)
+    saved = tmp_path / "saved.html"
+    names = list(figures[0])
+    saved.write_text("<!doctype html><meta charset=utf-8>" + "".join(
+        f'<div data-name="saved {escape(names[int(Path(d.suggested_filename).stem)])}">{d.path().read_text()}</div>'
+        for d in downloads))  # fmt: skip
+    page.goto(saved.as_uri())
+    expect(page.locator("body > div > svg")).to_have_count(len(names))
+    assert cut(page, "body > div > svg") == []
+
+
+def few_rows(directory: Path, model: Classifier) -> str:
+    """A file of :data:`TEXT` and the first embedded examples that fit ``model``."""
+    file = directory / f"{len(model.labels)}.csv"
+    rows = read_dataset(examples_for(model.labels).id, limit=8).rows
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        csv.writer(opened).writerows([("text", "label"), (TEXT, rows[0].label), *((row.text, row.label) for row in rows)])
+    return str(file)
+
+
+def cut(page: Page, pictures: str) -> list[str]:
+    """What of the ``pictures``' text is cut."""
+    return page.locator(pictures).evaluate_all(CUT)
