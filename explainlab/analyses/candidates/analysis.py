@@ -17,9 +17,9 @@ from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
+from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Metrics
-from explainlab.analyses.records import MetricFacts, metric_of, text_fields
-from explainlab.analyses.summary import spelled
+from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -119,14 +119,9 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return means(rows, bodies)
 
     def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """The best by the first metric, beside the mean of all."""
+        """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
         body = result.body
-        key = next(iter(body.selection))
-        values, label = body.selection[key], metric_of(body.metrics, key).label
-        best, mean = spelled(values.best), spelled(values.mean)
-        if isinstance(body, CandidatesData):
-            return f"Over {body.summary.n} texts, the best map by {label} reaches {best}, the mean of all maps {mean}."
-        return f"The best of {len(body.candidates)} maps by {label} reaches {best}, the mean of them {mean}."
+        return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
         """The selection of a text, or the summary of a data set, as JSON."""

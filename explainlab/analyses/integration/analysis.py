@@ -24,6 +24,7 @@ from explainlab.analyses.integration.result import (
     RuleRow,
     TextErrors,
 )
+from explainlab.analyses.integration.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Rules, Steps
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, quartiles
@@ -93,15 +94,9 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
     def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-        body, most = result.body, f"{100 * result.request.parameters['tolerance']:g}%"
-        if isinstance(body, IntegrationErrorText):
-            return _text_headline(body, most)
-        within, n = body.summary.within_1000, body.summary.n
-        if not n or not within:
-            return "No text of this data set has a relative error."
-        best = max(within, key=lambda rule: within[rule])
-        texts = f"{within[best]:,} of {n:,} text{'s' if n > 1 else ''}"
-        return f"With at most 1,000 steps, the {_name(best)} rule has an error of {most} or less on {texts}."
+        """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
+        body = result.body
+        return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
         body = result.body
@@ -110,23 +105,6 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         else:
             short = body.summary.model_dump(mode="json")
         return [json.dumps(short, indent=2, ensure_ascii=False)]
-
-
-def _text_headline(body: IntegrationErrorText, most: str) -> str:
-    if body.cancels:
-        return "The output hardly changes from the baseline to this text, so that no step count can be called enough."
-    ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
-    if not ideal:
-        return f"No step count of the list brings the error down to {most}."
-    fewest = min(ideal.values())
-    *others, last = [_name(rule) for rule, steps in ideal.items() if steps == fewest]
-    rules = f"{', '.join(others)} and {last} rules, which need" if others else f"{last} rule, which needs"
-    steps = "1 step is" if fewest == 1 else f"{fewest:,} steps are"
-    return f"{steps} enough for an error of {most} or less by the {rules} fewest."
-
-
-def _name(rule: Rule) -> str:
-    return "Gauss-Legendre" if rule == "gauss_legendre" else rule
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:

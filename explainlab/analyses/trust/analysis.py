@@ -24,6 +24,8 @@ from explainlab.analyses.trust.result import (
     TrustRow,
     TrustText,
 )
+from explainlab.analyses.trust.verdict import mean_verdict, verdict
+from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.records import Attribution
@@ -103,16 +105,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         return EVALUATIONS
 
     def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-        """How many random attributions do worse by every metric."""
+        """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
         body = result.body
-        if isinstance(body, TrustData):
-            shares = [f"{100 * (m.beaten.mean or 0):.0f}% by {m.label}" for m in body.summary.metrics]
-            return f"Random maps that do worse, on average over {body.summary.n} texts: {', '.join(shares)}."
-        if not any(metric.counted for metric in body.metrics):
-            return "This text is too short to tell."
-        total = body.random_maps
-        counts = [f"{total * metric.beaten:g} by {metric.label}" for metric in body.metrics]
-        return f"Of {total} random maps, those that do worse: {', '.join(counts)}."
+        if isinstance(body, TrustText):
+            return capital(verdict(body, result.request.unit, quoted(body.target.label)))
+        return mean_verdict(body)
 
     def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
         """By every metric, how many random attributions do worse, and their values."""

@@ -1,0 +1,83 @@
+"""What choosing among many attributions is worth, in words: by the reported metric, and by another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
+from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.summary import interval
+from explainlab.analyses.wording import counted
+from explainlab.metrics.trust import TIE
+
+_LITTLE = 0.1
+
+
+def text_verdict(body: CandidatesText) -> str:
+    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain."""
+    key, chosen = next(iter(body.selection.items()))
+    metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
+    gain = metric.sign * (chosen.best - chosen.mean)
+    if gain <= TIE:
+        return (
+            f"By {metric.label} all {counted(len(body.candidates), 'map')} of this text are alike: nothing is chosen."
+        )
+    first = f"Choosing among {len(body.candidates):,} {_moves(metric, chosen.mean, chosen.best)} on this text"
+    if not others:
+        return f"{first}; that is by the very metric that chose, and no other was computed."
+    left = float(np.mean([metric.sign * (chosen.held_out[other] - chosen.mean) for other in others])) / gain
+    return f"{first}; {_chosen_by(len(others))} {_left(left)}."
+
+
+def data_verdict(body: CandidatesData) -> str:
+    """The same over a data set; what is left of the gain has its interval, by the bootstrap over texts."""
+    key, means = next(iter(body.selection.items()))
+    metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
+    texts = [text.selection[key] for text in body.texts]
+    gain = interval([metric.sign * (text.best - text.mean) for text in texts])
+    over = counted(body.summary.n, "text")
+    if (gain.mean or 0.0) <= TIE:
+        return f"By {metric.label} all maps of the {over} are alike: nothing is chosen."
+    moves = _moves(metric, means.mean.mean or 0.0, means.best.mean or 0.0)
+    first = f"Choosing among {body.draws[-1]:,} {moves} over {over}"
+    if not others:
+        return f"{first}; that is by the very metric that chose, and no other was computed."
+    left = interval([metric.sign * _held_out_gain(text, others) for text in texts])
+    if left.mean is None or left.low is None or left.high is None:
+        return f"{first}; {_chosen_by(len(others))} {_left((left.mean or 0.0) / (gain.mean or 1.0))}."
+    share = f"{left.mean:+.3f} of {gain.mean:+.3f} ({left.low:+.3f} to {left.high:+.3f})".replace("-", "−")
+    if left.low <= 0 <= left.high:
+        return f"{first}; {_chosen_by(len(others))} nothing certain is left of it: {share}."
+    words = "some of it is left" if left.low > 0 else "the maps are worse than without a choice"
+    return f"{first}; {_chosen_by(len(others))} {words}: {share}."
+
+
+def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
+    """The other metrics reported; a metric at another k is not another metric."""
+    own = metric_of(metrics, key).metric
+    return [other for other in keys if metric_of(metrics, other).metric != own]
+
+
+def _held_out_gain(text: Selection, others: Sequence[str]) -> float:
+    return float(np.mean([text.held_out[other] for other in others])) - text.mean
+
+
+def _moves(metric: MetricFacts, mean: float, best: float) -> str:
+    digits = 2 if f"{mean:.2f}" != f"{best:.2f}" else 4
+    verb = "raises" if metric.higher_is_better else "lowers"
+    return f"{verb} {metric.label} from {mean:.{digits}f} to {best:.{digits}f}"
+
+
+def _chosen_by(metrics: int) -> str:
+    return "chosen by another metric," if metrics == 1 else f"chosen by {metrics} other metrics,"
+
+
+def _left(share: float) -> str:
+    """What is left of a gain, where nothing is known of chance."""
+    if share < -_LITTLE:
+        return "the map is worse than without a choice"
+    if share <= _LITTLE:
+        return "nothing is left of it"
+    return "all of it is left" if share > 1 - TIE else f"{share:.0%} of it is left"
