@@ -23,8 +23,18 @@ _STALE = ":material/edit: The controls have changed; press **{button}** to ask a
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the result in a sentence, above all figures."""
-    st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
+    """Draw the result in words, above all figures, and the numbers behind them one press away."""
+    analysis = get_analysis(result.request.question)
+    draw_words(analysis.headline(result), result, analysis.lines(result))
+
+
+def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
+    """Draw the answer ``words`` of ``result``; unfolded, the ``lines`` of numbers that support them."""
+    st.markdown(f"**{plain(words)}**")
+    key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
+    behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
+    if behind.open:
+        behind.code("\n".join(lines), language=None)
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,16 @@ def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None
 
 
 def to_html(
-    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, snippets: Sequence[str] = ()
+    attributions: Sequence[Attribution],
+    palette: str = DEFAULT,
+    shared: bool = False,
+    snippets: Sequence[str] = (),
+    verdict: str = "",
 ) -> str:
     """A standalone document with every heatmap, its settings, checks and scores; no scripts, no external resources.
 
-    ``shared``: the same scale for all heatmaps; ``snippets``: code that reproduces the numbers.
+    ``shared``: the same scale for all heatmaps; ``snippets``: code that reproduces the numbers; ``verdict``: the answer
+    in words, which comes first.
     """
     maps = heatmaps(attributions, palette, shared)
     return render(
@@ -39,6 +44,7 @@ def to_html(
         styles=["token_heatmap"],
         palette=PALETTES[palette],
         snippets=snippets,
+        verdict=verdict,
         reports=[
             {"map": drawn, "result": a, "method": method_label(a), "settings": settings(a)}
             for drawn, a in zip(maps, attributions, strict=True)
@@ -64,12 +70,14 @@ def to_csv(*attributions: Attribution) -> str:
     return table
 
 
-def to_json(attributions: Sequence[Attribution]) -> str:
-    """``{"attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
+def to_json(attributions: Sequence[Attribution], verdict: str = "") -> str:
+    """``{"verdict": ..., "attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
 
+    ``verdict`` is the answer in words; an empty one is left out.
     Raises ``ValueError`` for scores that are not finite.
     """
-    body = {"attributions": [attribution.to_json() for attribution in attributions]}
+    words = {"verdict": verdict} if verdict else {}
+    body = {**words, "attributions": [attribution.to_json() for attribution in attributions]}
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 

@@ -17,7 +17,7 @@ from plotly.offline import get_plotlyjs
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import get_analysis, get_study
 from explainlab.attribution.records import Attribution
 from explainlab.figures.declared import Figures
 from explainlab.figures.export import component_file, inert, render, to_csv, to_html, to_json, to_svg
@@ -31,9 +31,10 @@ MOST_ROWS = 500
 
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
-    report = to_html([result], snippets=[python_code(result), command_line(result)])
+    words = get_analysis(result.request.question).headline(result)
+    report = to_html([result], snippets=[python_code(result), command_line(result)], verdict=words)
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
-    return _zip({**files, "result.json": to_json([result])})
+    return _zip({**files, "result.json": to_json([result], words)})
 
 
 def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
@@ -44,8 +45,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     """
     record, drawn = result.to_json(), figures_of(result)
     tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
-    label = get_study(result.request.question).label
-    files = {"report.html": _report(label, record, data or record["data"], drawn, tables)}
+    files = {"report.html": _report(result, data or record["data"], drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
@@ -85,9 +85,9 @@ class _Table:
         return table
 
 
-def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
+def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
-    charts = list(drawn.charts.values())
+    analysis, charts = get_study(result.request.question), list(drawn.charts.values())
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
     return render(
         "study.html.j2",
@@ -95,8 +95,10 @@ def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figu
         palette=PALETTES[DEFAULT],
         script=script,
         script_digest=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
-        label=label,
-        record=record,
+        label=analysis.label,
+        headline=analysis.headline(result),
+        lines=analysis.lines(result),
+        record=result.to_json(),
         data=data,
         maps=drawn.maps.values(),
         charts=charts,

@@ -1,27 +1,43 @@
-"""The answer on the page: prediction, heatmaps side by side, their agreement, and files to take away."""
+"""The answer on the page: in words, prediction, heatmaps side by side, and files to take away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.explain.page.component import class_bars
 from explainlab.analyses.explain.page.trust import draw_trust
 from explainlab.analyses.explain.page.view import View
+from explainlab.analyses.explain.verdict import most_trusted, verdict
+from explainlab.analyses.registry import get_analysis, get_study
+from explainlab.analyses.trust.analysis import Trust
+from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
-from explainlab.app.facts import AGREEMENT, facts
+from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.page import draw_words
+from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import to_csv, to_html, to_json
-from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps
+from explainlab.figures.heatmap import Heatmap, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.service.service import Service
 
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
+
+
+def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]) -> tuple[int, str]:
+    """The answer in words, by the attribution that can be trusted most; its place, and the words."""
+    first = most_trusted(results, {i: trust.body for i, trust in judged.items()})
+    result, trust = results[first], judged.get(first)
+    words = verdict(result, None if trust is None else trust.body)
+    lines = get_analysis(result.request.question).lines(result)
+    draw_words(words, result, lines if trust is None else [*get_study(Trust.id).lines(trust), "", *lines])
+    return first, words
 
 
 def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None:
@@ -47,44 +63,21 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
         class_bars(result, on_pick)
 
 
-def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
-    """One card a method, two to a row for a short text; under each heatmap, how far to trust it."""
+def draw_maps(
+    service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
+) -> None:
+    """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
     cards = heatmaps(results, view.palette, view.scale == "shared")
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
-        for column, drawn, result in zip(columns, cards[start:], results[start:], strict=False):
+        shown = zip(columns, cards[start:], results[start:], comparisons[start:], strict=False)
+        for column, drawn, result, comparison in shown:
             with column, st.container(border=True):
-                _draw_card(service, drawn, result)
+                _draw_card(service, drawn, result, comparison)
 
 
-def draw_agreement(results: Sequence[Attribution]) -> None:
-    """Rank correlation and sign conflicts of every pair of attributions of the same features."""
-    if len(results) < 2:
-        return
-    st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
-    if not comparable(results):
-        st.info("These maps score different features and cannot be compared.")
-        return
-    rows = []
-    for pair in agreement(results):
-        first, second = results[pair.first], results[pair.second]
-        signed = first.signed and second.signed
-        words = ", ".join(first.features[i].text for i in pair.conflicts)
-        rows.append(
-            {
-                "Map": get_method(first.request.question).label,
-                "and": get_method(second.request.question).label,
-                "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
-                "Sign conflicts": str(len(pair.conflicts)) if signed else "",
-                "on": plain(words),
-            }
-        )
-    st.table(pd.DataFrame(rows), hide_index=True)
-    st.caption(AGREEMENT)
-
-
-def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
+def draw_exports(view: View, results: Sequence[Attribution], words: str, link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Take away")
     code = "\n".join(python_code(result) for result in results)
@@ -92,7 +85,7 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     report, table, record, _ = st.columns([1, 1, 1, 3])
     report.download_button(
         "HTML report",
-        lambda: to_html(results, view.palette, view.scale == "shared", snippets=[code, commands]),
+        lambda: to_html(results, view.palette, view.scale == "shared", snippets=[code, commands], verdict=words),
         "explanation.html",
         "text/html",
         icon=":material/description:",
@@ -110,7 +103,7 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     )
     record.download_button(
         "JSON",
-        lambda: to_json(results),
+        lambda: to_json(results, words),
         "explanation.json",
         "application/json",
         icon=":material/data_object:",
@@ -125,14 +118,14 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     links.draw(link)
 
 
-def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
+def _draw_card(service: Service, drawn: Heatmap, result: Attribution, comparison: Answer | None) -> None:
     method = get_method(result.request.question)
     st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
     token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(facts(result)))
-    draw_trust(service, result)
+    draw_trust(service, result, comparison)
     icon = ":material/format_list_numbered:"
     scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
     if scores.open:
