@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from explainlab.analyses.records import Interval
+from explainlab.metrics.trust import TIE
 
 _LONGEST_QUOTE = 60
 
@@ -47,6 +48,28 @@ def leaders(values: Mapping[str, Interval], higher: bool = True) -> list[str]:
     known = {name: value for name, value in values.items() if value.mean is not None}
     ordered = sorted(known, key=lambda name: -sign * (known[name].mean or 0.0))
     return [name for name in ordered if _overlap(known[ordered[0]], known[name])]
+
+
+def ahead(values: Mapping[str, Interval], higher: bool = True) -> str:
+    """``A is ahead with 0.812 (0.790 to 0.833)``, or that the intervals of the first overlap."""
+    first = leaders(values, higher)
+    if len(first) == 1:
+        return f"{first[0]} is ahead with {mean_words(values[first[0]])}"
+    listed = joined([f"{name} {mean_words(values[name])}" for name in first])
+    return f"none of these is ahead, as their intervals overlap: {listed}"
+
+
+def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
+    """The same of single values, which have no interval; equal ones share the place."""
+    best = max(values.values()) if higher else min(values.values())
+    first = [name for name, value in values.items() if abs(value - best) <= TIE]
+    return f"{joined(first)} {'is' if len(first) == 1 else 'are'} ahead with {best:.3f}"
+
+
+def mean_words(value: Interval) -> str:
+    """A mean with three decimal places, and its interval in brackets."""
+    between = "" if value.low is None else f" ({value.low:.3f} to {value.high:.3f})"
+    return f"{value.mean:.3f}{between}"
 
 
 def _overlap(first: Interval, second: Interval) -> bool:

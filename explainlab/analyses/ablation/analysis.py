@@ -25,9 +25,10 @@ from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.parameters import Methods, Metrics, Settings
-from explainlab.analyses.records import Interval, MetricFacts, text_fields
+from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -112,18 +113,23 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         )
 
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """The best method by the first metric with a single attribution, and with the best of all."""
+        """Who is ahead by the first metric with a single attribution, and who with the best of all."""
         body = result.body
         metric = body.metrics[0]
-
-        first = {method.label: _mean_of(method.selection[metric.key].first) for method in body.methods}
-        best = {method.label: _mean_of(method.selection[metric.key].best) for method in body.methods}
-        leads = [max(values, key=lambda label: metric.sign * values[label]) for values in (first, best)]
-        of = f"Over {body.summary.n} texts, by" if isinstance(body, AblationData) else "By"
-        return (
-            f"{of} {metric.label}, {leads[0]} is ahead with its first map ({first[leads[0]]:.4f}), "
-            f"{leads[1]} with the best of all its maps ({best[leads[1]]:.4f})."
-        )
+        selections = {method.label: method.selection[metric.key] for method in body.methods}
+        if isinstance(body, AblationText):
+            first, best = (
+                ahead_on_a_text({name: getattr(values, kind) for name, values in selections.items()}, metric.sign > 0)
+                for kind in ("first", "best")
+            )
+            of = "on this text"
+        else:
+            first, best = (
+                ahead({name: getattr(values, kind) for name, values in selections.items()}, metric.sign > 0)
+                for kind in ("first", "best")
+            )
+            of = f"over {counted(body.summary.n, 'text')}"
+        return f"By {metric.label} {of}, with their first maps {first}; with the best of all their maps {best}."
 
     def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
         """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
@@ -142,12 +148,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             for metric in body.metrics
         ]
         return [table(rows)]
-
-
-def _mean_of(value: float | Interval) -> float:
-    """The value itself, or the mean over texts; NaN where there is none."""
-    mean = value.mean if isinstance(value, Interval) else value
-    return np.nan if mean is None else mean
 
 
 def _metrics(parameters: Ablation.Parameters) -> list[MetricRequest]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from explainlab.analyses.activation.result import ActivationData, ActivationText
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.records import Interval
-from explainlab.analyses.wording import counted, joined, leaders, quoted
+from explainlab.analyses.wording import counted, joined, leaders, mean_words, quoted
 from explainlab.metrics.trust import TIE
 from explainlab.request import Unit
 
@@ -40,14 +39,13 @@ def data_verdict(body: ActivationData) -> str:
     if body.n == 1:
         return f"One text ranks nothing: {labels[best]} has the largest area, {areas[best].mean:.2f}."
     if RANDOM in first:
-        return f"Over {over} no method tells the target clearly sooner than a random order ({_area(areas[RANDOM])})."
-    beside = f"; a random order has {_area(areas[RANDOM])}" if RANDOM in areas else ""
+        return (
+            f"Over {over} no method tells the target clearly sooner than a random order ({mean_words(areas[RANDOM])})."
+        )
+    beside = f"; a random order has {mean_words(areas[RANDOM])}" if RANDOM in areas else ""
     if len(first) == 1:
-        return f"Over {over} {labels[best]} tells the target soonest, with an area of {_area(areas[best])}{beside}."
-    rest = joined([f"{labels[name]} {_area(areas[name])}" for name in first])
+        return (
+            f"Over {over} {labels[best]} tells the target soonest, with an area of {mean_words(areas[best])}{beside}."
+        )
+    rest = joined([f"{labels[name]} {mean_words(areas[name])}" for name in first])
     return f"Over {over} the intervals of the first {len(first)} overlap, so that none is ahead: {rest}{beside}."
-
-
-def _area(area: Interval) -> str:
-    between = "" if area.low is None else f" ({area.low:.2f} to {area.high:.2f})"
-    return f"{area.mean:.2f}{between}"

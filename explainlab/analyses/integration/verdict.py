@@ -63,7 +63,8 @@ def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
 def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], whose: str) -> str:
     """What the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
     first, *others = steps
-    words = [f"{capital(_SUMS[first])} need {_count(steps[first], tried[first], ' step')} for {whose}"]
+    verb = "needs" if first == "gauss_legendre" else "need"
+    words = [f"{capital(_SUMS[first])} {verb} {_count(steps[first], tried[first], ' step')} for {whose}"]
     if others:
         other = "gauss_legendre" if "gauss_legendre" in others else min(others, key=steps.__getitem__)
         words.append(f"{_SUMS[other]} {_count(steps[other], tried[other])}")
@@ -83,7 +84,7 @@ def _colours(body: IntegrationErrorText) -> str:
     still = still_from(body, rule)
     if still is None:
         return f"the colours of {_SUMS[rule]} still move at {max(tried):,}"
-    return f"the colours of {_SUMS[rule]} stop moving at {_count(still, tried)}"
+    return f"the colours of {_SUMS[rule]} stop moving at {still:,}{' or before' if still == min(tried) else ''}"
 
 
 def _median(counts: Mapping[str, int]) -> float:

@@ -34,6 +34,7 @@ def folded(driver: Driver, hide_function_words: bool = False) -> bool:
 
 
 def _chance(body: MistakeDriversData, clear: int, least: int) -> str:
-    """How many of the words may be there by chance, where that is a good part of them."""
+    """How many such words chance alone would give, where that is a good part of them."""
     expected = BY_CHANCE * sum(word.rows >= least for word in body.words)
-    return f"; about {expected:.0f} of {clear} may be chance" if round(expected) >= 1 and 4 * expected >= clear else ""
+    many = round(expected) >= 1 and 4 * expected >= clear
+    return f"; by chance alone there would be about {expected:.0f}" if many else ""
