@@ -64,7 +64,7 @@ def _reasons(result: Attribution, by: str = "") -> str:
     largest = max((abs(word.score) for word in ranked), default=0.0)
     sizes = [word.score if result.signed else abs(word.score) for word in ranked]
     best = sizes[0] if sizes and sizes[0] > max(0.0, CLEAR * largest) else None
-    named = [] if best is None else _named(ranked, LEADING * best, MOST_FOR)
+    named = [] if best is None else _named(ranked, LEADING * best, MOST_FOR, 1 if result.signed else 0)
     against = _named(ranked[::-1], OPPOSING * largest, MOST_AGAINST, -1) if result.signed else []
     share = sum(abs(word.score) for word in named) / (sum(size for size in sizes if size > 0) or 1.0)
     speaks = f"; {_listed(against)} {'speaks' if len(against) == 1 else 'speak'} against" if against else ""
@@ -83,11 +83,11 @@ def _reasons(result: Attribution, by: str = "") -> str:
     return f"{said}, {reason} {_listed(named)}{by}{speaks}."
 
 
-def _named(ranked: Sequence[_Word], least: float, most: int, sign: int = 1) -> list[_Word]:
-    """The first words of at least this size, on the side of ``sign``, each larger than its error; no text twice."""
+def _named(ranked: Sequence[_Word], least: float, most: int, sign: int) -> list[_Word]:
+    """The first words of at least this size and of this sign (0: any), each larger than its error; no text twice."""
     clear: dict[str, _Word] = {}
     for word in ranked:
-        if abs(word.score) >= least > 0 and abs(word.score) > word.error and (sign > 0 or word.score < 0):
+        if abs(word.score) >= least > 0 and abs(word.score) > word.error and sign * word.score >= 0:
             clear.setdefault(word.text, word)
     return list(clear.values())[:most]
 

@@ -45,14 +45,14 @@ def text(areas: dict[str, float], flip: int | None = 3) -> ActivationText:
         (
             {"lime": 0.93, "occlusion": 0.9, "random": 0.61},
             3,
-            "On this text LIME tells “positive” soonest: after 3 of 15 words it stays predicted (area 0.93; a random order "
-            "has 0.61).",
+            "On this text LIME tells “positive” soonest: after 3 of 15 words it stays predicted (area 0.93; a "
+            "random order has 0.61).",
         ),
         (
             {"lime": 0.93, "occlusion": 0.93},
             0,
-            "On this text LIME and Occlusion tell “positive” soonest: it is predicted before any of the 15 words is shown "
-            "(area 0.93).",
+            "On this text LIME and Occlusion tell “positive” soonest: it is predicted before any of the 15 words is "
+            "shown (area 0.93).",
         ),
         (
             {"lime": 0.3, "random": 0.2},

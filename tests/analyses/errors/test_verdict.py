@@ -32,13 +32,13 @@ def body(*confusion: list[int]) -> PredictionsData:
     [
         (
             ([450, 63], [40, 447]),
-            "The model is right about 89.7% of 1,000 rows (95% interval 87.7% to 91.4%); its most frequent mistake is to "
-            "take “negative” for “neutral” (63×).",
+            "The model is right about 89.7% of 1,000 rows (95% interval 87.7% to 91.4%); its most frequent mistake "
+            "is to take “negative” for “neutral” (63×).",
         ),
         (
             ([45, 5], [4, 46]),
-            "The model is right about 91.0% of 100 rows (95% interval 83.8% to 95.2%); it takes “negative” for “neutral” "
-            "(5×) and “neutral” for “negative” (4×).",
+            "The model is right about 91.0% of 100 rows (95% interval 83.8% to 95.2%); it takes “negative” for "
+            "“neutral” (5×) and “neutral” for “negative” (4×).",
         ),
         (
             ([45, 5], [0, 50]),
@@ -47,8 +47,8 @@ def body(*confusion: list[int]) -> PredictionsData:
         ),
         (
             ([30, 2, 2], [2, 30, 2], [1, 1, 30]),
-            "The model is right about 90.0% of 100 rows (95% interval 82.6% to 94.5%); no kind of mistake is clearly the "
-            "most frequent.",
+            "The model is right about 90.0% of 100 rows (95% interval 82.6% to 94.5%); no kind of mistake is "
+            "clearly the most frequent.",
         ),
         (([5, 0], [0, 5]), "The model is right about 100.0% of 10 rows (95% interval 72.2% to 100.0%)."),
     ],

@@ -31,12 +31,13 @@ def body(*words: DrivingWord, n_wrong: int = 40) -> MistakeDriversData:
 
 def test_only_clear_words_are_named_and_content_words_first() -> None:
     assert verdict(body(word("the"), word("but"), word("dull", clear=False)), 6) == (
-        "In 40 misclassified rows these words push toward a wrong class: “but” toward “positive” (9 rows) and “the” toward "
-        "“positive” (9 rows)."
+        "In 40 misclassified rows these words push toward a wrong class: “but” toward “positive” (9 rows) and “the” "
+        "toward “positive” (9 rows)."
     )
     many = verdict(body(*(word(name) for name in ("a", "but", "dull", "slow", "never"))), 6)
     assert many.endswith(
-        ": “but” toward “positive” (9 rows), “dull” toward “positive” (9 rows), “slow” toward “positive” (9 rows) and 2 more."
+        ": “but” toward “positive” (9 rows), “dull” toward “positive” (9 rows), “slow” toward “positive” (9 rows) "
+        "and 2 more."
     )
 
 
@@ -49,8 +50,8 @@ def test_what_may_be_chance_is_said() -> None:
 
 def test_no_clear_word_and_no_mistake_are_said() -> None:
     assert verdict(body(word("dull", clear=False)), 6) == (
-        "In 40 misclassified rows no word clearly pushes toward a wrong class: none stands in 6 of them or more with an "
-        "interval above zero."
+        "In 40 misclassified rows no word clearly pushes toward a wrong class: none stands in 6 of them or more "
+        "with an interval above zero."
     )
     assert verdict(body(n_wrong=0), 6) == "The model is right about each of the 60 rows: nothing drives a mistake."
 
