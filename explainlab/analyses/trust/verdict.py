@@ -57,6 +57,9 @@ def _conclusion(body: TrustText, name: str) -> str:
     lower, upper = sorted((without, alone))
     if lower >= BEYOND:
         return f"{name} can be trusted"
+    if without >= BEYOND and alone >= BETTER:
+        share = f"{math.floor(body.random_maps * alone)} of {body.random_maps}"
+        return f"{name} can be trusted, though kept alone the same does better than only {share}"
     if lower >= BETTER:
         return f"{name} is better than chance, but not far beyond it"
     if upper < WORSE:

@@ -133,7 +133,9 @@ def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], 
     if rest:
         few = f"in fewer than {CLEAR_ROWS} rows, or with an interval that holds 0"
         label = f"{len(rest):,} more: {few}{', or function words' if hide else ''}"
-        more = st.expander(label, icon=":material/unfold_more:", key=f"errors_{kind}_folded", on_change="rerun")
+        more = st.expander(
+            label, not shown, icon=":material/unfold_more:", key=f"errors_{kind}_folded", on_change="rerun"
+        )
         if more.open:
             with more:
                 _draw_table(rest, f"errors_{kind}_folded_table")
