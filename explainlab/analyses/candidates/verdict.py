@@ -15,9 +15,13 @@ from explainlab.metrics.trust import TIE
 _LITTLE = 0.1
 
 
-def text_verdict(body: CandidatesText) -> str:
-    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain."""
-    key, chosen = next(iter(body.selection.items()))
+def text_verdict(body: CandidatesText, key: str = "") -> str:
+    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain.
+
+    ``key`` is the metric that is reported; empty: the first.
+    """
+    key = key or next(iter(body.selection))
+    chosen = body.selection[key]
     metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
     gain = metric.sign * (chosen.best - chosen.mean)
     if gain <= TIE:
@@ -31,9 +35,10 @@ def text_verdict(body: CandidatesText) -> str:
     return f"{first}; {_chosen_by(len(others))} {_left(left)}."
 
 
-def data_verdict(body: CandidatesData) -> str:
+def data_verdict(body: CandidatesData, key: str = "") -> str:
     """The same over a data set; what is left of the gain has its interval, by the bootstrap over texts."""
-    key, means = next(iter(body.selection.items()))
+    key = key or next(iter(body.selection))
+    means = body.selection[key]
     metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
     texts = [text.selection[key] for text in body.texts]
     gain = interval([metric.sign * (text.best - text.mean) for text in texts])
@@ -55,9 +60,9 @@ def data_verdict(body: CandidatesData) -> str:
 
 
 def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
-    """The other metrics reported; a metric at another k is not another metric."""
-    own = metric_of(metrics, key).metric
-    return [other for other in keys if metric_of(metrics, other).metric != own]
+    """The other metrics reported; the same at another k, or over several, is not another metric."""
+    families = {other: metric_of(metrics, other).metric.removeprefix("aopc_") for other in keys}
+    return [other for other in keys if families[other] != families[key]]
 
 
 def _held_out_gain(text: Selection, others: Sequence[str]) -> float:
@@ -67,7 +72,7 @@ def _held_out_gain(text: Selection, others: Sequence[str]) -> float:
 def _moves(metric: MetricFacts, mean: float, best: float) -> str:
     digits = 2 if f"{mean:.2f}" != f"{best:.2f}" else 4
     verb = "raises" if metric.higher_is_better else "lowers"
-    return f"{verb} {metric.label} from {mean:.{digits}f} to {best:.{digits}f}"
+    return f"{verb} {metric.label} from {mean:.{digits}f} to {best:.{digits}f}".replace(" -", " −")
 
 
 def _chosen_by(metrics: int) -> str:

@@ -11,7 +11,7 @@ from explainlab.analyses.integration.result import IntegrationErrorData, Integra
 from explainlab.analyses.wording import capital, counted
 from explainlab.attribution.quadrature import Rule
 
-STILL = 0.1
+STILL = 0.05
 """Colours stand still where no score is further than this share of the largest from the adaptive rule's."""
 _SUMS: dict[Rule, str] = {
     "right": "right Riemann sums",

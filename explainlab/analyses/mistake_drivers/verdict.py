@@ -25,7 +25,8 @@ def verdict(body: MistakeDriversData, least: int) -> str:
     ]
     more = f" and {len(clear) - MOST:,} more" if len(clear) > MOST else ""
     words = joined(named) if not more else f"{', '.join(named)}{more}"
-    return f"In {wrong} these words push toward a wrong class: {words}{_chance(body, len(clear), least)}."
+    push = "this word pushes" if len(clear) == 1 else "these words push"
+    return f"In {wrong} {push} toward a wrong class: {words}{_chance(body, len(clear), least)}."
 
 
 def folded(driver: Driver, hide_function_words: bool = False) -> bool:

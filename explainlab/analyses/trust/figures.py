@@ -58,7 +58,9 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
     """
     ordered = sorted(bodies, key=lambda body: -min(metric.beaten for metric in body.metrics))
     names = [shown(_label(body.method)) for body in ordered]
-    figure = go.Figure(layout=layout("Random maps that do worse", "", height=140 + 36 * len(ordered)))
+    figure = go.Figure(
+        layout=layout(f"Share of {bodies[0].random_maps} random maps", "", height=140 + 36 * len(ordered))
+    )
     for (words, color, symbol), metrics in zip(
         _WAYS, zip(*(body.metrics for body in ordered), strict=True), strict=True
     ):
@@ -77,7 +79,7 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
     rows = [
         {"method": _label(body.method), **{metric.label: metric.beaten for metric in body.metrics}} for body in ordered
     ]
-    title = "Which map to trust"
+    title = "Random maps that do worse than each map"
     first = ", ".join(_label(body.method) for body in ordered if level(body) >= BEYOND)
     finding = f"Well beyond chance: {first}." if first else "None is well beyond chance."
     notes = ("Dashed: what chance gives; dotted: well beyond chance. Differences of less than 10% may be chance.",)

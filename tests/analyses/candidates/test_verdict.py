@@ -20,6 +20,7 @@ from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import Interval, MetricFacts
 from tests.analyses.bodies import features
 
+AOPC = "aopc_comprehensiveness"
 COMPREHENSIVENESS, AT_50, LOG_ODDS, SUFFICIENCY = (
     "comprehensiveness",
     "comprehensiveness:k=50",
@@ -30,12 +31,12 @@ COMPREHENSIVENESS, AT_50, LOG_ODDS, SUFFICIENCY = (
 
 def facts(key: str) -> MetricFacts:
     name = key.partition(":")[0]
-    higher = name == COMPREHENSIVENESS
+    higher = name in (COMPREHENSIVENESS, AOPC)
     shared = {"preset": "", "asked": key, "definition": "-", "higher_is_better": higher}
     return MetricFacts(key=key, metric=name, label=name.capitalize(), **shared)
 
 
-METRICS = [facts(key) for key in (COMPREHENSIVENESS, AT_50, LOG_ODDS, SUFFICIENCY)]
+METRICS = [facts(key) for key in (COMPREHENSIVENESS, AT_50, LOG_ODDS, SUFFICIENCY, AOPC)]
 
 
 def text(*reported: str, first: Selection) -> CandidatesText:
@@ -77,6 +78,12 @@ def test_another_metric_leaves_a_part_of_the_gain(log_odds: float, said: str) ->
     # the same metric at another k is no other metric
     body = text(COMPREHENSIVENESS, AT_50, LOG_ODDS, first=chosen(0.09, 0.19, log_odds=log_odds))
     assert text_verdict(body) == f"{RAISES}; {said}"
+
+
+def test_the_metric_reported_can_be_another_and_aopc_is_the_same_metric() -> None:
+    body = text(LOG_ODDS, COMPREHENSIVENESS, AOPC, first=chosen(0.09, 0.19, log_odds=0.09, aopc_comprehensiveness=0.19))
+    assert text_verdict(body, COMPREHENSIVENESS) == f"{RAISES}; chosen by another metric, nothing is left of it."
+    assert " lowers Log_odds from 0.09 to −0.14 " in text_verdict(text(LOG_ODDS, first=chosen(0.09, -0.14)))
 
 
 def test_several_metrics_count_on_average_and_lower_can_be_better() -> None:

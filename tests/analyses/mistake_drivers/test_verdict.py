@@ -44,6 +44,7 @@ def test_only_clear_words_are_named_and_content_words_first() -> None:
 def test_what_may_be_chance_is_said() -> None:
     unclear = [word(f"w{i}", clear=False) for i in range(79)]
     assert verdict(body(word("but"), *unclear), 6).endswith("(9 rows); by chance alone there would be about 2.")
+    assert verdict(body(word("but")), 6).startswith("In 40 misclassified rows this word pushes toward a wrong class: ")
     rare = [word(f"w{i}", rows=3, clear=False) for i in range(79)]
     assert verdict(body(word("but"), *rare), 6).endswith("(9 rows).")
 

@@ -12,9 +12,9 @@ from explainlab.analyses.candidates.page import data_results as candidates_data_
 from explainlab.analyses.candidates.page import main as candidates_page
 from explainlab.analyses.candidates.page import results as candidates_results
 from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.analyses.candidates.page.worth import draw_answer
 from explainlab.app import links
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
 
 
@@ -35,7 +35,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
-        draw_headline(answer.result)
+        draw_answer(view, answer.result)
         candidates_results.draw_text(service, view, answer.result, architecture)
     elif answer.running:
         st.skeleton(height=160)
