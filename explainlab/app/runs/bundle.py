@@ -51,7 +51,8 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
-    return _zip({**files, "result.json": json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)})
+    whole = {"verdict": get_study(result.request.question).headline(result), **record}
+    return _zip({**files, "result.json": json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from explainlab.analyses.errors.page.edit import draw_edit
 from explainlab.analyses.errors.page.rows import draw_list, draw_walk
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.explain.verdict import verdict
 from explainlab.app import links
 from explainlab.app.entries import PageEntry, analysis_pages
 from explainlab.app.heatmap import token_heatmap
@@ -114,10 +115,11 @@ def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -
 
 
 def _draw_files(view: ErrorsView, row: Row, shown: Sequence[Attribution]) -> None:
+    words = verdict(shown[0])
     for label, write, suffix, kind in (
         ("CSV", lambda: to_csv(*shown), "csv", "text/csv"),
-        ("JSON", lambda: to_json(shown), "json", "application/json"),
-        ("HTML", lambda: to_html(shown, view.palette), "html", "text/html"),
+        ("JSON", lambda: to_json(shown, words), "json", "application/json"),
+        ("HTML", lambda: to_html(shown, view.palette, verdict=words), "html", "text/html"),
     ):
         name, key = f"row-{row['row']}.{suffix}", f"errors_maps_{suffix}"
         st.download_button(label, write, name, kind, key=key, on_click="ignore", width="stretch")
