@@ -92,10 +92,14 @@ def clear_body() -> MistakeDriversData:
 def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> None:
     explained(app)
     body = clear_body()
+    assert places(body, "words") != places(body, "words", hide_function_words=True)
     for hide in (False, True):
-        kept = [drivers_of(body, kind)[i].name for kind in ("words", "pairs") for i in places(body, kind, hide)]
-        assert kept
-        assert [name for table in tables(app) for name in table["Words"]] == kept
+        for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
+            listed = drivers_of(body, kind)
+            kept = [listed[i].name for i in places(body, kind, hide)]
+            assert table["Words"].tolist() == (kept or [driver.name for driver in listed]), (
+                "with nothing left, unfolded"
+            )
         assert f"{len(body.words) - len(places(body, 'words', hide))} more: in fewer than 6 rows" in " ".join(
             expander.label for expander in app.expander
         )
