@@ -65,7 +65,7 @@ def waterfall(attribution: Attribution, palette: str = DEFAULT, theme: str = "li
 
 
 def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
-    """Spearman's rank correlation of every two attributions of the same features."""
+    """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
     n, names = len(attributions), [shown(method_label(attribution)) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
     for pair in agreement(attributions):
@@ -75,7 +75,7 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
         z=values,
         zmin=-1,
         zmax=1,
-        colorscale=[[0, _clear(RED, 0.6)], [0.5, _clear(GREY, 0.05)], [1, _clear(BLUE, 0.6)]],
+        colorscale=[[0, _clear(RED, 0.35)], [0.5, _clear(GREY, 0.05)], [1, _clear(BLUE, 0.35)]],
         showscale=False,
         hoverinfo="skip",
     )
@@ -88,9 +88,9 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
         hovertemplate="%{customdata}: %{text}<extra></extra>",
         showlegend=False,
     )
-    ticks = {"tickvals": list(range(n)), "ticktext": names, "showgrid": False}
-    figure.update_yaxes(autorange="reversed", **ticks)
-    figure.update_xaxes(**ticks)
+    ticks = {"tickvals": list(range(n)), "showgrid": False}
+    figure.update_yaxes(autorange="reversed", ticktext=[f"{name}  {i}" for i, name in enumerate(names, 1)], **ticks)
+    figure.update_xaxes(ticktext=[str(i + 1) for i in range(n)], **ticks)
     rows = [
         {"map": method_label(attributions[i]), "and": method_label(attributions[j]), "rank_correlation": values[i][j]}
         for i in range(n)

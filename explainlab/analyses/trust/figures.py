@@ -74,7 +74,7 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
         )
     for share in (CHANCE, BEYOND):
         figure.add_vline(x=share, line={"color": GREY, "width": 1.5, "dash": "dash" if share == CHANCE else "dot"})
-    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%")
     figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
     rows = [
         {"method": _label(body.method), **{metric.label: metric.beaten for metric in body.metrics}} for body in ordered

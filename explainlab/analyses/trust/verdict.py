@@ -29,7 +29,7 @@ def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map")
     change = _change(body.prediction.probabilities[body.target.label], step.probability)
     if _alike(without) and _alike(alone):
         return f"Without {features} {it} {change}, as it does by any random map: nobody can tell how good {name} is."
-    return f"Without {features} {it} {change}; {_as_good(without, body.random_maps)}: {_conclusion(body, name)}."
+    return f"Without {features} {it} {change}; {_as_good(without, body.random_maps)}: {_conclusion(body, name, unit)}."
 
 
 def mean_verdict(body: TrustData) -> str:
@@ -52,14 +52,14 @@ def level(body: TrustText) -> float:
     return min(metric.beaten for metric in body.metrics)
 
 
-def _conclusion(body: TrustText, name: str) -> str:
+def _conclusion(body: TrustText, name: str, unit: Unit) -> str:
     without, alone = (metric.beaten for metric in body.metrics)
     lower, upper = sorted((without, alone))
     if lower >= BEYOND:
         return f"{name} can be trusted"
     if without >= BEYOND and alone >= BETTER:
-        share = f"{math.floor(body.random_maps * alone)} of {body.random_maps}"
-        return f"{name} can be trusted, though kept alone the same does better than only {share}"
+        kept = f"this {unit} alone beats" if body.metrics[1].counted == 1 else f"these {unit}s alone beat"
+        return f"{name} can be trusted, though {kept} only {math.floor(body.random_maps * alone)} of {body.random_maps}"
     if lower >= BETTER:
         return f"{name} is better than chance, but not far beyond it"
     if upper < WORSE:

@@ -51,7 +51,7 @@ def trust(without: float, alone: float, **fields: Any) -> TrustText:
         (0.99, 1.0, "only 1 of 100 random maps does as well: this map can be trusted."),
         (1.0, 0.95, "none of 100 random maps does as well: this map can be trusted."),
         (0.955, 0.95, "only 5 of 100 random maps do as well: this map can be trusted."),
-        (0.99, 0.885, "this map can be trusted, though kept alone the same does better than only 88 of 100."),
+        (0.99, 0.885, "this map can be trusted, though these words alone beat only 88 of 100."),
         (0.9, 0.8, "10 of 100 random maps do as well: this map is better than chance, but not far beyond it."),
         (0.75, 0.99, "25 of 100 random maps do as well: this map is better than chance, but not far beyond it."),
         (0.99, 0.5, "this map finds some of what matters, but kept alone it does not carry the prediction."),
