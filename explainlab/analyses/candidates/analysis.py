@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -20,6 +19,7 @@ from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Metrics
 from explainlab.analyses.records import MetricFacts, text_fields
+from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -124,13 +124,19 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-        """The selection of a text, or the summary of a data set, as JSON."""
+        """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
         body = result.body
-        if isinstance(body, CandidatesText):
-            short = body.model_dump(mode="json", include={"selection"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        rows = [
+            {"reported": key, "choice": choice, "value": spelled(value)}
+            for key, values in body.selection.items()
+            for choice, value in (
+                ("first", values.first),
+                ("mean of all", values.mean),
+                *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
+                ("best", values.best),
+            )
+        ]
+        return [table(rows)]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

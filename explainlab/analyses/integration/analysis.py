@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -26,8 +25,8 @@ from explainlab.analyses.integration.result import (
 )
 from explainlab.analyses.integration.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Rules, Steps
-from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, quartiles
+from explainlab.analyses.records import as_interval, text_fields
+from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -99,12 +98,26 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
+        """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
         body = result.body
         if isinstance(body, IntegrationErrorText):
-            short = body.model_dump(mode="json", include={"expected", "ideal_steps"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+            last = body.adaptive.trace[-1]
+            errors = [
+                {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
+                for row in body.rows
+            ]
+            enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
+            spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
+            return [table(enough), spent, table(errors)]
+        summary = body.summary
+        means = [
+            {"rule": rule, "steps": steps, "mean error": spelled(mean)}
+            for rule, by_steps in summary.mean.items()
+            for steps, mean in by_steps.items()
+        ]
+        counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
+        spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
+        return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:

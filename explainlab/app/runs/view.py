@@ -13,6 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.app import links, session
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.page import draw_headline
 from explainlab.app.place import Place
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
@@ -79,6 +80,7 @@ def draw_map(result: Attribution, key: str) -> None:
 
 
 def _draw_result(result: Result) -> None:
+    draw_headline(result)
     if isinstance(result, Attribution):
         draw_map(result, "run_map")
         return
