@@ -65,8 +65,8 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
             return f"The prediction {label} is settled once {read:.0%} of the features are read."
         settled, n = body.summary.settled, body.summary.n
         between = "" if settled.low is None else f" ({settled.low:.0%} to {settled.high:.0%})"
-        read = f"{settled.mean or 0.0:.0%}{between}"
-        return f"On average of {n:,} texts, the prediction is settled once {read} of the features are read."
+        mean = f"{settled.mean or 0.0:.0%}{between}"
+        return f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
 
     def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
         body = result.body

@@ -74,10 +74,10 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
         body = result.body
         if isinstance(body, PathGradientsData):
-            shares = dict(enumerate(list(body.summary.share.values())[-1]))
-            means = [share.mean or 0.0 for share in shares.values()]
+            shares = list(body.summary.share.values())[-1]
+            means = [share.mean or 0.0 for share in shares]
             whose = f"of {body.summary.n:,} texts"
-            if len(leaders({str(i): share for i, share in shares.items()})) > 1:
+            if body.summary.n > 1 and len(leaders({str(i): share for i, share in enumerate(shares)})) > 1:
                 return f"No part of the path clearly holds most of the gradient {whose}: the intervals overlap."
         else:
             finest = max(body.paths, key=lambda path: path.steps)
