@@ -17,18 +17,21 @@ from explainlab.figures.declared import StudyFigures
 Kind = Literal["words", "pairs"]
 
 SHOWN = 20
+UNCLEAR = "None of these is clear: they stand in few rows, or their interval holds 0."
 _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
 def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> Chart:
     """The words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
 
-    Drawn are the first that are not :func:`folded`, with their intervals; the numbers behind the chart are of all.
-    ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``.
+    Drawn are the first that are not :func:`folded`, with their intervals; if all are, the first of all, and a note. The
+    numbers behind the chart are of all. ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``. A
+    dot without an interval is open.
     """
     listed = drivers_of(body, kind)
-    shown_places = places(body, kind, hide_function_words)
-    drawn = shown_places[:SHOWN]
+    clear = places(body, kind, hide_function_words)
+    kept = clear or list(range(len(listed)))
+    drawn = kept[:SHOWN]
     names = [_name(listed[i]) for i in drawn]
     figure = go.Figure(layout=layout("Mean score", "", height=150 + 30 * len(drawn)))
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
@@ -38,9 +41,10 @@ def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = Fa
     title = f"{'Words' if kind == 'words' else 'Pairs'} that push toward the wrong class"
     first = f" First: {listed[drawn[0]].name}, toward {listed[drawn[0]].predicted}." if drawn else " There are none."
     alt = f"{title}, in {body.n_wrong:,} misclassified rows.{first}"
-    more = len(shown_places) - len(drawn)
-    notes = (f"Drawn are the first {len(drawn)} of {len(shown_places)}; the table has all.",) if more else ()
-    return Chart(f"driving-{kind}", title, alt, figure, _table(listed), notes)
+    notes = [UNCLEAR] if drawn and not clear else []
+    if len(kept) > len(drawn):
+        notes.append(f"Drawn are the first {len(drawn)} of {len(kept)}; the table has all.")
+    return Chart(f"driving-{kind}", title, alt, figure, _table(listed), tuple(notes))
 
 
 def places(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> list[int]:
@@ -88,7 +92,7 @@ def _table(listed: Sequence[Driver]) -> list[dict[str, Any]]:
 
 def _of_data(result: AnalysisResult[MistakeDriversData]) -> list[Chart]:
     kinds: tuple[Kind, ...] = ("words", "pairs")
-    return [drivers(result.body, kind) for kind in kinds if places(result.body, kind)]
+    return [drivers(result.body, kind) for kind in kinds if drivers_of(result.body, kind)]
 
 
-FIGURES = StudyFigures(of_data=_of_data, none="No word clearly pushes toward a wrong class.")
+FIGURES = StudyFigures(of_data=_of_data, none="No word speaks for a wrong class.")

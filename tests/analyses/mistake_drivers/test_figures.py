@@ -8,7 +8,7 @@ import io
 import pytest
 
 from explainlab import load_model, study
-from explainlab.analyses.mistake_drivers.figures import SHOWN, drivers, drivers_of, places
+from explainlab.analyses.mistake_drivers.figures import SHOWN, UNCLEAR, drivers, drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.figures.chart import BLUE, RED
 
@@ -69,6 +69,8 @@ def test_what_is_unclear_or_grammar_is_folded(body) -> None:
     some = body.model_copy(update={"words": [first, second, third]})
     assert places(some, "words") == [0, 1]
     assert places(some, "words", hide_function_words=True) == [0]
+    assert UNCLEAR not in drivers(some, "words").notes
+    assert drivers(body.model_copy(update={"words": [third]}), "words").notes == (UNCLEAR,)
     assert len(drivers(some, "words", True).figure.data[1].x) == 1
 
 
