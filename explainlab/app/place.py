@@ -109,7 +109,7 @@ class Place:
             return Answer(problem=str(error))
         return _answer_of(answer)
 
-    def answer_if_asked(self, service: Service, request: Request) -> Answer | None:
+    def answer_if_requested(self, service: Service, request: Request) -> Answer | None:
         """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view."""
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
@@ -137,14 +137,14 @@ class Place:
         """The result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
             job = service.computed_again(request, session.user())
-            if job is None or not self.has_asked(job):
+            if job is None or not self.has_requested(job):
                 job = service.compute_again(request, session.owner(), session.user())
                 self._memory.requested.add(job.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(job)
 
-    def has_asked(self, job: Job) -> bool:
+    def has_requested(self, job: Job) -> bool:
         """Whether ``job`` was requested, and not since submitted again."""
         return job.key in self._memory.requested
 

@@ -30,7 +30,7 @@ def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
 def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: list[bool]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
     changed = [job.progress.finished for job in jobs] != ended_before
-    if answered or changed or not all(place.has_asked(job) for job in jobs):
+    if answered or changed or not all(place.has_requested(job) for job in jobs):
         links.rerun()
     for job in jobs:
         if job.progress.finished or _cancelled_here(job):

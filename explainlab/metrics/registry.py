@@ -32,7 +32,7 @@ class MetricRequest:
         return self.name.replace(f":preset={parse_metric(self.metric).preset}", "")
 
     @property
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """The metric's record in results: its names and preset, its definition, which direction is better."""
         return {
             "key": self.key,

@@ -181,7 +181,7 @@ def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parame
     values = np.split(np.array([[result.value for result in row] for row in evaluated]), ends)
     return AblationText(
         **text_fields(subject),
-        metrics=[MetricFacts(**request.told) for request in metrics],
+        metrics=[MetricFacts(**request.facts) for request in metrics],
         methods=[
             MethodChoices(
                 method=own.method,

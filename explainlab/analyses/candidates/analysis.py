@@ -174,7 +174,7 @@ def _body(subject: Subject, layers: list[int], table: Table, parameters: RpiCand
     reported = table.reported
     return CandidatesText(
         **text_fields(subject),
-        metrics=[MetricFacts(**request.told) for request in table.metrics.values()],
+        metrics=[MetricFacts(**request.facts) for request in table.metrics.values()],
         candidates=table.records(),
         winners={key: table.winners[key] for key in reported},
         counted={key: table.counted[key] for key in reported},

@@ -157,7 +157,7 @@ def _label(name: str) -> str:
 def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
     return MethodMetric(
         method=method,
-        **metric.told,
+        **metric.facts,
         **interval([body.values[method][metric.name] for body in bodies]).model_dump(),
         n=len(bodies),
         counted=sum(body.counted[metric.name] > 0 for body in bodies),

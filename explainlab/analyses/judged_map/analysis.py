@@ -106,4 +106,4 @@ def _metric(request: MetricRequest, result: MetricResult, subject: Subject) -> E
         )
         for step in result.steps
     ]
-    return EvaluatedMetric(**request.told, value=result.value, counted=result.counted, steps=steps)
+    return EvaluatedMetric(**request.facts, value=result.value, counted=result.counted, steps=steps)

@@ -181,7 +181,7 @@ def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Par
 def _comparison(result: trust.Trust, names: Sequence[str]) -> Comparison:
     """One metric of an attribution; ``names`` are the texts of the features."""
     return Comparison(
-        **result.metric.told,
+        **result.metric.facts,
         value=result.metric_result.value,
         counted=result.metric_result.counted,
         beaten=result.beaten,

@@ -60,7 +60,7 @@ def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer
         place, request = _place(result.request.question), question(result.request)
         if _is_cheap(result) and (place.view is None or request not in place.view.requests()):
             place.ask(service, Requests((request,)))
-    return [_place(result.request.question).answer_if_asked(service, question(result.request)) for result in results]
+    return [_place(result.request.question).answer_if_requested(service, question(result.request)) for result in results]
 
 
 def judge_all(service: Service, results: Sequence[Attribution]) -> None:
