@@ -56,11 +56,11 @@ def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer
 
     None where a button is still to be pressed.
     """
-    for result in results:
-        place, request = _place(result.request.question), question(result.request)
+    asked = [(_place(result.request.question), question(result.request)) for result in results]
+    for result, (place, request) in zip(results, asked, strict=True):
         if _is_cheap(result) and (place.view is None or request not in place.view.requests()):
             place.ask(service, Requests((request,)))
-    return [_place(result.request.question).answer_if_requested(service, question(result.request)) for result in results]
+    return [place.answer_if_requested(service, request) for place, request in asked]
 
 
 def judge_all(service: Service, results: Sequence[Attribution]) -> None:
