@@ -35,13 +35,17 @@ class _Word:
 
 
 def verdict(result: Attribution, trust: TrustText | None = None) -> str:
-    """The prediction and the words behind it; with ``trust``, its comparison with random ones, if it can be trusted."""
+    """The prediction and the words behind it; with ``trust``, its comparison with random ones, if it can be trusted.
+
+    The reasons are those of the method, by name, unless the comparison is better than chance.
+    """
+    by = f" (by {_label(result)})"
     if trust is None:
-        return _reasons(result, f" (by {_label(result)})")
+        return _reasons(result, by)
     is_label = result.target.label == result.prediction.label
     it = "it" if is_label else quoted(result.target.label)
     sentence = trust_verdict(trust, result.request.unit, it, f"this map ({_label(result)})")
-    return f"{_reasons(result)} {sentence}"
+    return f"{_reasons(result, '' if level(trust) >= BETTER else by)} {sentence}"
 
 
 def most_trusted(results: Sequence[Attribution], trusts: Mapping[int, TrustText]) -> int:
@@ -57,7 +61,7 @@ def most_trusted(results: Sequence[Attribution], trusts: Mapping[int, TrustText]
     return next((i for i in range(len(results)) if isnan(levels.get(i, float("nan")))), 0)
 
 
-def _reasons(result: Attribution, by: str = "") -> str:
+def _reasons(result: Attribution, by: str) -> str:
     prediction, target = result.prediction, result.target
     said = f"{capital(prediction.label)} ({whole_percent(prediction.probabilities[prediction.label])})"
     ranked = sorted(_words(result), key=lambda word: -word.score if result.signed else -abs(word.score))

@@ -79,6 +79,9 @@ def test_with_its_comparison_it_says_whether_to_trust_it(result: Attribution) ->
         "Positive (73%), mainly because of “film”; “drags” speaks against. Without its top 3 words it falls to 3%; "
         "only 1 of 100 random maps does as well: this map (Occlusion) can be trusted."
     )
+    bad = verdict(scored(result, film=0.5), trust(0.3, 0.2))
+    assert bad.startswith("Positive (73%), mainly because of “film” (by Occlusion). Without its top 3 words ")
+    assert bad.endswith(": this map (Occlusion) is no better than a random one.")
 
 
 def test_pieces_of_a_word_count_together(result: Attribution) -> None:
