@@ -57,7 +57,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     with target:
         question.draw_target(card)
     with output:
-        question.draw_output()
+        question.draw_outputs()
     with unit:
         question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
     with more.popover("More", icon=":material/tune:", width="stretch"):
