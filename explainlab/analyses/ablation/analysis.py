@@ -132,20 +132,16 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """Who is ahead by the first metric with a single attribution, and who with the best of all."""
         body = result.body
         metric = body.metrics[0]
-        selections = {method.label: method.selection[metric.key] for method in body.methods}
+        higher, selections = metric.sign > 0, {method.label: method.selection[metric.key] for method in body.methods}
+        first, best = ({name: getattr(v, kind) for name, v in selections.items()} for kind in ("first", "best"))
         if isinstance(body, AblationText):
-            first, best = (
-                ahead_on_a_text({name: getattr(values, kind) for name, values in selections.items()}, metric.sign > 0)
-                for kind in ("first", "best")
-            )
-            of = "on this text"
+            every = [*first.values(), *best.values()]
+            if max(every) - min(every) <= TIE:
+                return f"By {metric.label}, no method is ahead: it is {every[0]:.4f} for all of them."
+            alone, chosen, of = ahead_on_a_text(first, higher), ahead_on_a_text(best, higher), "on this text"
         else:
-            first, best = (
-                ahead({name: getattr(values, kind) for name, values in selections.items()}, metric.sign > 0)
-                for kind in ("first", "best")
-            )
-            of = f"over {counted(body.summary.n, 'text')}"
-        return f"By {metric.label} {of}, with their first maps {first}; with the best of all their maps {best}."
+            alone, chosen, of = ahead(first, higher), ahead(best, higher), f"over {counted(body.summary.n, 'text')}"
+        return f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
 
     def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
         """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""

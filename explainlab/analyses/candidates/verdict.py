@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
-from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.records import Interval, MetricFacts, metric_of
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import counted
 from explainlab.metrics.trust import TIE
 
 _LITTLE = 0.1
+_ALONE = "that is by the very metric that chose, and there is no other to hold it against"
 
 
 def text_verdict(body: CandidatesText, key: str = "") -> str:
@@ -22,15 +23,16 @@ def text_verdict(body: CandidatesText, key: str = "") -> str:
     """
     key = key or next(iter(body.selection))
     chosen = body.selection[key]
-    metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
-    gain = metric.sign * (chosen.best - chosen.mean)
+    metric, every = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
+    others = [other for other in every if other not in body.undecided]
+    gain, n = metric.sign * (chosen.best - chosen.mean), len(body.candidates)
+    if n == 1:
+        return "There is only 1 map of this text, so nothing is chosen."
     if gain <= TIE:
-        return (
-            f"By {metric.label} all {counted(len(body.candidates), 'map')} of this text are alike: nothing is chosen."
-        )
-    first = f"Choosing among {len(body.candidates):,} {_moves(metric, chosen.mean, chosen.best)} on this text"
+        return f"{metric.label} cannot tell the {n:,} maps apart: it is {chosen.mean:.4f} for all of them."
+    first = f"Choosing among {n:,} {_moves(metric, chosen.mean, chosen.best)} on this text"
     if not others:
-        return f"{first}; that is by the very metric that chose, and no other was computed."
+        return f"{first}; {_ALONE}."
     left = float(np.mean([metric.sign * (chosen.held_out[other] - chosen.mean) for other in others])) / gain
     return f"{first}; {_chosen_by(len(others))} {_left(left)}."
 
@@ -38,25 +40,18 @@ def text_verdict(body: CandidatesText, key: str = "") -> str:
 def data_verdict(body: CandidatesData, key: str = "") -> str:
     """The same over a data set; what is left of the gain has its interval, by the bootstrap over texts."""
     key = key or next(iter(body.selection))
-    means = body.selection[key]
-    metric, others = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
+    means, metric, over = body.selection[key], metric_of(body.metrics, key), counted(body.summary.n, "text")
+    others = _others(body.selection, body.metrics, key)
     texts = [text.selection[key] for text in body.texts]
-    gain = interval([metric.sign * (text.best - text.mean) for text in texts])
-    over = counted(body.summary.n, "text")
-    if (gain.mean or 0.0) <= TIE:
-        return f"By {metric.label} all maps of the {over} are alike: nothing is chosen."
+    gain = interval([metric.sign * (text.best - text.mean) for text in texts]).mean or 0.0
+    if gain <= TIE:
+        return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen."
     moves = _moves(metric, means.mean.mean or 0.0, means.best.mean or 0.0)
-    first = f"Choosing among {body.draws[-1]:,} {moves} over {over}"
-    if not others:
-        return f"{first}; that is by the very metric that chose, and no other was computed."
-    left = interval([metric.sign * _held_out_gain(text, others) for text in texts])
-    if left.mean is None or left.low is None or left.high is None:
-        return f"{first}; {_chosen_by(len(others))} {_left((left.mean or 0.0) / (gain.mean or 1.0))}."
-    share = f"{left.mean:+.3f} of {gain.mean:+.3f} ({left.low:+.3f} to {left.high:+.3f})".replace("-", "−")
-    if left.low <= 0 <= left.high:
-        return f"{first}; {_chosen_by(len(others))} nothing certain is left of it: {share}."
-    words = "some of it is left" if left.low > 0 else "the maps are worse than without a choice"
-    return f"{first}; {_chosen_by(len(others))} {words}: {share}."
+    left = interval([metric.sign * _held_out_gain(text, others) for text in texts]) if others else None
+    rest = _ALONE if left is None else f"{_chosen_by(len(others))} {_mean_left(left, gain)}"
+    undecided = body.undecided(key)
+    after = f" In {undecided:,} of them it cannot tell the maps apart." if undecided else ""
+    return f"Choosing among {body.draws[-1]:,} {moves} over {over}; {rest}.{after}"
 
 
 def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
@@ -77,6 +72,16 @@ def _moves(metric: MetricFacts, mean: float, best: float) -> str:
 
 def _chosen_by(metrics: int) -> str:
     return "chosen by another metric," if metrics == 1 else f"chosen by {metrics} other metrics,"
+
+
+def _mean_left(left: Interval, gain: float) -> str:
+    """What is left of a gain, as far as its interval allows."""
+    if left.mean is None or left.low is None or left.high is None:
+        return _left((left.mean or 0.0) / gain)
+    share = f"{left.mean:+.3f} of {gain:+.3f} ({left.low:+.3f} to {left.high:+.3f})".replace("-", "−")
+    if left.low <= 0 <= left.high:
+        return f"nothing certain is left of it: {share}"
+    return f"{'some of it is left' if left.low > 0 else 'the maps are worse than without a choice'}: {share}"
 
 
 def _left(share: float) -> str:

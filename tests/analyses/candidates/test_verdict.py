@@ -96,9 +96,9 @@ def test_several_metrics_count_on_average_and_lower_can_be_better() -> None:
 
 def test_without_another_metric_or_a_difference_nothing_is_claimed() -> None:
     alone = text_verdict(text(COMPREHENSIVENESS, first=chosen(0.09, 0.19)))
-    assert alone == f"{RAISES}; that is by the very metric that chose, and no other was computed."
+    assert alone == f"{RAISES}; that is by the very metric that chose, and there is no other to hold it against."
     alike = text_verdict(text(COMPREHENSIVENESS, LOG_ODDS, first=chosen(0.1, 0.1, log_odds=0.1)))
-    assert alike == "By Comprehensiveness all 8 maps of this text are alike: nothing is chosen."
+    assert alike == "Comprehensiveness cannot tell the 8 maps apart: it is 0.1000 for all of them."
     small = text_verdict(text(COMPREHENSIVENESS, first=chosen(0.1001, 0.1002)))
     assert "from 0.1001 to 0.1002" in small
 
@@ -155,6 +155,6 @@ def test_a_data_set_without_an_interval_a_difference_or_another_metric() -> None
     one = data_verdict(data(chosen(0.09, 0.19, log_odds=0.12)))
     assert one.endswith("over 1 text; chosen by another metric, 30% of it is left.")
     alike = data_verdict(data(*[chosen(0.1, 0.1, log_odds=0.1)] * 2))
-    assert alike == "By Comprehensiveness all maps of the 2 texts are alike: nothing is chosen."
+    assert alike == "Comprehensiveness cannot tell the maps of the 2 texts apart, so nothing is chosen."
     alone = data_verdict(data(*[chosen(0.09, 0.19)] * 20, reported=(COMPREHENSIVENESS,)))
-    assert alone == f"{OVER}; that is by the very metric that chose, and no other was computed."
+    assert alone == f"{OVER}; that is by the very metric that chose, and there is no other to hold it against."
