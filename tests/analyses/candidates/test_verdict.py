@@ -158,3 +158,13 @@ def test_a_data_set_without_an_interval_a_difference_or_another_metric() -> None
     assert alike == "Comprehensiveness cannot tell the maps of the 2 texts apart, so nothing is chosen."
     alone = data_verdict(data(*[chosen(0.09, 0.19)] * 20, reported=(COMPREHENSIVENESS,)))
     assert alone == f"{OVER}; that is by the very metric that chose, and there is no other to hold it against."
+
+
+def test_one_map_and_metrics_that_cannot_tell_choose_nothing() -> None:
+    body = text(COMPREHENSIVENESS, LOG_ODDS, first=chosen(0.09, 0.19, log_odds=0.09))
+    one = body.model_copy(update={"candidates": body.candidates[:1]})
+    assert text_verdict(one) == "There is only 1 map of this text, so nothing is chosen."
+    blind = body.model_copy(update={"selection": {**body.selection, LOG_ODDS: chosen(0.5, 0.5)}})
+    assert text_verdict(blind).endswith("and there is no other to hold it against.")
+    half = data_verdict(data(*[chosen(0.09, 0.19, log_odds=0.14)] * 10, chosen(0.1, 0.1, log_odds=0.1)))
+    assert half.endswith(" In 1 of them it cannot tell the maps apart.")
