@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.place import Place
@@ -19,13 +20,16 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.service import Service
 
+_SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
 _STALE = ":material/edit: The controls have changed; press **{button}** to ask again."
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the result in words, above all figures, and the numbers behind them one press away."""
+    """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
     analysis = get_analysis(result.request.question)
     draw_words(analysis.headline(result), result, analysis.lines(result))
+    if isinstance(result, AnalysisResult):
+        draw_sample(result)
 
 
 def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
@@ -35,6 +39,12 @@ def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
     behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
     if behind.open:
         behind.code("\n".join(lines), language=None)
+
+
+def draw_sample(result: AnalysisResult[Any]) -> None:
+    """Draw which rows of a data set were studied; nothing for a single text."""
+    if result.sample_words:
+        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,8 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows
+        if view.data.sample == "all":
+            return f"**{each:,} {work} a text**{more}, for all its rows. Everything else is as above."
         words = f"**{each:,} {work} a text, {each * rows:,} for {rows:,} rows**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."

@@ -27,7 +27,7 @@ from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import MethodSpecs, method_spec
+from explainlab.analyses.parameters import MethodSpecs, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -82,6 +82,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             "", description="A method to whose scores all are compared, as kernel_shap:samples=16n; empty: none."
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "activation"
     label = "Activation curves"

@@ -20,7 +20,7 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_analysis, get_study
 from explainlab.attribution.records import Attribution
 from explainlab.figures.declared import Figures
-from explainlab.figures.export import component_file, inert, render, to_csv, to_html, to_json, to_svg
+from explainlab.figures.export import component_file, inert, render, report_maps, to_csv, to_html, to_json, to_svg
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
@@ -32,7 +32,7 @@ MOST_ROWS = 500
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
     words = get_analysis(result.request.question).headline(result)
-    report = to_html([result], snippets=[python_code(result), command_line(result)], verdict=words)
+    report = to_html(report_maps([result]), verdict=words, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
     return _zip({**files, "result.json": to_json([result], words)})
 
@@ -101,6 +101,7 @@ def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, table
         lines=analysis.lines(result),
         record=result.to_json(),
         data=data,
+        rows=result.sample_words,
         maps=drawn.maps.values(),
         charts=charts,
         reason=drawn.none,

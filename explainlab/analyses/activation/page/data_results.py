@@ -15,9 +15,8 @@ from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import Interval
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
-from explainlab.app.page import draw_headline
 
 FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -29,7 +28,6 @@ SIMILARITY_HELP = (
 def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
-    draw_headline(result)
     open_row = row_opener(body.texts, open_text)
     _draw_areas(body)
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):

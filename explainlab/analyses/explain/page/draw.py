@@ -44,13 +44,13 @@ def draw() -> None:
         comparisons = trust.comparisons(service, attributions)
         judged = {i: answer.result for i, answer in enumerate(comparisons) if answer and answer.result is not None}
         first, words = results.draw_verdict(attributions, judged)
-        results.draw_prediction(attributions[0], explain_class)
+        results.draw_prediction(attributions, explain_class)
         results.draw_maps(service, view, attributions, comparisons)
         pictures.draw_scores(attributions, view.palette, first)
         draw_beliefs(service, attributions[0].request, view.palette)
         pictures.draw_agreement(attributions)
         pictures.draw_ranking(service, attributions, judged)
-        results.draw_exports(view, attributions, words, link)
+        results.draw_exports(service, view, attributions, words, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):

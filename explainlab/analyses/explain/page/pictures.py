@@ -19,7 +19,7 @@ from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
-from explainlab.figures.heatmap import agreement, comparable, method_label
+from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
 from explainlab.figures.scores import agreement_matrix, has_waterfall, score_bars, waterfall
 from explainlab.service.service import Service
 
@@ -93,14 +93,13 @@ def _draw_pairs(results: Sequence[Attribution]) -> None:
     rows = []
     for pair in agreement(results):
         first, second = results[pair.first], results[pair.second]
-        signed = first.signed and second.signed
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(
             {
                 "Map": get_method(first.request.question).label,
                 "and": get_method(second.request.question).label,
                 "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
-                "Sign conflicts": str(len(pair.conflicts)) if signed else "",
+                "Sign conflicts": str(len(pair.conflicts)) if opposable(first, second) else "",
                 "on": plain(words),
             }
         )

@@ -12,9 +12,8 @@ from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.results import ERROR_HELP, IDEAL_HELP
 from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
-from explainlab.app.page import draw_headline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES
 
@@ -25,7 +24,6 @@ def draw_data(result: AnalysisResult[IntegrationErrorData], rule: Rule, open_tex
     if not body.texts:
         st.info("No row of this data set could be studied.", icon=":material/info:")
         return
-    draw_headline(result)
     rules = list(body.summary.mean)
     rule = rule if rule in rules else rules[0]
     open_row = row_opener(body.texts, open_text)
