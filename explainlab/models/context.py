@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explainlab.reader import ANYBODY, Reader
+
+if TYPE_CHECKING:
+    from explainlab.models.classifier import Prediction
 
 
 class RunContext:
@@ -23,6 +26,9 @@ class RunContext:
 
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
+
+    def tell(self, prediction: Prediction) -> None:
+        """The ``prediction`` for a text of the run is known. Called once a text, before all that explains it."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
@@ -57,6 +63,9 @@ class Relay(RunContext):
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(done, total, phase)
+
+    def tell(self, prediction: Prediction) -> None:
+        self._context.tell(prediction)
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()

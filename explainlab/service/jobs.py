@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
+from explainlab.models.classifier import Prediction
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
@@ -54,6 +55,7 @@ class Job:
     """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
     ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches.
+    ``prediction`` is that for its text, there before its result; None for a data set.
     """
 
     key: str
@@ -61,6 +63,7 @@ class Job:
     owners: dict[str, User]
     urgent: bool = True
     progress: Progress = field(default_factory=Progress)
+    prediction: Prediction | None = None
     result: Result | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -114,6 +117,10 @@ class JobContext(RunContext):
         if (phase, total) != (before.phase, before.total) or done < before.done:
             changes["phase_started"] = self._batch_started
         self._job.update(**changes)
+
+    def tell(self, prediction: Prediction) -> None:
+        if self._job.request.data is None and self._job.prediction is None:
+            self._job.prediction = prediction
 
     def begin(self, phase: str) -> None:
         """A phase whose length is not known yet has begun."""

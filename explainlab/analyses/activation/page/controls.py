@@ -14,7 +14,7 @@ from explainlab.app.question import Question
 from explainlab.attribution.registry import methods
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
-from explainlab.request import Unit, checked
+from explainlab.request import checked
 
 PAGE = "activation"
 question = Question(PAGE)
@@ -57,7 +57,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     with target:
         question.draw_target(card)
     with unit:
-        question.choose("Unit", "unit", {name: name for name in get_args(Unit)}, "What is revealed at a time.")
+        question.draw_unit("What is revealed at a time.")
     with baseline:
         question.select("Baseline", "baseline", {name: name for name in get_args(Filler)}, _HELP["baseline"])
     with colours:

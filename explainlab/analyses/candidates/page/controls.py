@@ -25,6 +25,7 @@ _ASKED = (
     "text",
     "target",
     "output",
+    "unit",
     "family",
     "preset",
     "layers",
@@ -93,11 +94,13 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
     """What is explained, and by which method."""
-    target, output, family, preset, layers = st.columns([2, 2, 3, 2, 2], vertical_alignment="bottom")
+    target, output, unit, family, preset, layers = st.columns([4, 4, 5, 5, 3, 3], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
     with output:
         question.draw_output()
+    with unit:
+        question.draw_unit()
     with family:
         question.select("Method", "family", {name: get_method(name).label for name in get_args(Family)})
     with preset:

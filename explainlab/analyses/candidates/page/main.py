@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.candidates.page import controls
-from explainlab.analyses.candidates.page.view import CandidatesView, carry, first_view, shows
+from explainlab.analyses.candidates.page.view import CandidatesView, first_view, shows
 from explainlab.analyses.registry import evaluations
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
@@ -19,7 +19,6 @@ PAGE = AnalysisPage(
     button="Draw candidates",
     drawn=controls.DRAWN,
     shows=shows,
-    carry=carry,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -25,15 +25,15 @@ _FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 
 
-def draw_data_options(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Upload a file, pick its columns and match its labels, folded; ``run`` is called after an upload."""
+def draw_data_options(card: ModelCard | None) -> None:
+    """Upload a file, pick its columns and match its labels, folded."""
     folded = st.expander(
         "File, columns and labels", icon=":material/dataset:", key="errors_data_options", on_change="rerun"
     )
     if not folded.open:
         return
     with folded:
-        _draw_upload(run)
+        _draw_upload()
         source = question.now("data")
         if not source:
             return
@@ -46,7 +46,7 @@ def draw_data_options(card: ModelCard | None, run: Callable[[], None]) -> None:
             st.error(plain(str(error)), icon=":material/error:")
 
 
-def _draw_upload(run: Callable[[], None]) -> None:
+def _draw_upload() -> None:
     key = question.key("upload")
 
     def take() -> None:
@@ -57,8 +57,6 @@ def _draw_upload(run: Callable[[], None]) -> None:
             question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
             report(error)
-            return
-        run()
 
     most = settings().max_upload_mb
     st.file_uploader(

@@ -15,10 +15,11 @@ from explainlab.analyses.errors.page import results as errors_results
 from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
-from explainlab.app import links
+from explainlab.app import links, session
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
+from explainlab.service import looks
 from explainlab.service.service import service as get_service
 
 
@@ -32,7 +33,10 @@ def draw() -> None:
     )
     errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
-    errors_data.draw_data_options(errors_controls.draw_question(ask), ask)
+    name = looks.source_name(PAGE.view.source, session.user())
+    with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
+        card = errors_controls.draw_question(ask)
+    errors_data.draw_data_options(card)
     view = PAGE.settle(service)
     predictions = errors_page.find(service, view)
 
@@ -42,7 +46,8 @@ def draw() -> None:
         draw_headline(predictions.answer.result)
         errors_results.draw_summary(view, predictions.answer.result)
         st.divider()
-        st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
+        with st.container(key=errors_controls.ROWS):
+            st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
         order = errors_list.draw_choice(view, predictions.table, predictions.answer.result.body.labels)
         if len(order):
             errors_row.draw(service, view, card_of(view.model), predictions.table, order)

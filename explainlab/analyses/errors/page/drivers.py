@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.page.controls import draw_drivers_method, let_through
+from explainlab.analyses.errors.page.controls import draw_drivers_method, pick
 from explainlab.analyses.errors.page.main import DRIVERS
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
@@ -104,11 +104,11 @@ def _draw_drivers(result: AnalysisResult[MistakeDriversData], kind: Kind) -> Non
     def picked() -> None:
         rows = st.session_state[table].selection.rows
         if rows:
-            let_through(numbers=listed[rows[0]].row_numbers)
+            pick(numbers=listed[rows[0]].row_numbers)
 
     def pressed(data: Any) -> None:
         place = data[0] if isinstance(data, list) else data
-        let_through(numbers=listed[int(place)].row_numbers)
+        pick(numbers=listed[int(place)].row_numbers)
 
     if not listed:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")

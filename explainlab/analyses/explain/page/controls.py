@@ -59,7 +59,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     with output:
         question.draw_output()
     with unit:
-        question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
+        question.draw_unit()
     with more.popover("More", icon=":material/tune:", width="stretch"):
         _draw_more()
     button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")

@@ -13,6 +13,7 @@ from explainlab.analyses.explain.page.view import View
 from explainlab.app import links
 from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.page import draw_predicted
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
@@ -29,13 +30,7 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
     prediction, target = result.prediction, result.target
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
-        st.metric(
-            "Prediction",
-            plain(prediction.label),
-            f"{100 * prediction.probabilities[prediction.label]:.1f}%",
-            delta_color="off",
-            delta_arrow="off",
-        )
+        draw_predicted(prediction)
         tokens = sum(len(f.ids) for f in result.features)
         facts = [f"{tokens} tokens"]
         if result.truncated:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.trust.analysis import Trust
-from explainlab.app.view import AnalysisView, CarriedText, with_text
-from explainlab.attribution.registry import complete
+from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.attribution.registry import complete, get_method
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
@@ -46,6 +46,13 @@ class View(AnalysisView):
             for choice in self.methods
         ]
 
+    def method_labels(self) -> list[str]:
+        return [get_method(choice.method).label for choice in self.methods]
+
+    def carrying(self, carried: CarriedText) -> Self:
+        methods = {"methods": (Choice(method=carried["method"]),)} if "method" in carried else {}
+        return super().carrying(carried).model_copy(update=methods)
+
 
 def first_view() -> View:
     """What the page opens with: an embedded model, a sentence with a contrast in it, and two methods."""
@@ -66,9 +73,3 @@ def shows(request: Request) -> View | None:
         return None
     values = request.model_dump(include=View.model_fields.keys() - {"methods"})
     return checked(View, **values, methods=(choice,))
-
-
-def carry(text: CarriedText) -> View:
-    """The first view of a text that another page hands over, explained as it was there."""
-    chosen = {"methods": (Choice(method=text.method),), "output": text.output, "unit": text.unit}
-    return with_text(first_view(), text).model_copy(update={**chosen, "palette": text.palette})

@@ -18,7 +18,7 @@ from explainlab.request import checked
 PAGE = "integration"
 question = Question(PAGE)
 
-_FIELDS = ("model", "text", "target", "output", "baseline", "steps", "rule", "palette")
+_FIELDS = ("model", "text", "target", "output", "unit", "baseline", "steps", "rule", "palette")
 _RULES: dict[str, str] = {rule: STYLES[rule].label for rule in RULES}
 _SHORT: dict[str, str] = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
 _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's grid: 10 to 1,000 by 10"}
@@ -56,11 +56,13 @@ def draft() -> IntegrationView:
 def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
-    target, output, baseline, rule, colours = st.columns([2, 2, 2, 2, 2], vertical_alignment="bottom")
+    target, output, unit, baseline, rule, colours = st.columns([4, 4, 5, 3, 4, 3], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
     with output:
         question.draw_output()
+    with unit:
+        question.draw_unit()
     with baseline:
         question.select("Baseline", "baseline", {name: name for name in get_args(Baseline)}, BASELINE_HELP)
     with rule:
