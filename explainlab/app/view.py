@@ -34,6 +34,12 @@ class CarriedText(TypedDict, total=False):
 _TRAVELS = ("model", "text", "text_pair", "target", "unit")
 
 
+def carried_by(record: BaseModel) -> CarriedText:
+    """What travels from a view or a request to another page."""
+    fields: Any = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
+    return fields  # type: ignore[no-any-return]
+
+
 class AnalysisView(BaseModel):
     """The view of a page; choices of a section about a data set are in a field ``data``."""
 
@@ -70,8 +76,7 @@ class AnalysisView(BaseModel):
 
     def carried(self) -> CarriedText:
         """What travels from it to another page."""
-        fields: Any = {name: getattr(self, name) for name in _TRAVELS if name in type(self).model_fields}
-        return fields  # type: ignore[no-any-return]
+        return carried_by(self)
 
     def carrying(self, carried: CarriedText) -> Self:
         """This view with what it can take of ``carried``."""

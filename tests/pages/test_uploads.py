@@ -9,7 +9,7 @@ from explainlab.data.uploads import PREFIX
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, opened, press, words
+from tests.pages.scripted import opened, press, words
 
 NAME = "opinions <b>[2026](x).csv"
 CONTENT = (
@@ -29,7 +29,7 @@ def app() -> AppTest:
 
 
 def bring(app: AppTest, name: str, content: bytes) -> AppTest:
-    return answered(app.file_uploader[0].set_value((name, content, "text/csv")).run())
+    return app.file_uploader[0].set_value((name, content, "text/csv")).run()
 
 
 def matched(app: AppTest) -> AppTest:
@@ -44,6 +44,8 @@ def matched(app: AppTest) -> AppTest:
 
 def test_a_file_is_brought_matched_and_predicted(app: AppTest) -> None:
     bring(app, NAME, CONTENT.encode())
+    assert not service().engine.unfinished(), "nothing is computed before it is asked"
+    press(app, "Predict")
     assert "no column" in words(app.error)
     assert f"First rows of {NAME}" in words(app.markdown)
     matched(app)
@@ -75,6 +77,7 @@ def test_a_file_goes_by_its_name(app: AppTest) -> None:
 
 def test_a_file_that_is_damaged_is_told_by_its_name(app: AppTest) -> None:
     bring(app, "rows.csv.gz", b"no gzip at all")
+    press(app, "Predict")
     assert "rows.csv.gz" in words(app.error)
     assert PREFIX not in words(app.error)
     assert app.title[0].value == "Errors"
