@@ -105,8 +105,9 @@ def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 def browser_page(context_of: Callable[..., BrowserContext], request: pytest.FixtureRequest) -> Iterator[OpenPage]:
     """``browser_page(url, **options)`` opens a page and waits until its script has run; scripts may not open dialogs.
 
-    Without a url the page stays blank. The controls are unfolded, but with ``folded``. The options are those of Playwright's ``new_context``: ``viewport``,
-    ``color_scheme``, ``has_touch`` ... A test that fails prints what its pages say.
+    Without a url the page stays blank. The controls are unfolded, but with ``folded``. The options are those of
+    Playwright's ``new_context``: ``viewport``, ``color_scheme``, ``has_touch`` ... A test that fails prints what its
+    pages say.
     """
     pages: list[Page] = []
     dialogs: list[str] = []

@@ -83,16 +83,24 @@ def test_arrow_keys_walk_and_leave_text_fields_alone(app, browser_page, source):
     expect(heading(again, 4)).to_be_visible()
 
 
-def test_a_pressed_cell_selects_its_rows(app, browser_page, source):
-    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 1000})
-    opened(page, 3)
-    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+def press_cell(page: Page) -> None:
     cell = page.locator(".st-key-errors_confusion svg.marks .mark-rect path").nth(2)
     cell.scroll_into_view_if_needed()
     box = cell.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_pressed_cell_selects_its_rows_and_goes_to_them_and_once_more_shows_all(app, browser_page, source):
+    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 700})
+    opened(page, 3)
+    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+    press_cell(page)
     expect(page.get_by_text("2 of 6 rows")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rows")).to_be_in_viewport()
     opened(page, 5)
+    press_cell(page)
+    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+    opened(page, 3)
 
 
 def test_a_row_picked_in_the_table_opens(app, browser_page, source):
