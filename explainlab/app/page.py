@@ -107,11 +107,12 @@ class AnalysisPage(Place):
 
         What waits to be asked is unfolded. ``line`` is plain text (empty: that of the view).
         """
-        follow_press(self.name)
-        watch_narrow(self.name, partial(self._fold, not self.waiting))
         folded = st.session_state.get(self._folded, is_narrow() and not self.waiting)
-        place = st.session_state.setdefault(self._unfolded, not folded)
-        return st.expander(plain(line or self.view.line()), expanded=place, key=self._unfolded, on_change="rerun")
+        unfolded = st.session_state.setdefault(self._unfolded, not folded)
+        with st.container(gap=None):  # the first two draw nothing
+            follow_press(self.name)
+            watch_narrow(self.name, partial(self._fold, not self.waiting))
+            return st.expander(plain(line or self.view.line()), unfolded, key=self._unfolded, on_change="rerun")
 
     def ask_text(self, service: Service) -> None:
         """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""

@@ -94,7 +94,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
     """What is explained, and by which method."""
-    target, output, unit, family, preset, layers = st.columns([4, 4, 5, 5, 3, 3], vertical_alignment="bottom")
+    target, output, unit, family, preset, layers = st.columns([3, 5, 7, 5, 4, 3], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
     with output:

@@ -16,7 +16,7 @@ from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 
 PAGE = "errors"
-ROWS = "errors_rows"
+ROWS = "errors_shown_rows"
 """The container of the rows that the filters show."""
 question = Question(PAGE)
 

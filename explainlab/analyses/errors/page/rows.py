@@ -19,7 +19,7 @@ from explainlab.app.components import bring_into_view
 from explainlab.app.text import plain
 from explainlab.service.store.remarks import Remark
 
-OPENED = "errors_opened"
+OPENED = "errors_open_row"
 """The container of the open row."""
 _TABLE = "errors_table"
 _HEIGHT = 320

@@ -56,7 +56,7 @@ def draft() -> IntegrationView:
 def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
-    target, output, unit, baseline, rule, colours = st.columns([4, 4, 5, 3, 4, 3], vertical_alignment="bottom")
+    target, output, unit, baseline, rule = st.columns([3, 5, 7, 3, 4], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
     with output:
@@ -67,9 +67,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
         question.select("Baseline", "baseline", {name: name for name in get_args(Baseline)}, BASELINE_HELP)
     with rule:
         question.select("Rule shown", "rule", _RULES, "The rule whose maps and path are drawn.", on_change=run)
-    with colours:
-        question.draw_palette()
-    steps, first, second, button = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
+    steps, first, second, colours, button = st.columns([5, 3, 3, 4, 3], vertical_alignment="bottom")
     steps.text_input(
         "Step counts",
         question.now("steps"),
@@ -88,6 +86,8 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
             on_change=run,
             help="A step count whose map and path are drawn beside the other's.",
         )
+    with colours:
+        question.draw_palette()
     button.button("Integrate", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 
