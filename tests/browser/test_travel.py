@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -14,7 +16,7 @@ TEXT = "A slow start, and then a wonderful, wonderful end."
 
 def answer(page: Page) -> Locator:
     """What stands below the sentence of the answer."""
-    return page.get_by_text("Model: ")
+    return page.get_by_text(re.compile("^Model: "))
 
 
 def is_on_the_first_screen(page: Page) -> None:
