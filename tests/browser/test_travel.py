@@ -20,10 +20,8 @@ def answer(page: Page) -> Locator:
 
 
 def is_on_the_first_screen(page: Page) -> None:
-    expect(answer(page)).to_be_visible()
     wait_for_run(page)
-    box = answer(page).bounding_box()
-    assert box["y"] + box["height"] < page.viewport_size["height"]
+    expect(answer(page)).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors"])
