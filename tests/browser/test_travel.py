@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import unfold, wait_for_run
-from tests.browser.explain_page import map_shows, press, text_box, view
+from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, text_box, view
+from tests.browser.jobs import cancel
 
 PHONE = {"width": 390, "height": 844}
 TEXT = "A slow start, and then a wonderful, wonderful end."
@@ -60,3 +61,29 @@ def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_pag
     expect(answer(page)).to_be_visible()
     unfold(page)
     expect(text_box(page)).to_have_value(TEXT)
+
+
+def test_the_prediction_is_there_before_the_map(app, browser_page):
+    page = browser_page(app.link(view(f"{TEXT} Well.", integrated_gradients(10_000))))
+    expect(page.get_by_test_id("stMetric")).to_contain_text("positive")
+    expect(heatmaps(page)).to_have_count(0)
+    cancel(page, "Integrated gradients")
+
+
+def test_a_toolbar_covers_nothing(app, browser_page):
+    page = browser_page(f"{app.url}/errors")
+    table = page.locator(".st-key-errors_table")
+    table.scroll_into_view_if_needed()
+    table.hover()
+    toolbar = table.get_by_test_id("stElementToolbar").bounding_box()
+    export = page.locator(".st-key-errors_rows_export").bounding_box()
+    assert toolbar["height"] > 0
+    assert export["y"] + export["height"] <= toolbar["y"]
+
+
+def test_a_pressed_row_comes_into_view(app, browser_page):
+    page = browser_page(f"{app.url}/errors", viewport={"width": 1280, "height": 500})
+    table = page.locator(".st-key-errors_table canvas").first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    expect(page.get_by_role("heading", name=re.compile("^Row [0-9]+$"))).to_be_in_viewport(ratio=1)
