@@ -56,16 +56,11 @@ def draft() -> IntegrationView:
 def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
-    target, output, unit, baseline, rule = st.columns([3, 5, 7, 3, 4], vertical_alignment="bottom")
-    with target:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-    with output:
         question.draw_output()
-    with unit:
         question.draw_unit()
-    with baseline:
         question.select("Baseline", "baseline", {name: name for name in get_args(Baseline)}, BASELINE_HELP)
-    with rule:
         question.select("Rule shown", "rule", _RULES, "The rule whose maps and path are drawn.", on_change=run)
     steps, first, second, colours, button = st.columns([5, 3, 3, 4, 3], vertical_alignment="bottom")
     steps.text_input(
