@@ -56,9 +56,14 @@ class Answer:
 
 @dataclass
 class _Memory:
-    """The view that is shown, and the keys of the jobs ``requested`` for it; ``waiting`` are requests not asked yet."""
+    """The view that is shown, and the keys of the jobs ``requested`` for it.
+
+    ``record``: a reader asked for its answers, which become runs; they were not merely opened. ``waiting`` are requests
+    that nobody has asked yet.
+    """
 
     view: Any = None
+    record: bool = True
     requested: set[str] = field(default_factory=set)
     waiting: tuple[Request, ...] = ()
 
@@ -77,15 +82,18 @@ class Place:
         """The view that is shown, None at first."""
         return self._memory.view
 
-    def ask(self, service: Service, view: View) -> None:
-        """Show ``view``; jobs that only the view before needed are cancelled."""
+    def ask(self, service: Service, view: View, record: bool = True) -> None:
+        """Show ``view``; jobs that only the view before needed are cancelled.
+
+        The answers become runs of the user, unless they are shown without a question: ``record=False``.
+        """
         before = self.view
         if before is not None:
             still = view.requests()
             for request in before.requests():
                 if request not in still:
                     self._cancel(service, request)
-        st.session_state[self._key] = _Memory(view)
+        st.session_state[self._key] = _Memory(view, record)
 
     def prefill(self, view: View, waiting: Sequence[Request]) -> None:
         """Show ``view``, whose requests ``waiting`` are not asked: only their stored results are shown.
@@ -122,13 +130,13 @@ class Place:
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.job(request, user)
             if answer is None:
-                answer = service.ask(request, session.owner(), user)
+                answer = service.ask(request, session.owner(), user, record=self._memory.record)
                 self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(answer)
 
-    def answer_if_asked(self, service: Service, request: Request) -> Answer | None:
+    def answer_if_requested(self, service: Service, request: Request) -> Answer | None:
         """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view."""
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
@@ -141,12 +149,13 @@ class Place:
     def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
         """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
-        Other requests of the place are cancelled.
+        Other requests of the place are cancelled. None of them becomes a run: nobody asked, they are shown.
         """
         view = Requests((*requests, *ahead))
         if self.view != view:
-            self.ask(service, view)
-        answers = [self.answer(service, request) for request in requests]
+            self.ask(service, view, record=False)
+        with service.engine.together():  # so that requests for several classes can be answered by one batch
+            answers = [self.answer(service, request) for request in requests]
         if all(answer.result is not None for answer in answers):
             with suppress(ExplainLabError):  # a full queue: they are requested when they are shown
                 self._ask_ahead(service, ahead)
@@ -156,14 +165,14 @@ class Place:
         """The result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
             job = service.computed_again(request, session.user())
-            if job is None or not self.has_asked(job):
+            if job is None or not self.has_requested(job):
                 job = service.compute_again(request, session.owner(), session.user())
                 self._memory.requested.add(job.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(job)
 
-    def has_asked(self, job: Job) -> bool:
+    def has_requested(self, job: Job) -> bool:
         """Whether ``job`` was requested, and not since submitted again."""
         return job.key in self._memory.requested
 
@@ -202,11 +211,12 @@ class Place:
                 service.cancel(job.key, session.owner(), session.user())
 
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
-        for request in requests:
-            key = service.key(request, session.user())
-            if key not in self._memory.requested:
-                service.ask(request, session.owner(), session.user(), ahead=True)
-                self._memory.requested.add(key)
+        with service.engine.together():
+            for request in requests:
+                key = service.key(request, session.user())
+                if key not in self._memory.requested:
+                    service.ask(request, session.owner(), session.user(), ahead=True)
+                    self._memory.requested.add(key)
 
 
 def _answer_of(source: Result | Job) -> Answer:

@@ -69,11 +69,21 @@ def explain(
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
     """The attribution for ``request``, whose model is the loaded ``classifier``."""
-    request = complete(request)
-    method = get_method(request.question)
+    return answer_targets(classifier, [request], context)[0]
+
+
+def answer_targets(
+    classifier: Classifier, requests: Sequence[Request], context: RunContext | None = None
+) -> list[Attribution]:
+    """The attributions for ``requests`` that differ in their target alone, run together where the method can."""
+    whole = [complete(request) for request in requests]
+    method, context = get_method(whole[0].question), context or RunContext()
     method.require(classifier)
-    encoding = classifier.encode(request.single_text, request.text_pair)
-    return attribute(classifier, encoding, method, request, context)
+    encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
+    parameters, tokens = parse(method, whole[0].parameters), len(encoding)
+    work = method.work(parameters, tokens, len(classifier.model.layers)) * tokens * len(whole)
+    context.expect(work, not method.adaptive(parameters))
+    return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
 def attribute(
@@ -145,7 +155,7 @@ def attribute_subjects(
             cost=Cost(subject.forward, subject.backward, seconds * count),
             cut=subject.encoding.cut,
             warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *outcome.warnings),
-            notes=(*subject.notes, *_rounding(outcome, classifier)),
+            notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
             versions={
                 **versions(),
                 "method": str(method.version),
@@ -172,6 +182,17 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
     return outcome.scores
 
 
+def _precision(classifier: Classifier) -> list[str]:
+    """The note on half precision; where scores are small differences of large terms, :func:`_rounding` says more."""
+    if classifier.dtype == torch.float32:
+        return []
+    return [f"Computed in {_name(classifier)}: the scores may differ from float32's by some per cent."]
+
+
+def _name(classifier: Classifier) -> str:
+    return str(classifier.dtype).removeprefix("torch.")
+
+
 def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     """The note where the rounding of a pass changes a score by more than :data:`VISIBLE` of the largest.
 
@@ -183,8 +204,9 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     if moved <= VISIBLE * largest:
         return []
     share = f"about {100 * moved / largest:.1g}% of the largest" if moved < largest else "as much as they are"
-    dtype = str(classifier.dtype).removeprefix("torch.")
-    return [f"Rounding in {dtype}: another batch size, padding or processor may move the scores by {share}."]
+    return [
+        f"Rounding in {_name(classifier)}: another batch size, padding or processor may move the scores by {share}."
+    ]
 
 
 def cut_warning(encoding: Encoding) -> list[str]:

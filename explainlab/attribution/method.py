@@ -52,12 +52,15 @@ Budget = Annotated[int | str, BeforeValidator(_budget), AtMost("max_evaluations"
 """A number of model evaluations, or a multiple of the features: ``2n``."""
 
 
+def budgeted(budget: int | str, n: int) -> int:
+    """The evaluations of a ``budget`` for ``n`` features."""
+    return int(budget.removesuffix("n")) * n if isinstance(budget, str) else budget
+
+
 def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
-    """The evaluations of a ``budget`` for ``n`` features; raises :class:`RequestError`, with ``name``, if too many."""
-    if not isinstance(budget, str):
-        return budget
-    evaluations = int(budget.removesuffix("n")) * n
-    if evaluations > limits.max_evaluations:
+    """As :func:`budgeted`; raises :class:`RequestError`, with ``name``, if a multiple is too many."""
+    evaluations = budgeted(budget, n)
+    if isinstance(budget, str) and evaluations > limits.max_evaluations:
         raise RequestError(
             f"{name} = {budget} of {n} features are {evaluations:,} model evaluations.",
             limits.words("max_evaluations"),
@@ -86,8 +89,8 @@ class Method(ABC):
 
     ``source``: paper and equation. ``version`` rises whenever the numbers change (it is part of the store's key).
     ``needs``: names of :attr:`Classifier.capabilities`. ``signed``: whether a negative score is evidence against the
-    target. ``random``: whether another seed gives other scores. ``definition``: the formula in one line, shown on the
-    page. ``parameters`` are always an instance of the class' own ``Parameters``; a subclass may annotate them so.
+    target. ``random``: whether another seed can give other scores. ``definition``: the formula in one line, shown on
+    the page. ``parameters`` are always an instance of the class' own ``Parameters``; a subclass may annotate them so.
     """
 
     id: ClassVar[str]
@@ -125,9 +128,30 @@ class Method(ABC):
         return frozenset()
 
     @classmethod
+    def work(cls, parameters: Any, n: int, depth: int) -> float:
+        """Most passes for a text of ``n`` tokens in a model of ``depth`` layers, counted in gradients: one by default.
+
+        A forward pass is :data:`explainlab.models.context.FORWARD` of a gradient.
+        """
+        return 1.0
+
+    @classmethod
+    def adaptive(cls, parameters: Any) -> bool:
+        """Whether it ends when it is precise enough, often long before its most passes."""
+        return False
+
+    @classmethod
     def is_signed(cls, parameters: Any) -> bool:
         """Whether scores under these parameters have signs; :attr:`signed` unless overridden."""
         return cls.signed
+
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: Any) -> bool:
+        """Whether another seed gives ``subject`` other scores, beyond rounding; :attr:`random` unless overridden.
+
+        No pass is made to find out.
+        """
+        return cls.random
 
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:

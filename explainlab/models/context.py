@@ -10,6 +10,9 @@ from explainlab.reader import ANYBODY, Reader
 if TYPE_CHECKING:
     from explainlab.models.classifier import Prediction
 
+FORWARD = 1 / 3
+"""The work of a forward pass, as a share of a pass with gradients."""
+
 
 class RunContext:
     """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
@@ -27,8 +30,17 @@ class RunContext:
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
 
-    def tell(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Prediction) -> None:
         """The ``prediction`` for a text of the run is known. Called once a text, before all that explains it."""
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        """From here on the run takes about so much ``work`` (see :meth:`spend`), or at most, if it is not ``exact``."""
+
+    def part(self, work: float) -> None:
+        """A part of the expected ``work`` begins; the part before has ended."""
+
+    def spend(self, work: float) -> None:
+        """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
@@ -64,8 +76,17 @@ class Relay(RunContext):
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(done, total, phase)
 
-    def tell(self, prediction: Prediction) -> None:
-        self._context.tell(prediction)
+    def predicted(self, prediction: Prediction) -> None:
+        self._context.predicted(prediction)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self._context.expect(work, exact)
+
+    def part(self, work: float) -> None:
+        self._context.part(work)
+
+    def spend(self, work: float) -> None:
+        self._context.spend(work)
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()

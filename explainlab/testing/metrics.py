@@ -35,7 +35,7 @@ def check_metric(metric: AnyMetric, classifier: Classifier, **parameters: Any) -
 
 def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) -> None:
     assert parse_metric(request.name) == request, f"the name {request.name} reads back as another request"
-    json.dumps(request.told, allow_nan=False)
+    json.dumps(request.facts, allow_nan=False)
     assert metric.definition(request.parameters).strip(), "it has no definition"
     if metric.unsupported(classifier, request.parameters):
         _refuses(request, classifier)

@@ -25,7 +25,7 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -126,6 +126,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
 
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        metrics = [parse_metric(name) for name in parameters.metrics]
+        return super().work(parameters, n, depth) + len(parameters.names) * evaluation_work(metrics, n)
+
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
@@ -156,7 +161,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
     return MethodMetric(
         method=method,
-        **metric.told,
+        **metric.facts,
         **interval([body.values[method][metric.name] for body in bodies]).model_dump(),
         n=len(bodies),
         counted=sum(body.counted[metric.name] > 0 for body in bodies),

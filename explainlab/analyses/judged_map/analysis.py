@@ -18,7 +18,7 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -54,6 +54,10 @@ class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
         """See :meth:`Analysis.evaluations`."""
         features = len(parameters.scores)
         return sum(get_metric(request.metric).inputs(request.parameters, features) for request in _metrics(parameters))
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        return evaluation_work(_metrics(parameters), n)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluatedText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -106,4 +110,4 @@ def _metric(request: MetricRequest, result: MetricResult, subject: Subject) -> E
         )
         for step in result.steps
     ]
-    return EvaluatedMetric(**request.told, value=result.value, counted=result.counted, steps=steps)
+    return EvaluatedMetric(**request.facts, value=result.value, counted=result.counted, steps=steps)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 
 class DeepLift(BatchedMethod):
@@ -39,6 +41,10 @@ class DeepLift(BatchedMethod):
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · mᵢ, with m the product of Δoutput/Δinput through every activation"
     needs: ClassVar = ("gradients",)
 
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return 2 + FORWARD
+
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         baselines = [subject.baseline(parameters.baseline)[None] for subject in subjects]
         starts = passes.values(subjects, baselines)
@@ -47,7 +53,7 @@ class DeepLift(BatchedMethod):
         def run(batch: Batch) -> None:
             explainer = CaptumDeepLift(_Scalar(batch))
             reference = batch.stacked([baselines[part.number] for part in batch.parts])
-            with warnings.catch_warnings():
+            with _without_traces(explainer.model.network), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Captum warns that it sets hooks; it removes them again
                 attributed = explainer.attribute(batch.texts(), baselines=reference)
             batch.count(forward=2, backward=2)
@@ -64,6 +70,18 @@ class DeepLift(BatchedMethod):
             )
             for i, subject in enumerate(subjects)
         ]
+
+
+@contextmanager
+def _without_traces(network: nn.Module) -> Iterator[None]:
+    """Modules keep no attributes from inside: Captum leaves some where a pass fails."""
+    before = [(module, set(vars(module))) for module in network.modules()]
+    try:
+        yield
+    finally:
+        for module, names in before:
+            for name in vars(module).keys() - names:
+                delattr(module, name)
 
 
 class _Scalar(nn.Module):

@@ -14,14 +14,22 @@ from explainlab.attribution.random_maps import (
     EmbeddingParameters,
     IntegratedMaps,
     SequentialMaps,
+    layer_numbers,
+    replayed,
 )
 from explainlab.attribution.selection import select
 from explainlab.attribution.subject import Subject
+from explainlab.metrics.registry import get_metric, parse_metric
+from explainlab.models.context import FORWARD
 from explainlab.request import Output
 
 PICKED = (
     "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
     "can be expected to."
+)
+UNDECIDED = (
+    "{metric} cannot tell these {count} maps apart: it is {value:.3f} for all of them. None was chosen; this is the "
+    "first draw."
 )
 
 
@@ -35,13 +43,24 @@ class BestOfMany(Method):
     def maps(self, subject: Subject, parameters: Any) -> Maps:
         """The kind of attributions that are drawn."""
 
+    @classmethod
+    def drawn(cls, parameters: Any, n: int, depth: int) -> tuple[int, float]:
+        """How many maps there are, and their work as in :meth:`work`: a gradient a step unless overridden."""
+        return parameters.samples, parameters.samples * parameters.steps
+
+    @classmethod
+    def work(cls, parameters: Any, n: int, depth: int) -> float:
+        maps, work = cls.drawn(parameters, n, depth)
+        metric = parse_metric(parameters.select_by)
+        return work + FORWARD * maps * get_metric(metric.metric).inputs(metric.parameters, n)
+
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
         maps = self.maps(subject, parameters)
         selection = select(maps, parameters.samples, parameters.search, parameters.select_by)
         subject.notes.append(selection.note)
-        warnings = [PICKED.format(count=len(selection.values), metric=selection.metric)]
-        scores = selection.candidates[selection.winner].scores
-        return Outcome(scores, warnings=tuple(warnings) if len(selection.values) > 1 else ())
+        count, value = len(selection.values), selection.values[0]
+        words = (PICKED if selection.decided else UNDECIDED).format(count=count, metric=selection.metric, value=value)
+        return Outcome(selection.winner.scores, warnings=(words,) if count > 1 else ())
 
 
 class Rpi(BestOfMany):
@@ -63,9 +82,21 @@ class Rpi(BestOfMany):
     product: ClassVar = True
 
     @classmethod
+    def is_random(cls, subject: Subject, parameters: AttentionParameters) -> bool:
+        """Not with one timestep where nothing else is drawn: in the last layer of a model with a prompt."""
+        undrawn = bool(subject.encoding.prompt) and parameters.layers in ("last", "-1")
+        return not (undrawn and (PRESETS[parameters.preset].timesteps == "last" or parameters.timesteps == 1))
+
+    @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
         preset = PRESETS.get(str(parameters.get("preset")))
         return preset.output if preset else cls.output
+
+    @classmethod
+    def drawn(cls, parameters: AttentionParameters, n: int, depth: int) -> tuple[int, float]:
+        layers = layer_numbers(parameters.layers, depth)
+        points = parameters.samples * parameters.steps
+        return parameters.samples * len(layers), points * sum(replayed(layer, depth) for layer in layers)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
         return AttentionMaps(subject, parameters, self.product)
@@ -108,6 +139,10 @@ class RpiSig(BestOfMany):
     source: ClassVar = "Barkan et al. 2024 (RPI-SIG), section 4.3"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from bᵢ to xᵢ alone of ∂F/∂vᵢ, b as in RPI-IG; best b"
     needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def drawn(cls, parameters: EmbeddingParameters, n: int, depth: int) -> tuple[int, float]:
+        return parameters.samples, parameters.samples * parameters.steps * n
 
     def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
         return SequentialMaps(subject, parameters)

@@ -48,7 +48,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     """
     st.header("What drives the mistakes", anchor=False, help=_HELP)
     request = view.drivers_request()
-    answer = DRIVERS.answer_if_asked(service, request)
+    answer = DRIVERS.answer_if_requested(service, request)
     card = card_of(view.model)
     choice, button = st.columns([3, 9], vertical_alignment="bottom")
     with choice:

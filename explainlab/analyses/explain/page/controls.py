@@ -55,7 +55,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-        question.draw_output()
+        question.draw_outputs()
         question.draw_unit()
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more()

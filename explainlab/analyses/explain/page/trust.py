@@ -53,7 +53,7 @@ def give_up_others(service: Service, requests: Sequence[Request]) -> None:
 def draw_trust(service: Service, result: Attribution) -> None:
     """The answer if it is stored, its job once the button was pressed, or else the button."""
     request, place = question(result.request), _place(result.request.question)
-    answer = place.answer_if_asked(service, request)
+    answer = place.answer_if_requested(service, request)
     if answer is None:
         st.button(
             ASK,
