@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explainlab.analyses.errors.page.view import ErrorsView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box
 from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
@@ -125,8 +125,9 @@ def test_a_remark_is_there_when_the_page_is_opened_again(app, browser_page, sour
 def test_a_row_opens_in_explain(app, browser_page, source):
     page = opened(browser_page(app.link(view(source), "errors")), 3)
     page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
-    expect(text_box(page)).to_have_value(HOSTILE)
     map_shows(page, HOSTILE)
+    unfold(page)
+    expect(text_box(page)).to_have_value(HOSTILE)
     assert page.locator(".heatmap script, .heatmap img").count() == 0
 
 
