@@ -1,6 +1,7 @@
-"""Components made of our own scripts and styles, and the shared ones that draw nothing.
+"""Components made of our own scripts and styles, and what pages share of them.
 
-Enter runs a text area, a narrow window makes itself known, and what a press has opened is scrolled to.
+Enter runs a text area, which tells its limit in words; a narrow window makes itself known; what a press has opened is
+scrolled to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.app.text import plain
 from explainlab.figures.export import COMPONENTS, component_file
+from explainlab.settings import limit_words, settings
 
 
 def component(
@@ -70,3 +73,27 @@ def follow_press(key: str) -> None:
     """Scroll to what was pressed for since; ``key`` is that of a page, or of a part that runs on its own."""
     data = {"target": st.session_state.pop(_OPENED, ""), "press": st.session_state.get(_PRESSES, 0)}
     _scroll_to(data=data, key=f"{key}_scroll_to", height=0)
+
+
+def draw_text_area(
+    label: str, text: str, key: str, height: int, run: Callable[[], None] | None = None, help_text: str | None = None
+) -> None:
+    """A text area that refuses a text beyond the limit: it says so and keeps the one before.
+
+    ``run`` is called when another text is entered that is not refused.
+    """
+    accepted, refused = f"{key}_accepted", f"{key}_refused"
+
+    def take() -> None:
+        entered, before = st.session_state[key], st.session_state[accepted]
+        if len(entered) > settings().max_characters:
+            words = f"The text that was entered has {len(entered):,} characters. {limit_words('max_characters')}"
+            st.session_state[refused] = (before, f"{words} The text before it was kept.")
+            st.session_state[key] = before
+        elif run is not None:
+            run()
+
+    st.session_state[accepted] = st.text_area(label, text, key=key, height=height, on_change=take, help=help_text)
+    before, words = st.session_state.get(refused, (None, ""))
+    if before == st.session_state[accepted]:
+        st.error(plain(words), icon=":material/content_paste_off:")

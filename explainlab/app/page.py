@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
@@ -29,14 +30,23 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.service import Service
 
+_SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
 _STALE = ":material/edit: The controls have changed; press **{button}** to ask again."
 _WAITS = "This question comes from another page; press **{button}** to ask it here."
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the result in a sentence, above all figures, and the model's name."""
+    """Draw the result in a sentence, above all figures, the model's name, and which rows of a data set it is about."""
     st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
     st.caption(f"Model: {plain(model_name(result.request.model))}")
+    if isinstance(result, AnalysisResult):
+        draw_sample(result)
+
+
+def draw_sample(result: AnalysisResult[Any]) -> None:
+    """Draw which rows of a data set were studied; nothing for a single text."""
+    if result.sample_words:
+        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 def draw_predicted(prediction: Prediction) -> None:
@@ -183,6 +193,8 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows
+        if view.data.sample == "all":
+            return f"**{each:,} {work} a text**{more}, for all its rows. Everything else is as above."
         words = f"**{each:,} {work} a text, {each * rows:,} for {rows:,} rows**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."

@@ -15,7 +15,7 @@ from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import Interval
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 
 FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"

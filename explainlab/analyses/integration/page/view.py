@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.path_gradients.analysis import PathGradients
-from explainlab.app.view import AnalysisView, view_of
+from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.attribution.registry import get_method
@@ -21,13 +21,9 @@ FIRST = "10,20,30,50,70,100,140,200"
 RULES: tuple[Rule, ...] = tuple(_DEFAULT.rules)
 
 
-class DataChoice(BaseModel):
-    """A data set to be studied: an embedded id or a file's path, how many rows, which step counts and rules."""
+class DataChoice(ChosenData):
+    """A data set to be studied, with which step counts and rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    rows: int = Field(100, ge=1)
     steps: str = COARSE
     rules: tuple[Rule, ...] = RULES
 
@@ -72,8 +68,8 @@ class IntegrationView(AnalysisView):
         data = self.data
         if data is None:
             return None
-        chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
-        return self._request("integration_error", {"data": data.source}, **chosen)
+        chosen = {"steps": data.steps, "rules": list(data.rules)}
+        return self._request("integration_error", data.subject, **chosen, **data.drawn)
 
     def method_labels(self) -> list[str]:
         return [get_method("integrated_gradients").label]
@@ -107,9 +103,9 @@ def shows(request: Request) -> IntegrationView | None:
     asks, parameters = request.question, request.parameters
     if asks == IntegrationError.id:
         parameters = {**parameters, "steps": ",".join(map(str, parameters["steps"]))}
-        return view_of(IntegrationView, request, parameters, first_view().text, ("rows", "steps", "rules"))
+        return view_of(IntegrationView, request, parameters, first_view().text, ("steps", "rules"))
     if asks == PathGradients.id:
         steps = parameters["steps"]
         parameters = {**parameters, "steps": FIRST, "compare": (steps[0], steps[-1])}
-        return view_of(IntegrationView, request, parameters, first_view().text, ("rows",))
+        return view_of(IntegrationView, request, parameters, first_view().text, ())
     return None
