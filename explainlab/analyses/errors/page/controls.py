@@ -74,7 +74,7 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         card = question.draw_model(change_model)
-    source, rows, button = st.columns([4, 2, 2], vertical_alignment="bottom")
+    source, rows, button = st.columns([4, 4, 2], vertical_alignment="bottom")
     with source:
         question.draw_data(card)
     with rows:
