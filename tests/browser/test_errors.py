@@ -125,6 +125,7 @@ def test_a_remark_is_there_when_the_page_is_opened_again(app, browser_page, sour
 def test_a_row_opens_in_explain(app, browser_page, source):
     page = opened(browser_page(app.link(view(source), "errors")), 3)
     page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     map_shows(page, HOSTILE)
     unfold(page)
     expect(text_box(page)).to_have_value(HOSTILE)
