@@ -7,7 +7,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells, reliability_diagram
-from explainlab.analyses.errors.page.controls import pick
+from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app.chart import draw_chart, draw_files
