@@ -11,10 +11,14 @@ from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.registry import get_study
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
+from explainlab.app.page import draw_words
 from explainlab.app.text import plain
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -24,6 +28,14 @@ ORACLE = (
     "the best of many is ahead of one map even where all maps are noise. Hold it against the maps chosen by another "
     "metric or another k, and against the mean."
 )
+
+
+def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData]) -> None:
+    """What choosing by the metric that is reported is worth, in words."""
+    body = result.body
+    sort = sorted_by(list(body.selection), view.sort)
+    words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
+    draw_words(words, result, get_study(result.request.question).lines(result))
 
 
 def draw_choice(
