@@ -32,6 +32,11 @@ class Saved(Protocol):
         """A standalone page."""
 
 
+def theme() -> str:
+    """``light`` or ``dark``, as the reader's page is."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
 def draw_chart(
     chart: Chart, key: str, on_pick: Callable[[list[Any]], None] | None = None, help: str | None = None
 ) -> None:

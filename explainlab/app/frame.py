@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 PAGES = entries()
 _framed: ContextVar[bool] = ContextVar("framed", default=False)
 _RETRIED = "navigation_retried"
+_TAB = "tab_title"
+PRODUCT = "ExplainLab"
 
 
 def navigation() -> StreamlitPage:
     """Declare the app and its pages. The first is the home page, served at the root; its own url leads there.
 
-    Without an icon of the app, Streamlit would fetch the page's icon from the network.
+    Without an icon of the app, Streamlit would fetch the page's icon from the network. The tab keeps its title until
+    the page gives another.
     """
-    st.set_page_config(page_title="ExplainLab", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+    title = st.session_state.get(_TAB, PRODUCT)
+    st.set_page_config(page_title=title, page_icon=str(ASSETS / "icon.svg"), layout="wide")
+    st.logo(ASSETS / "wordmark.svg", size="small")
     pages = [
         st.Page(
             entry.path,
@@ -70,6 +75,14 @@ def guard() -> None:
     st.session_state[_RETRIED] = True
     navigation()
     st.rerun()
+
+
+def name_tab(page: str, about: str = "") -> None:
+    """Title the browser's tab by the ``page`` and the text or data set that it is ``about``."""
+    title = f"{page}: {about} | {PRODUCT}" if about else f"{page} | {PRODUCT}"
+    if st.session_state.get(_TAB) != title:
+        st.session_state[_TAB] = title
+        st.set_page_config(page_title=title)
 
 
 def draw_title(entry: PageEntry, caption: str, service: Service) -> None:

@@ -18,7 +18,8 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
-from explainlab.app.entries import PageEntry, analysis_pages
+from explainlab.app.entries import PageEntry, analysis_pages, entries
+from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
 from explainlab.app.question import Question
 from explainlab.app.text import duration, plain
@@ -28,6 +29,7 @@ from explainlab.models.classifier import Prediction
 from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service import looks
 from explainlab.service.service import Service
 
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
@@ -157,7 +159,17 @@ class AnalysisPage(Place):
         bring_into_view(self._unfolded)
 
     def settle(self, service: Service) -> Any:
-        """The view to show: that of the controls if its results are stored, else the last, drawn as they say."""
+        """The view to show: that of the controls if its results are stored, else the last, drawn as they say.
+
+        The tab is titled by it.
+        """
+        view = self._settled(service)
+        title = next(entry.title for entry in entries() if entry.url == self.name)
+        source = view.whole_data
+        name_tab(title, looks.source_name(source, session.user()) if source else view.begin())
+        return view
+
+    def _settled(self, service: Service) -> Any:
         before = self.view
         try:
             draft = self.draft()

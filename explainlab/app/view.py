@@ -41,6 +41,12 @@ def carried_by(record: BaseModel) -> CarriedText:
     return fields  # type: ignore[no-any-return]
 
 
+def beginning(text: str) -> str:
+    """The first words of ``text`` in a line."""
+    text = " ".join(text.split())
+    return text if len(text) <= _BEGIN else f"{text[:_BEGIN].rstrip()}…"
+
+
 class ChosenData(BaseModel):
     """A data set: an embedded id or a file's path, which of its rows are studied, and how they are read.
 
@@ -93,11 +99,18 @@ class AnalysisView(BaseModel):
         """The methods that it asks, as readers call them."""
         return ()
 
+    @property
+    def whole_data(self) -> str | None:
+        """The data set, of a view that is about no single text."""
+        return None
+
+    def begin(self) -> str:
+        """How the text begins; empty without a text."""
+        return beginning(self.carried().get("text", ""))
+
     def line(self) -> str:
         """The question in a line: the model, how the text begins, and the methods."""
-        fields = self.carried()
-        text = " ".join(fields.get("text", "").split())
-        begin = text if len(text) <= _BEGIN else f"{text[:_BEGIN].rstrip()}…"
+        fields, begin = self.carried(), self.begin()
         parts = [model_name(fields["model"]), f"“{begin}”" if begin else "", ", ".join(self.method_labels())]
         return " · ".join(part for part in parts if part)
 

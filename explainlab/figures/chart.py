@@ -130,6 +130,11 @@ def limit_line(figure: go.Figure, tolerance: float) -> None:
     figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
 
 
+def hatched(scores: Sequence[float]) -> dict[str, Any]:
+    """Plotly's pattern of bars: those below 0 are hatched, so that their sign needs no colour."""
+    return {"shape": ["/" if score < 0 else "" for score in scores], "fgcolor": GREY, "size": 7, "solidity": 0.25}
+
+
 def percent(share: float | None) -> str:
     """``share`` as a percentage with two significant digits; a dash for None."""
     if share is None:

@@ -90,8 +90,8 @@ class Heatmap(Record):
     """An attribution as it is drawn.
 
     ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
-    ``limit_value``: the same as text; ``explained``: which output of the model the scores explain, in words (empty: none
-    is explained); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
+    ``limit_value``: the same as text; ``explained``: which output of the model the scores explain, in words (empty:
+    none); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
     and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
     ``scale_label``: the label of a scale without signs.

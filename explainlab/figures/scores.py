@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, hatched, layout, shown
 from explainlab.figures.heatmap import agreement, method_label, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 
@@ -118,7 +118,11 @@ def _chart(
         y=list(range(len(bars))),
         base=[bar.start for bar in bars],
         orientation="h",
-        marker={"color": [_hue(bar, attribution, hues) for bar in bars], "line": {"color": GREY, "width": 1}},
+        marker={
+            "color": [_hue(bar, attribution, hues) for bar in bars],
+            "line": {"color": GREY, "width": 1},
+            "pattern": hatched([0.0 if bar.total else bar.size for bar in bars]),
+        },
         customdata=[[shown(bar.name), _value(bar, attribution)] for bar in bars],
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
     )

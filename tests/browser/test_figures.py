@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
+from collections.abc import Sequence
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, get_args, get_origin
 
 import pytest
 from playwright.sync_api import Page, expect
 from plotly.offline import get_plotlyjs
 from streamlit import __file__ as streamlit
 
-from explainlab import load_model
+from explainlab import explain, load_model
 from explainlab.analyses.figures import figures_of
+from explainlab.attribution.records import Attribution
 from explainlab.data import examples_for, read_dataset
+from explainlab.figures import scores
 from explainlab.figures.chart import Chart
 from explainlab.figures.export import component_file
 from explainlab.figures.heatmap import Heatmap
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
+from explainlab.settings import ROOT
 from tests.analyses import hostile_study
 from tests.browser.explain_page import OpenPage
 
@@ -30,8 +37,8 @@ TEXT = "The first act drags, but the ending is beautiful and I forgave everythin
 
 CUT = """svgs => svgs.flatMap(svg => {
   const canvas = svg.getBoundingClientRect();
-  const inside = (box, frame) =>
-    box.left >= frame.left - 1 && box.right <= frame.right + 1 && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+  const inside = (box, frame) => box.left >= frame.left - 1 && box.right <= frame.right + 1
+    && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
   return [...svg.querySelectorAll("text")].filter(text => {
     const box = text.getBoundingClientRect();
     if (!box.width || text.closest(".hoverlayer")) return false;
@@ -65,13 +72,37 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
     directory = tmp_path_factory.mktemp("rows")
     charts: dict[str, Chart] = {}
     maps: dict[str, Heatmap] = {}
+    values: list[Any] = []
     models = {name: load_model(f"embedded:{name}", device="cpu") for name in ("bert-mini-sst2", "gpt2-mini-ag-news")}
     for name, kind in hostile_study.CASES:
         model = models["gpt2-mini-ag-news" if name == "intermediate_predictions" else "bert-mini-sst2"]
-        drawn = figures_of(hostile_study.answer(model, few_rows(directory, model), name, kind, TEXT))
+        result = hostile_study.answer(model, few_rows(directory, model), name, kind, TEXT)
+        values.append(result.body)
+        drawn = figures_of(result)
         charts |= {f"{name} {kind} {key}": chart for key, chart in drawn.charts.items()}
         maps |= {f"{name} {kind} {key}": entry.drawn for key, entry in drawn.maps.items()}
-    return charts, maps
+    model = models["bert-mini-sst2"]
+    values += [explain(model, TEXT, method) for method in ("gradient_shap", "input_x_gradient", "attention_average")]
+    return charts | charts_of(values), maps
+
+
+def charts_of(values: Sequence[Any]) -> dict[str, Chart]:
+    """The charts of no single result: those that are made of an attribution alone, and of several values of a kind."""
+    charts: dict[str, Chart] = {}
+    folders = sorted(path.parent.name for path in (ROOT / "explainlab" / "analyses").glob("*/figures.py"))
+    for module in (scores, *(import_module(f"explainlab.analyses.{folder}.figures") for folder in folders)):
+        for name, draw in inspect.getmembers(module, inspect.isfunction):
+            signature = inspect.signature(draw, eval_str=True)
+            if name.startswith("_") or signature.return_annotation is not Chart:
+                continue
+            first, *others = signature.parameters.values()
+            if any(other.default is other.empty for other in others):
+                continue
+            several = get_args(first.annotation) if get_origin(first.annotation) is Sequence else ()
+            fitting = [value for value in values if isinstance(value, several or Attribution)]
+            if several or first.annotation is Attribution:
+                charts[name] = draw(fitting if several else fitting[0])
+    return charts
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +119,8 @@ def page_file(figures: Pictures, tmp_path_factory: pytest.TempPathFactory) -> Pa
     file = tmp_path_factory.mktemp("page") / "figures.html"
     file.write_text(f"""<!doctype html><meta charset="utf-8"><style>
       @font-face {{ font-family: "Source Sans"; src: url("{FONT.as_uri()}"); font-weight: 200 900; }}
-      :root {{ --st-text-color: #101814; --st-background-color: #fff; --st-border-color: #ccc; --st-font: "Source Sans"; }}
+      :root {{ --st-text-color: #101814; --st-background-color: #fff; --st-border-color: #ccc;
+        --st-font: "Source Sans"; }}
       body {{ margin: 16px; font: 16px "Source Sans"; }}
     </style><body class="stApp">Fonts load when they are used. {places}{pictures}
     <script type="application/json" id="figures">{json.dumps(drawn).replace("<", chr(92) + "u003c")}</script>

@@ -14,9 +14,10 @@ from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsText,
 )
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, hatched, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import number, spelled
+from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.text.units import Feature
 
 _MOST_NAMED = 60  # features up to which each has its name on the axis
@@ -59,15 +60,20 @@ def class_curves(body: IntermediatePredictionsText) -> Chart:
     return Chart("intermediate-predictions", title, f"{title}. {_settled(read, target)}", figure, rows, notes)
 
 
-def feature_changes(attribution: Attribution) -> Chart:
+def feature_changes(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
     """SP-PI's scores as bars in the order of the text: what reading each feature changed in the target's logit."""
     kept = [i for i, feature in enumerate(attribution.features) if not feature.special]
     names, scores = [attribution.features[i].text for i in kept], [float(attribution.scores[i]) for i in kept]
+    hues = getattr(PALETTES[palette], theme)
     figure = go.Figure(layout=layout("Feature", f"Change of the {attribution.request.output}", height=300))
     figure.add_bar(
         x=list(range(1, len(kept) + 1)),
         y=scores,
-        marker={"color": [BLUE if score > 0 else RED if score < 0 else GREY for score in scores]},
+        marker={
+            "color": [hues.positive if score > 0 else hues.negative for score in scores],
+            "line": {"color": GREY, "width": 1},
+            "pattern": hatched(scores),
+        },
         customdata=[shown(spelled(name)) for name in names],
         hovertemplate="“%{customdata}”: %{y:+.3g}<extra></extra>",
     )

@@ -34,6 +34,11 @@ class RequestView(AnalysisView):
     page: str
     request: Request
 
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.request.data
+
     def text_requests(self) -> list[Request]:
         """The request."""
         return [self.request]

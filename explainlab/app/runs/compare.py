@@ -8,7 +8,9 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.app import session
 from explainlab.app.facts import AGREEMENT, facts
+from explainlab.app.frame import name_tab
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.runs import ENTRY
 from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
@@ -23,6 +25,7 @@ from explainlab.service.service import Service
 def draw_comparison(service: Service, first_id: str, second_id: str) -> None:
     """The runs under these ids; raises :class:`RequestError` where this user may not read both."""
     first, second = (service.open_run(run_id, session.user()) for run_id in (first_id, second_id))
+    name_tab(ENTRY.title, "two side by side")
     runs_page.draw_back()
     st.header("Two runs side by side", anchor=False)
     left, right = first.result, second.result

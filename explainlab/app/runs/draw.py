@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explainlab.app import links
-from explainlab.app.frame import draw_title
+from explainlab.app.frame import draw_title, name_tab
 from explainlab.app.runs import ENTRY
 from explainlab.app.runs import compare as runs_compare
 from explainlab.app.runs import list as runs_list
@@ -32,6 +32,7 @@ def draw() -> None:
         elif opened:
             runs_view.draw_run(service, *opened)
         else:
+            name_tab(ENTRY.title)
             runs_unfinished.draw_unfinished(service)
             runs_list.draw_list(service)
     except ExplainLabError as error:

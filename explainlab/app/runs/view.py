@@ -12,14 +12,16 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.app import links, session
 from explainlab.app.facts import facts
+from explainlab.app.frame import name_tab
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.app.place import Place
+from explainlab.app.runs import ENTRY
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.app.runs.opening import page_of
 from explainlab.app.text import plain
-from explainlab.app.view import carried_by
+from explainlab.app.view import beginning, carried_by
 from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
@@ -40,6 +42,7 @@ _CANDIDATES = 50
 def draw_run(service: Service, run_id: str) -> None:
     """The run under ``run_id``; raises :class:`RequestError` where this user may read none."""
     opened = service.open_run(run_id, session.user())
+    name_tab(ENTRY.title, beginning(opened.run.title or opened.run.subject))
     runs_page.draw_back()
     st.header(plain(opened.run.title or runs_page.label(opened.run.question)), anchor=False)
     if not isinstance(opened.result, Attribution):

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import pandas as pd
 import streamlit as st
 
+from explainlab.app.frame import name_tab
 from explainlab.app.progress import label, state
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
@@ -28,6 +29,7 @@ _MB = 2**20
 
 def draw() -> None:
     """Draw the page."""
+    name_tab(ENTRY.title)
     st.title(ENTRY.title, anchor=False)
     st.caption("What runs and what waits, which models are loaded, and how much may be asked of this instance?")
     draw_now(get_service())

@@ -17,7 +17,7 @@ from explainlab.analyses.activation.result import ActivationText, Direction, Met
 from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
-from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.chart import draw_chart, draw_files, theme
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method
@@ -157,5 +157,5 @@ def _draw_beliefs(service: Service, view: ActivationView, architecture: Architec
         chart = once(beliefs.result, intermediate.class_curves, beliefs.result.body)
         draw_chart(chart, "activation_beliefs")
     if changes.result is not None:
-        chart = once(changes.result, intermediate.feature_changes, changes.result)
+        chart = once(changes.result, intermediate.feature_changes, changes.result, view.palette, theme())
         draw_chart(chart, "activation_changes", help=plain(get_method(SINGLE_PASS).definition))

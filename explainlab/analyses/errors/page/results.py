@@ -10,7 +10,7 @@ from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells,
 from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.chart import draw_chart, draw_files, theme
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.request import digest
@@ -78,7 +78,6 @@ def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
         st.markdown(f"**{plain(chart.title)}**", help=_HELP["confusion"], width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{_MATRIX}_export"):
             draw_files(chart, _MATRIX)
-    dark = st.context.theme.type == "dark"
-    cells = once(result, confusion_cells, result.body, view.true, view.predicted, dark)
+    cells = once(result, confusion_cells, result.body, view.true, view.predicted, theme() == "dark")
     with st.container(key=_MATRIX):
         st.vega_lite_chart(cells, key=key, on_select=pressed, alt=chart.alt)

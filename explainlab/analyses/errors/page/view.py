@@ -55,6 +55,11 @@ class ErrorsView(ChosenData, AnalysisView):
         """What drives the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.source
+
     def text_requests(self) -> list[Request]:
         """The predictions."""
         return [self.request()]

@@ -13,7 +13,7 @@ from explainlab.analyses.explain.page.controls import question
 from explainlab.analyses.explain.page.trust import judge_all
 from explainlab.analyses.trust.figures import ranking
 from explainlab.analyses.trust.result import TrustText
-from explainlab.app.chart import draw_chart
+from explainlab.app.chart import draw_chart, theme
 from explainlab.app.facts import AGREEMENT
 from explainlab.app.once import once
 from explainlab.app.text import plain
@@ -45,8 +45,7 @@ def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> Non
                 "Bars", list(_FORMS), default="waterfall", key=question.key("form"), format_func=_FORMS.__getitem__
             )
         draw = score_bars if form == "bars" else waterfall
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    draw_chart(once(result, draw, result, palette, theme), "explain_scores")
+    draw_chart(once(result, draw, result, palette, theme()), "explain_scores")
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:

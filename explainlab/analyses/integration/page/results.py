@@ -16,7 +16,7 @@ from explainlab.analyses.integration.page.view import IntegrationView
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.analyses.path_gradients import figures as path_gradients
 from explainlab.analyses.path_gradients.result import PathGradientsText
-from explainlab.app.chart import draw_chart, draw_files
+from explainlab.app.chart import draw_chart, draw_files, theme
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_predicted
@@ -127,8 +127,7 @@ def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) 
     feature = _draw_feature(body)
     draw_chart(once(result, path_gradients.gradient_curves, body, view.output, feature), "integration_gradient")
     steps = max(path.steps for path in body.paths)
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    draw_chart(once(result, path_gradients.token_strip, body, steps, view.palette, theme), "integration_strip")
+    draw_chart(once(result, path_gradients.token_strip, body, steps, view.palette, theme()), "integration_strip")
 
 
 def _map_request(view: IntegrationView) -> Request:
