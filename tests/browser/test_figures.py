@@ -81,6 +81,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
         drawn = figures_of(result)
         charts |= {f"{name} {kind} {key}": chart for key, chart in drawn.charts.items()}
         maps |= {f"{name} {kind} {key}": entry.drawn for key, entry in drawn.maps.items()}
+    maps["long names"] = next(iter(maps.values())).model_copy(update={"target": TEXT * 3, "model": "x" * 200})
     model = models["bert-mini-sst2"]
     values += [explain(model, TEXT, method) for method in ("gradient_shap", "input_x_gradient", "attention_average")]
     return charts | charts_of(values), maps

@@ -162,9 +162,12 @@ def test_the_card_stays_in_a_narrow_window(open_case):
 
 def test_truncation_pair_and_missing_sign_are_shown(open_case):
     page = open_case("cut")
-    expect(heatmap(page).locator(".cut")).to_be_visible()
-    expect(heatmap(page).locator(".unread")).to_have_text(" The second half never was.")
-    expect(heatmap(page).locator(".notes")).to_contain_text("did not read the last 5 tokens")
+    unread = heatmap(page).locator(".unread")
+    expect(unread).to_be_hidden()
+    heatmap(page).get_by_text("5 more tokens were cut: the model never read them").click()
+    expect(unread).to_be_visible()
+    expect(unread).to_have_text(" The second half never was.")
+    expect(heatmap(page).locator(".legend")).to_contain_text("explains the probability of")
     expect(heatmap(open_case("pair")).locator(".paragraph")).to_have_count(2)
     unsigned = heatmap(open_case("unsigned"))
     expect(unsigned.locator(".legend")).to_contain_text("magnitude only")

@@ -132,9 +132,13 @@ def test_svg_orders_mixed_directions(attribution):
 
 def test_svg_shows_the_cut(attribution):
     root = ElementTree.fromstring(to_svg(attribution("read this not this", spans=[(0, 4), (5, 9)], cut=2)))
-    struck = [e.text for e in root.iter(f"{SVG}text") if e.get("text-decoration") == "line-through"]
-    assert struck == [" not this"]
-    assert "did not read the last 2 tokens" in " ".join(root.itertext())
+    written = " ".join(root.itertext())
+    assert "not this" not in written
+    assert "✂ 2 more tokens were cut: the model never read them." in written
+
+
+def test_what_the_scores_explain_is_said_in_the_svg(attribution):
+    assert "explains the probability of positive" in to_svg(attribution("a b"))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ def test_html_tells_everything(attribution):
     for expected in (
         "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",
         "probability of positive", "sum +0.500, should be +0.400 (off by 25%)", "1 forward and 1 backward", "torch 2",
-        "Mind this.", "Row 7.", "did not read the last 2", "magnitude only", "−0.500", "one scale for all maps",
+        "Mind this.", "Row 7.", "2 more tokens were cut: the model never read them", "explains the probability of positive", "magnitude only", "−0.500", "one scale for all maps",
         "code here", "66.7%", "Explanation The answer.", "It can.", "It cannot.", "Row 7 ", "Length 4 tokens",
     ):  # fmt: skip
         assert expected in text

@@ -70,7 +70,8 @@ def test_the_prompt_is_told_apart(attribution):
 
 def test_the_cut_is_told_and_its_text_kept(attribution):
     drawn = heatmap(attribution("read this but not this", spans=[(0, 4), (5, 9)], cut=3))
-    assert drawn.cut == 3
+    assert drawn.cut == "3 more tokens were cut: the model never read them"
+    assert heatmap(attribution("read", cut=1)).cut == "1 more token was cut: the model never read it"
     assert drawn.paragraphs[0].cut
     assert drawn.paragraphs[0].tail == " but not this"
     assert not heatmap(attribution("read this ")).paragraphs[0].cut

@@ -33,6 +33,7 @@ from explainlab.figures.export import (
 )
 from explainlab.figures.heatmap import Heatmap, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
+from explainlab.models.caveats import cut_words
 from explainlab.service.service import Service
 
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
@@ -59,7 +60,7 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
         facts = [f"Label words: **{plain(share)}**"] if share else []
         facts.append(token_words(result))
         if result.truncated:
-            facts.append(f"**{result.cut} more were cut: the model never read them**")
+            facts.append(f"**{cut_words(result.cut)}**")
         if target.label != prediction.label:
             facts.append(f"explained: **{plain(target.label)}**")
         st.caption(" · ".join(facts))
