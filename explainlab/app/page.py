@@ -164,7 +164,7 @@ class AnalysisPage(Place):
         The tab is titled by it.
         """
         view = self._settled(service)
-        title = next(entry.title for entry in entries() if entry.url == self.name)
+        title = {entry.url: entry.title for entry in entries()}.get(self.name, self.name)
         source = view.whole_data
         name_tab(title, looks.source_name(source, session.user()) if source else view.begin())
         return view

@@ -32,3 +32,10 @@ def test_a_page_without_the_app_says_how_to_start_it():
     page.run()
     assert "streamlit run app.py" in page.error[0].value
     assert not page.text
+
+
+def test_a_tab_is_titled_by_page_and_text_until_the_page_changes():
+    page = AppTest.from_string(
+        "import streamlit as st\nfrom explainlab.app.frame import name_tab\nname_tab('Explain', 'The first act drags…')"
+    ).run()
+    assert page.session_state["tab_title"] == "Explain: The first act drags… | ExplainLab"

@@ -172,7 +172,9 @@ def test_html_tells_everything(attribution):
     for expected in (
         "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",
         "probability of positive", "sum +0.500, should be +0.400 (off by 25%)", "1 forward and 1 backward", "torch 2",
-        "Mind this.", "Row 7.", "2 more tokens were cut: the model never read them", "explains the probability of positive", "magnitude only", "−0.500", "one scale for all maps",
+        "Mind this.", "Row 7.",
+        "2 more tokens were cut: the model never read them", "explains the probability of positive",
+        "magnitude only", "−0.500", "one scale for all maps",
         "code here", "66.7%", "Explanation The answer.", "It can.", "It cannot.", "Row 7 ", "Length 4 tokens",
     ):  # fmt: skip
         assert expected in text

@@ -45,7 +45,9 @@ def test_the_scale_ends_at_certainty_and_says_what_it_shows(zoo: Zoo) -> None:
     assert drawn.special_share is None
     assert drawn.file_name == "intermediate-predictions-positive"
     picture = draw_svg(drawn)
-    assert "Intermediate predictions for positive (probability)" in picture
+    assert "Intermediate predictions for positive" in picture
+    assert "probability of positive, so far" in picture
+    assert "explains" not in picture
     assert "probability of positive, so far" in picture
     assert "total |score|" not in picture
 
