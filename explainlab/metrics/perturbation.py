@@ -159,6 +159,7 @@ class Sufficiency(Perturbation):
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "sufficiency"
     label: ClassVar = "Sufficiency"
+    plain: ClassVar = "How much of the prediction is lost when only the top-ranked words are kept; less is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 2"
     formula: ClassVar = "p(x) − p(the top k% of x)"
     higher_is_better: ClassVar = False
@@ -171,6 +172,7 @@ class Comprehensiveness(Perturbation):
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "comprehensiveness"
     label: ClassVar = "Comprehensiveness"
+    plain: ClassVar = "How much of the prediction is lost when the top-ranked words are removed; more is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 1"
     formula: ClassVar = "p(x) − p(x without its top k%)"
     higher_is_better: ClassVar = True
@@ -183,6 +185,9 @@ class LogOdds(Perturbation):
     kind: ClassVar = "log-odds"
     id: ClassVar = "log_odds"
     label: ClassVar = "Log-odds"
+    plain: ClassVar = (
+        "How much less likely the class becomes when the top-ranked words are masked, as a logarithm; lower is better."
+    )
     source: ClassVar = "Shrikumar et al. 2017, as Barkan et al. 2024 (paper 001), A.3 uses it"
     formula: ClassVar = "ln p(x with its top k% masked) − ln p(x)"
     higher_is_better: ClassVar = False
@@ -199,6 +204,7 @@ class AopcSufficiency(Sufficiency):
     kind: ClassVar = "mean"
     id: ClassVar = "aopc_sufficiency"
     label: ClassVar = "AOPC sufficiency"
+    plain: ClassVar = "Sufficiency, averaged over keeping more and more of the top-ranked words; lower is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 3"
     formula: ClassVar = "The mean over k of p(x) − p(the top k% of x)"
 
@@ -210,6 +216,9 @@ class AopcComprehensiveness(Comprehensiveness):
     kind: ClassVar = "mean"
     id: ClassVar = "aopc_comprehensiveness"
     label: ClassVar = "AOPC comprehensiveness"
+    plain: ClassVar = (
+        "Comprehensiveness, averaged over removing more and more of the top-ranked words; higher is better."
+    )
     source: ClassVar = "DeYoung et al. 2020, Eq. 3"
     formula: ClassVar = "The mean over k of p(x) − p(x without its top k%)"
 

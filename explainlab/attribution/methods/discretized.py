@@ -50,6 +50,11 @@ class DiscretizedIntegratedGradients(Method):
 
     id: ClassVar = "discretized_integrated_gradients"
     label: ClassVar = "Discretized integrated gradients"
+    plain: ClassVar = (
+        "Leads from a blanked-out text to the real one by way of other words, and adds up what each word contributes."
+    )
+    good_for: ClassVar = "Checking whether integrated gradients depends on its straight path."
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"

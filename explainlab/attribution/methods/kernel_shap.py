@@ -47,6 +47,10 @@ class KernelShap(BatchedMethod):
 
     id: ClassVar = "kernel_shap"
     label: ClassVar = "KernelSHAP"
+    plain: ClassVar = "Hides words in many combinations and shares the prediction out fairly among them."
+    good_for: ClassVar = "Any model, and comparisons with other tools: its scores always add up."
+    start: ClassVar = True
+    adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = (
         "Lundberg & Lee 2017, Theorem 2; pairs: Covert & Lee 2021; regression adjustment: Witter et al. 2025"

@@ -31,6 +31,8 @@ class Lime(BatchedMethod):
 
     id: ClassVar = "lime"
     label: ClassVar = "LIME"
+    plain: ClassVar = "Hides random words many times and fits a simple formula to how the prediction changes."
+    good_for: ClassVar = "Any model; try a second seed before you rely on it."
     family: ClassVar = "Perturbation"
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"

@@ -53,6 +53,8 @@ class LRP(BatchedMethod):
 
     id: ClassVar = "lrp"
     label: ClassVar = "Layer-wise relevance propagation"
+    plain: ClassVar = "Hands the prediction back through the network, layer by layer, until every word has its share."
+    good_for: ClassVar = "A map for and against where a single pass must do."
     family: ClassVar = "Gradients"
     source: ClassVar = "Ali et al. 2022 (AH and LN rules); Achtibat et al. 2024 (AttnLRP), Eq. 7 and 9"
     definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ, with the rules in place of derivatives"

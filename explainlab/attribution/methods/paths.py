@@ -56,6 +56,12 @@ class IntegratedGradients(BatchedMethod):
 
     id: ClassVar = "integrated_gradients"
     label: ClassVar = "Integrated gradients"
+    plain: ClassVar = (
+        "Fades the text in, from blanked out to complete, and adds up what each word contributes on the way."
+    )
+    good_for: ClassVar = "A careful map whose scores add up to the change of the prediction."
+    start: ClassVar = True
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x′ + α(x - x′))/∂xᵢ dα"
@@ -113,6 +119,9 @@ class GradientShap(Method):
 
     id: ClassVar = "gradient_shap"
     label: ClassVar = "Gradient SHAP"
+    plain: ClassVar = "Integrated gradients at a few random points instead of many chosen ones."
+    good_for: ClassVar = "A quick and rough stand-in for integrated gradients."
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Lundberg & Lee 2017; Erion et al. 2021, Eq. 2; baselines as in Enguehard 2023"
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"

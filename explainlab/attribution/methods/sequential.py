@@ -35,6 +35,8 @@ class SequentialIntegratedGradients(Method):
 
     id: ClassVar = "sequential_integrated_gradients"
     label: ClassVar = "Sequential integrated gradients"
+    plain: ClassVar = "Fades in one word at a time while the rest of the text stays as it is."
+    good_for: ClassVar = "Texts that make little sense when every word is blanked out at once."
     family: ClassVar = "Paths"
     source: ClassVar = "Enguehard 2023, definition of SIG"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x̄ⁱ + α(x - x̄ⁱ))/∂xᵢ dα, x̄ⁱ = x with x′ᵢ in place of xᵢ"
