@@ -53,6 +53,11 @@ class Settings(BaseSettings):
     allow_anyone: bool = Field(
         False, description="Without sign-in, serve also those who are not at this machine. All share everything."
     )
+    administrators: str = Field(
+        "",
+        description="Ids of users who may cancel and reorder everybody's jobs, commas between: proxy:NAME, or "
+        "ISSUER#SUBJECT of OpenID Connect.",
+    )
     allowed_models: str = Field(
         "", description="Patterns of models, commas between; empty: all, where hosted only the embedded ones."
     )
@@ -84,6 +89,11 @@ class Settings(BaseSettings):
         """Shell-style patterns; a model's id must match at least one."""
         patterns = [pattern.strip() for pattern in self.allowed_models.split(",") if pattern.strip()]
         return patterns or (["embedded:*"] if self.hosted else ["*"])
+
+    @property
+    def administrator_ids(self) -> set[str]:
+        """The ids of the administrators."""
+        return {name.strip() for name in self.administrators.split(",") if name.strip()}
 
     @property
     def store_url(self) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions
-from explainlab.attribution.registry import MethodRequest
+from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.models.classifier import Classifier
@@ -95,9 +95,33 @@ class Analysis(ABC):
     def evaluations(self, parameters: Any) -> int:
         """About how many gradients one text costs, known before anything has run."""
 
+    def work(self, parameters: Any, n: int, depth: int) -> float:
+        """Most passes for a text of ``n`` tokens, counted as by :meth:`explainlab.attribution.method.Method.work`.
+
+        Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
+        """
+        methods = self.method_requests(parameters)
+        work = sum(get_method(method.method).work(method.parameters, n, depth) for method in methods)
+        return work or self.evaluations(parameters)
+
+    def adaptive(self, parameters: Any) -> bool:
+        """Whether it often ends long before its most passes, as its methods do."""
+        methods = self.method_requests(parameters)
+        return any(get_method(method.method).adaptive(method.parameters) for method in methods)
+
     @abstractmethod
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """The answer to ``request``, whose model is the loaded ``classifier``."""
+
+    def targets_together(self, request: Request) -> bool:
+        """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
+        return False
+
+    def answer_targets(
+        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+    ) -> list[Result]:
+        """As :meth:`answer`, of requests that differ in their target alone."""
+        return [self.answer(classifier, request, context) for request in requests]
 
     @abstractmethod
     def read(self, record: Mapping[str, Any]) -> Result:

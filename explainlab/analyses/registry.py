@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -61,6 +61,18 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
     return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
+
+
+def answer_targets(classifier: Classifier, requests: Sequence[Request], context: RunContext) -> list[Result]:
+    """As :func:`answer`, of requests that differ in their target alone."""
+    whole = [complete(request) for request in requests]
+    require_bounded(whole[0], classifier.limits)
+    return get_analysis(whole[0].question).answer_targets(classifier, whole, context)
+
+
+def targets_together(request: Request) -> bool:
+    """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
+    return get_analysis(request.question).targets_together(request)
 
 
 def read_result(record: Mapping[str, Any]) -> Result:

@@ -26,6 +26,7 @@ D = TypeVar("D", bound=Record)
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
 MOST_TOGETHER = 64
+FIRST_TOGETHER = 4
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -53,11 +54,18 @@ class TextAnalysis(Analysis, Generic[T, D]):
         """
         if request.data is not None:
             return self._of_data(classifier, request, context)
+        parameters = self.parameters(request)
+        tokens = len(classifier.encode(request.single_text, request.text_pair))
+        context.expect(self._work(classifier, parameters, tokens), not self.adaptive(parameters))
         return self._of_group(classifier, [request], context)[0]
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[Any]:
         """See :meth:`Analysis.read`."""
         return self._read(record, self.TextBody if record.get("text") is not None else self.DataBody)
+
+    def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
+        """The work that a text of ``tokens`` tokens is expected to take."""
+        return tokens * self.work(parameters, tokens, len(classifier.model.layers))
 
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
@@ -82,11 +90,11 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
         data = dataset_of(self, classifier, request, context.reader)
-        rows, unreadable = _readable(classifier, data.rows)
+        rows, lengths, unreadable = _readable(classifier, data.rows)
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
-        results = self._of_rows(classifier, [row_request(request, row) for row in rows], context)
+        results = self._of_rows(classifier, [row_request(request, row) for row in rows], lengths, context)
         return AnalysisResult(
             request=request,
             body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
@@ -97,24 +105,38 @@ class TextAnalysis(Analysis, Generic[T, D]):
         )
 
     def _of_rows(
-        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+        self,
+        classifier: Classifier,
+        requests: Sequence[CompleteRequest],
+        lengths: Sequence[int],
+        context: RunContext,
     ) -> list[AnalysisResult[T]]:
-        """The result of every text, from the context's memory or run in groups of texts of like length."""
+        """The result of every text of ``lengths`` tokens, from the context's memory or run in groups of like length.
+
+        The first group is small, so that what a text takes is soon known.
+        """
         keys = [self.key(request, classifier.digest, context.reader) for request in requests]
         known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
-        ordered = iter(
-            sorted(missing.items(), key=lambda item: len(item[1].single_text) + len(item[1].text_pair or ""))
-        )
-        together = max(1, min(MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(self.parameters(requests[0]))))
+        parameters = self.parameters(requests[0])
+        missing = {
+            key: (request, self._work(classifier, parameters, length))
+            for key, request, length in zip(keys, requests, lengths, strict=True)
+            if key not in known
+        }
+        context.expect(sum(work for _, work in missing.values()), not self.adaptive(parameters))
+        ordered = iter(_typical_first(sorted(missing, key=lambda key: missing[key][1])))
+        together = max(1, min(MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
         progress = _Texts(context, len(known), len(known) + len(missing))
-        while group := list(islice(ordered, together)):
+        group = list(islice(ordered, min(FIRST_TOGETHER, together)))
+        while group:
             progress.group = len(group)
-            results = self._of_group(classifier, [request for _, request in group], progress)
-            for (key, _), result in zip(group, results, strict=True):
+            context.part(sum(missing[key][1] for key in group))
+            results = self._of_group(classifier, [missing[key][0] for key in group], progress)
+            for key, result in zip(group, results, strict=True):
                 context.keep_result(key, result.to_json())
                 known[key] = result
             progress.finish()
+            group = list(islice(ordered, together))
         return [known[key] for key in keys]
 
 
@@ -123,6 +145,13 @@ def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
     return request.model_copy(update={**text, "target": target})
+
+
+def _typical_first(ordered: Sequence[str]) -> list[str]:
+    """The middle ones of ``ordered`` before the others."""
+    start = max(0, (len(ordered) - FIRST_TOGETHER) // 2)
+    end = start + FIRST_TOGETHER
+    return [*ordered[start:end], *ordered[:start], *ordered[end:]]
 
 
 class _Texts(Relay):
@@ -156,13 +185,13 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
     )
 
 
-def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], list[tuple[int, str]]]:
-    """The rows that this model can encode, and the others with the reason."""
-    good, bad = [], []
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], list[int], list[tuple[int, str]]]:
+    """The rows that this model can encode, their tokens, and the other rows with the reason."""
+    good, lengths, bad = [], [], []
     for row in rows:
         try:
-            classifier.encode(row.text, row.text_pair)
+            lengths.append(len(classifier.encode(row.text, row.text_pair)))
             good.append(row)
         except TextError as error:
             bad.append((row.number, error.problem))
-    return good, bad
+    return good, lengths, bad

@@ -12,7 +12,7 @@ from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.place import Place
 from explainlab.app.question import Question
-from explainlab.app.text import plain
+from explainlab.app.text import duration, plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
@@ -52,10 +52,10 @@ class AnalysisPage(Place):
         """
         view = links.follow(service, self, self.record)
         if view is not None:
-            self.ask(service, view)
+            self.ask(service, view, record=False)
             self.seed(view, force=True)
         if self.view is None:
-            self.ask(service, self.first())
+            self.ask(service, self.first(), record=False)
         self.seed(self.view)
         try:
             self.draft()
@@ -98,7 +98,7 @@ class AnalysisPage(Place):
         if view.requests() == before.requests():
             self.redraw(view)
         else:
-            self.ask(service, view)
+            self.ask(service, view, record=self._memory.record)
         return view
 
     def link(self, service: Service, view: Any) -> str:
@@ -121,7 +121,7 @@ class AnalysisPage(Place):
         rows = view.data.rows
         words = f"**{each:,} {work} a text, {each * rows:,} for {rows:,} rows**{more}."
         if seconds_each:
-            words += f" At the pace of the text above: about {_duration(seconds_each * each * rows)}."
+            words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
         return f"{words} Everything else is as above."
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:
@@ -150,12 +150,6 @@ def _data_of(view: AnalysisView) -> Any:
 
 def _with_data(view: Any, data: Any) -> Any:
     return view if _data_of(view) is data else view.model_copy(update={"data": data})
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:

@@ -56,9 +56,13 @@ class Answer:
 
 @dataclass
 class _Memory:
-    """The view that is shown, and the keys of the jobs ``requested`` for it."""
+    """The view that is shown, and the keys of the jobs ``requested`` for it.
+
+    ``record``: a reader asked for its answers, which become runs; they were not merely opened.
+    """
 
     view: Any = None
+    record: bool = True
     requested: set[str] = field(default_factory=set)
 
 
@@ -76,15 +80,18 @@ class Place:
         """The view that is shown, None at first."""
         return self._memory.view
 
-    def ask(self, service: Service, view: View) -> None:
-        """Show ``view``; jobs that only the view before needed are cancelled."""
+    def ask(self, service: Service, view: View, record: bool = True) -> None:
+        """Show ``view``; jobs that only the view before needed are cancelled.
+
+        The answers become runs of the user, unless they are shown without a question: ``record=False``.
+        """
         before = self.view
         if before is not None:
             still = view.requests()
             for request in before.requests():
                 if request not in still:
                     self._cancel(service, request)
-        st.session_state[self._key] = _Memory(view)
+        st.session_state[self._key] = _Memory(view, record)
 
     def redraw(self, view: View) -> None:
         """Show ``view``, which has the same requests: none is made, and none cancelled."""
@@ -103,7 +110,7 @@ class Place:
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.job(request, user)
             if answer is None:
-                answer = service.ask(request, session.owner(), user)
+                answer = service.ask(request, session.owner(), user, record=self._memory.record)
                 self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -122,12 +129,13 @@ class Place:
     def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
         """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
-        Other requests of the place are cancelled.
+        Other requests of the place are cancelled. None of them becomes a run: nobody asked, they are shown.
         """
         view = Requests((*requests, *ahead))
         if self.view != view:
-            self.ask(service, view)
-        answers = [self.answer(service, request) for request in requests]
+            self.ask(service, view, record=False)
+        with service.engine.together():  # so that requests for several classes can be answered by one batch
+            answers = [self.answer(service, request) for request in requests]
         if all(answer.result is not None for answer in answers):
             with suppress(ExplainLabError):  # a full queue: they are requested when they are shown
                 self._ask_ahead(service, ahead)
@@ -183,11 +191,12 @@ class Place:
                 service.cancel(job.key, session.owner(), session.user())
 
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
-        for request in requests:
-            key = service.key(request, session.user())
-            if key not in self._memory.requested:
-                service.ask(request, session.owner(), session.user(), ahead=True)
-                self._memory.requested.add(key)
+        with service.engine.together():
+            for request in requests:
+                key = service.key(request, session.user())
+                if key not in self._memory.requested:
+                    service.ask(request, session.owner(), session.user(), ahead=True)
+                    self._memory.requested.add(key)
 
 
 def _answer_of(source: Result | Job) -> Answer:

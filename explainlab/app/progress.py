@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.session import owner, user
-from explainlab.app.text import plain
+from explainlab.app.text import duration, plain
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
@@ -32,18 +32,30 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: lis
     changed = [job.progress.finished for job in jobs] != ended_before
     if answered or changed or not all(place.has_requested(job) for job in jobs):
         links.rerun()
+    unfinished = [job for job in jobs if not (job.progress.finished or _cancelled_here(job))]
     for job in jobs:
-        if job.progress.finished or _cancelled_here(job):
+        if job not in unfinished:
             _draw_ended(job, place)
         else:
             _draw_running(service, job)
+    if len(unfinished) > 1:
+        draw_cancel_all(service, unfinished, place.name)
+
+
+def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
+    """A button that cancels all ``jobs`` for this session; ``name`` tells it from others of the page."""
+
+    def cancel() -> None:
+        for job in jobs:
+            service.cancel(job.key, owner(), user())
+
+    st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
 
 
 def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
-    share = progress.done / progress.total if progress.total else 0.0
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(1.0, share), text=f"**{plain(label(job))}**: {state(service, job)}")
+        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {state(service, job)}")
         st.button(
             "Cancel",
             key=f"cancel_{job.key}",
@@ -83,7 +95,7 @@ def state(service: Service, job: Job) -> str:
     if progress.status == "queued":
         ahead = service.engine.position(job.key)
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
-    if not progress.total:
-        return progress.phase or "starting"
+    counted = progress.total and job.request.data is not None
+    phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
     left = progress.seconds_left
-    return f"{progress.done} of {progress.total} {progress.phase}" + (f", {left:.0f} s left" if left else "")
+    return phase if left is None else f"{phase}, about {duration(left)} left"

@@ -69,11 +69,21 @@ def explain(
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
     """The attribution for ``request``, whose model is the loaded ``classifier``."""
-    request = complete(request)
-    method = get_method(request.question)
+    return answer_targets(classifier, [request], context)[0]
+
+
+def answer_targets(
+    classifier: Classifier, requests: Sequence[Request], context: RunContext | None = None
+) -> list[Attribution]:
+    """The attributions for ``requests`` that differ in their target alone, run together where the method can."""
+    whole = [complete(request) for request in requests]
+    method, context = get_method(whole[0].question), context or RunContext()
     method.require(classifier)
-    encoding = classifier.encode(request.single_text, request.text_pair)
-    return attribute(classifier, encoding, method, request, context)
+    encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
+    parameters, tokens = parse(method, whole[0].parameters), len(encoding)
+    work = method.work(parameters, tokens, len(classifier.model.layers)) * tokens * len(whole)
+    context.expect(work, not method.adaptive(parameters))
+    return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
 def attribute(

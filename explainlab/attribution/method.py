@@ -52,12 +52,15 @@ Budget = Annotated[int | str, BeforeValidator(_budget), AtMost("max_evaluations"
 """A number of model evaluations, or a multiple of the features: ``2n``."""
 
 
+def budgeted(budget: int | str, n: int) -> int:
+    """The evaluations of a ``budget`` for ``n`` features."""
+    return int(budget.removesuffix("n")) * n if isinstance(budget, str) else budget
+
+
 def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
-    """The evaluations of a ``budget`` for ``n`` features; raises :class:`RequestError`, with ``name``, if too many."""
-    if not isinstance(budget, str):
-        return budget
-    evaluations = int(budget.removesuffix("n")) * n
-    if evaluations > limits.max_evaluations:
+    """As :func:`budgeted`; raises :class:`RequestError`, with ``name``, if a multiple is too many."""
+    evaluations = budgeted(budget, n)
+    if isinstance(budget, str) and evaluations > limits.max_evaluations:
         raise RequestError(
             f"{name} = {budget} of {n} features are {evaluations:,} model evaluations.",
             limits.words("max_evaluations"),
@@ -123,6 +126,19 @@ class Method(ABC):
     def idle(cls, parameters: Any) -> frozenset[str]:
         """Names of parameters without effect beside the others; their values need not be shown."""
         return frozenset()
+
+    @classmethod
+    def work(cls, parameters: Any, n: int, depth: int) -> float:
+        """Most passes for a text of ``n`` tokens in a model of ``depth`` layers, counted in gradients: one by default.
+
+        A forward pass is :data:`explainlab.models.context.FORWARD` of a gradient.
+        """
+        return 1.0
+
+    @classmethod
+    def adaptive(cls, parameters: Any) -> bool:
+        """Whether it ends when it is precise enough, often long before its most passes."""
+        return False
 
     @classmethod
     def is_signed(cls, parameters: Any) -> bool:

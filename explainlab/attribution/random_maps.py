@@ -29,6 +29,10 @@ UNDRAWN = (
 )
 
 
+LEAST_REPLAYED = 0.3
+"""Layers that a replay of the last layer costs: it runs one row."""
+
+
 def _layers(value: Any) -> str:
     parts = value if isinstance(value, list | tuple) else str(value).split(",")
     names = [str(part).strip() for part in parts]
@@ -108,7 +112,8 @@ class AttentionMaps(Maps):
             np.add.at(scores[:, : shares.shape[1]], draw, shares)
 
         lengths = np.full(len(draws) * steps, attention.shape[1])
-        for _ in self.subject.batcher.over(lengths, run, gradients=True, phase=f"layer {layer}"):
+        share = replayed(layer, self.replay.depth)
+        for _ in self.subject.batcher.over(lengths, run, gradients=True, phase=f"layer {layer}", share=share):
             pass
         return scores
 
@@ -159,6 +164,11 @@ def layer_numbers(layers: str, depth: int) -> list[int]:
         if abs(number) > depth:
             raise RequestError(f"The model has no layer {number}.", f"Its layers are 1 to {depth}.")
     return sorted({number if number > 0 else depth + 1 + number for number in numbers})
+
+
+def replayed(layer: int, depth: int) -> float:
+    """The share of a pass's work that a replay above ``layer`` of ``depth`` does; the last layer is hardly anything."""
+    return max(depth - layer, LEAST_REPLAYED) / depth
 
 
 def candidates(subject: Subject, parameters: AttentionParameters, product: bool = True) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import explainlab.metrics as package
 from explainlab.declared import Parameters, discovered, named, options, parse, specs
 from explainlab.metrics.metric import AnyMetric, Metric
+from explainlab.models.context import FORWARD
 
 FAMILIES = ("Perturbation", "Activation")
 """The families in the order shown; any other follows."""
@@ -130,3 +132,8 @@ def describe_metrics() -> list[dict[str, Any]]:
 
 def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def judging(metrics: Iterable[MetricRequest], n: int) -> float:
+    """The work of evaluating an attribution of ``n`` features by ``metrics`` at most, in gradients."""
+    return FORWARD * sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics)

@@ -13,7 +13,7 @@ import torch
 
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import FORWARD, RunContext
 from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
@@ -64,10 +64,12 @@ class Batcher:
         done: int = 0,
         total: int | None = None,
         rows: int = 1,
+        share: float = 1.0,
     ) -> Iterator[T]:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
-        An input is ``rows`` texts for the model. A batch that does not fit is halved, as are those after it.
+        An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
+        is halved, as are those after it.
         Progress counts from ``done`` to ``total`` (default: the inputs here). Raises :class:`ResourceError` when a
         single input does not fit, and whatever ``context`` raises to stop.
         """
@@ -87,6 +89,7 @@ class Batcher:
                 self._halve(part.stop - part.start, length, gradients)
                 continue
             self.passes += part.stop - start
+            self.context.spend(float(lengths[part].sum()) * rows * share * (1.0 if gradients else FORWARD))
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result

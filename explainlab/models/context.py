@@ -7,6 +7,9 @@ from typing import Any
 
 from explainlab.reader import ANYBODY, Reader
 
+FORWARD = 1 / 3
+"""The work of a forward pass, as a share of a pass with gradients."""
+
 
 class RunContext:
     """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
@@ -23,6 +26,15 @@ class RunContext:
 
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        """From here on the run takes about so much ``work`` (see :meth:`spend`), or at most, if it is not ``exact``."""
+
+    def part(self, work: float) -> None:
+        """A part of the expected ``work`` begins; the part before has ended."""
+
+    def spend(self, work: float) -> None:
+        """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
@@ -57,6 +69,15 @@ class Relay(RunContext):
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(done, total, phase)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self._context.expect(work, exact)
+
+    def part(self, work: float) -> None:
+        self._context.part(work)
+
+    def spend(self, work: float) -> None:
+        self._context.spend(work)
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from explainlab.request import CompleteRequest
@@ -22,10 +23,13 @@ class Engine(Protocol):
     :class:`explainlab.service.worker.Worker` is the engine of one device of this machine.
     """
 
-    def submit(self, key: str, request: CompleteRequest, owner: str, user: User, urgent: bool) -> Job:
+    def submit(
+        self, key: str, request: CompleteRequest, owner: str, user: User, urgent: bool, record: bool = True
+    ) -> Job:
         """Queue ``request`` under ``key``, or join the job that already has this key.
 
-        ``owner`` is a session of ``user``; ``urgent`` jobs run before others. Raises
+        ``owner`` is a session of ``user``; ``urgent`` jobs run before others. ``record``: the result becomes a run of
+        ``user``. Raises
         :class:`explainlab.errors.ResourceError` on a full queue.
         """
 
@@ -40,6 +44,15 @@ class Engine(Protocol):
 
     def cancel(self, key: str, owner: str) -> None:
         """Remove ``owner`` from the job; without owners it stops."""
+
+    def move(self, key: str, by: int) -> None:
+        """Let a waiting job change places with its users' one before it (-1) or after it (1)."""
+
+    def peers(self, key: str) -> list[Job]:
+        """The waiting jobs among which this one can be moved, in their order; empty if it does not wait."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """No job that is submitted meanwhile starts before all are."""
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""

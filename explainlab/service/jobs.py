@@ -13,6 +13,7 @@ from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.service.estimate import Estimate
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
 from explainlab.settings import limit_words
@@ -24,16 +25,18 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 class Progress:
     """A snapshot that any thread may read: it is replaced, never changed.
 
-    ``done`` of ``total`` passes of ``phase`` (total 0: not known yet); ``started`` and ``phase_started`` are seconds on
-    the monotonic clock; ``error`` says what went wrong and what to do.
+    ``done`` of ``total`` passes or texts of ``phase`` (total 0: not known yet). ``share`` of the whole job is done and
+    never goes down; about ``seconds_left`` more are needed (None: not known). ``started`` is in seconds on the
+    monotonic clock; ``error`` says what went wrong and what to do.
     """
 
     status: Status = "queued"
     phase: str = ""
     done: int = 0
     total: int = 0
+    share: float = 0.0
+    seconds_left: float | None = None
     started: float | None = None
-    phase_started: float | None = None
     error: str = ""
 
     @property
@@ -41,25 +44,20 @@ class Progress:
         """Whether it has ended, well or badly."""
         return self.status in ("done", "failed", "cancelled")
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimate for the current phase at its speed so far; None before its first batch."""
-        if not self.done or self.phase_started is None:
-            return None
-        return (time.monotonic() - self.phase_started) / self.done * (self.total - self.done)
-
 
 @dataclass(eq=False)
 class Job:
     """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
-    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches.
+    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches. Its result
+    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it.
     """
 
     key: str
     request: CompleteRequest
     owners: dict[str, User]
     urgent: bool = True
+    readers: set[User] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     result: Result | None = None
     stop: threading.Event = field(default_factory=threading.Event)
@@ -80,18 +78,19 @@ def no_pause() -> float:
 
 
 class JobContext(RunContext):
-    """Reports a method's progress to its job, and stops it when it is cancelled or has run for ``limit`` seconds.
+    """Reports a run's progress to its job, and stops it when it is cancelled or has run for ``limit`` seconds.
 
-    ``pause`` is called before every batch and returns the seconds that it took, which do not count.
+    ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
+    how far the job is.
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
         super().__init__(reader_of(job.request))
+        self.estimate = Estimate()
         self._job = job
         self._pause = pause
         self._limit = limit
         self._deadline = time.monotonic() + limit
-        self._batch_started = time.monotonic()
 
     @property
     def key(self) -> str:
@@ -99,41 +98,41 @@ class JobContext(RunContext):
         return self._job.key
 
     @property
-    def users(self) -> list[User]:
-        """The job's users by now."""
-        return self._job.users
-
-    @property
-    def urgent(self) -> bool:
-        """Whether somebody waits for the job now."""
-        return self._job.urgent
+    def readers(self) -> list[User]:
+        """The users of whom the result becomes a run."""
+        return [user for user in self._job.users if user in self._job.readers]
 
     def report(self, done: int, total: int, phase: str) -> None:
-        before = self._job.progress
-        changes = {"done": done, "total": total, "phase": phase}
-        if (phase, total) != (before.phase, before.total) or done < before.done:
-            changes["phase_started"] = self._batch_started
-        self._job.update(**changes)
+        self._job.update(done=done, total=total, phase=phase)
 
     def begin(self, phase: str) -> None:
         """A phase whose length is not known yet has begun."""
-        self._job.update(phase=phase, done=0, total=0, phase_started=time.monotonic())
+        self._job.update(phase=phase, done=0, total=0)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self.estimate.expect(time.monotonic(), work, exact)
+        self._tell()
+
+    def part(self, work: float) -> None:
+        self.estimate.part(time.monotonic(), work)
+        self._tell()
+
+    def spend(self, work: float) -> None:
+        self.estimate.spend(time.monotonic(), work)
+        self._tell()
 
     def check_cancelled(self) -> None:
-        self._without(self._pause())
-        self._batch_started = time.monotonic()
+        paused = self._pause()
+        self._deadline += paused
+        self.estimate.pause(paused)
         if self._job.stop.is_set():
             raise Cancelled
-        if self._batch_started > self._deadline:
+        if time.monotonic() > self._deadline:
             raise ResourceError(
                 f"The job was ended after {self._limit:g} s of work.",
                 "Texts of a data set that are finished are kept: run it again to go on from there. "
                 + limit_words("max_job_seconds"),
             )
 
-    def _without(self, seconds: float) -> None:
-        """Count ``seconds`` neither as work nor as pace."""
-        started = self._job.progress.phase_started
-        self._deadline += seconds
-        if seconds and started is not None:
-            self._job.update(phase_started=started + seconds)
+    def _tell(self) -> None:
+        self._job.update(share=self.estimate.share, seconds_left=self.estimate.seconds_left)

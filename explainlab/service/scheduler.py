@@ -39,6 +39,26 @@ class Scheduler:
             self.changed()
         return waited
 
+    def move(self, job: Job, by: int) -> None:
+        """Let ``job`` change places with the one before it (-1) or after it (1) among its users' jobs of its urgency.
+
+        Other users keep their turns. Nothing happens where there is no such job.
+        """
+        peers = self.peers(job)
+        place = peers.index(job) + by if job in peers else -1
+        if not 0 <= place < len(peers):
+            return
+        self._turns()  # users who have just come keep their places
+        swapped = {job.key: peers[place], peers[place].key: job}
+        jobs = [swapped.get(key, other) for key, other in self._waiting.items()]
+        self._waiting = {other.key: other for other in jobs}
+        self.changed()
+
+    def peers(self, job: Job) -> list[Job]:
+        """The waiting jobs of the users of ``job`` and of its urgency, itself included, oldest first unless moved."""
+        users = set(job.users)
+        return [other for other in self._waiting.values() if other.urgent is job.urgent and users & set(other.users)]
+
     def changed(self) -> None:
         """Call this when a waiting job has become urgent or has other owners."""
         self._order = None

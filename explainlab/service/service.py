@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from explainlab.analyses.registry import answer
+from explainlab.analyses.registry import answer_targets, targets_together
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
@@ -18,11 +20,12 @@ from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
+from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import again_key, asked_by, is_batch, job_key, result_key
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
-from explainlab.service.users import LOCAL, User
+from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
@@ -39,6 +42,7 @@ class Service(Access):
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
+        self.paces = Paces(store, str(self.device))
         self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
@@ -56,30 +60,30 @@ class Service(Access):
             return job.result
         return self._stored(request, result_key(request, model))
 
-    def ask(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Result | Job:
-        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that.
-
-        ``ahead``: nobody looks at it yet, so a stored result is not recorded either.
-        """
+    def ask(
+        self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True
+    ) -> Result | Job:
+        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that."""
         result = self.find(request, user)
         if result is None:
-            return self.submit(request, owner, user, ahead)
-        if not ahead:
+            return self.submit(request, owner, user, ahead, record)
+        if record and not ahead:
             self.record(request, result, user)
         return result
 
-    def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False) -> Job:
-        """A job that computes ``request``, shared by equal requests; its result becomes a run of ``user``.
+    def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
+        """A job that computes ``request``, shared by equal requests.
 
         ``owner`` is the session of ``user`` that may cancel it. ``ahead``: nobody waits for it yet, so it is not
-        urgent, as jobs of data sets are not. Raises as :meth:`find`, as
-        :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
+        urgent, as jobs of data sets are not. Its result becomes a run of ``user``, unless it is computed ahead or not
+        to be recorded. Raises as :meth:`find`, as :func:`explainlab.service.limits.require_bounded`, and where the
+        queue is full.
         """
-        request = _allowed(request, user)
+        request, record = _allowed(request, user), record and not ahead
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.engine.submit(key, request, owner, user, urgent)
-        if not ahead:
+        job = self.engine.submit(key, request, owner, user, urgent, record)
+        if record:
             self.remember(key, request, user)
             if job.progress.finished:  # it ended before it was written down
                 self._ended(job)
@@ -96,11 +100,26 @@ class Service(Access):
             with suppress(ResourceError):
                 self.forget([key], user)
 
+    def withdraw(self, jobs: Sequence[Job], user: User) -> None:
+        """Cancel ``jobs`` for all sessions of ``user``; for those of everybody where ``user`` is an administrator."""
+        for job in jobs:
+            for owner, other in list(job.owners.items()):
+                if other == user or is_administrator(user):
+                    self.cancel(job.key, owner, other)
+
+    def move(self, job: Job, by: int, user: User) -> None:
+        """Let a waiting ``job`` of ``user`` change places with the one before (-1) or after it (1).
+
+        An administrator moves everybody's, each among the jobs of its own users.
+        """
+        if user in job.users or is_administrator(user):
+            self.engine.move(job.key, by)
+
     def compute_again(self, request: Request, owner: str, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
         request = _allowed(request, user)
         require_bounded(request)
-        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request))
+        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request), record=False)
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of :meth:`compute_again` for this request, also if lately ended; or None."""
@@ -130,17 +149,16 @@ class Service(Access):
         return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of all who wait for it.
-
-        Results that are computed again or ahead are not recorded here.
-        """
+        """Do a job: its result becomes a run of all its readers."""
         context.begin("loading the model")
-        if context.key == again_key(request):
-            return self._compute(request, context)
-        result = self._answer(request, context)
-        if context.urgent or is_batch(request):
-            for user in context.users:
-                self.record(request, result, user)
+        context.estimate.pace = self.paces.of(request)
+        again = context.key == again_key(request)
+        result = self._compute(request, context) if again else self._answer(request, context)
+        pace = context.estimate.taken(time.monotonic())
+        if pace is not None:
+            self.paces.learn(request, pace)
+        for user in context.readers:
+            self.record(request, result, user)
         return result
 
     def _ended(self, job: Job) -> None:
@@ -159,13 +177,25 @@ class Service(Access):
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
-        result = answer(classifier, request, context).answering(request)
+        requests = [request, *self._waiting_targets(request)]
+        result, *others = answer_targets(classifier, requests, context)
+        for other, own in zip(requests[1:], others, strict=True):
+            with suppress(ResourceError):
+                self.store.put(result_key(other, classifier.digest), own.answering(other))
+        result = result.answering(request)
         try:
             self.store.put(result_key(request, classifier.digest), result)
         except ResourceError as error:
             note = f"This result could not be stored and will be gone after a restart. {error}"
             result = result.with_warning(note)
         return result
+
+    def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
+        """The requests of waiting jobs that differ from ``request`` in their target alone, if a batch answers all."""
+        if not targets_together(request):
+            return []
+        waiting = [job.request for job in self.engine.unfinished() if job.progress.status == "queued"]
+        return [other for other in waiting if other != request and _with_target(other, request.target) == request]
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""
@@ -174,6 +204,10 @@ class Service(Access):
         except ResourceError:
             return None
         return result and result.answering(request)
+
+
+def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
+    return request.model_copy(update={"target": target})
 
 
 def _allowed(request: Request, user: User) -> CompleteRequest:

@@ -11,7 +11,7 @@ from explainlab.models.devices import free_memory
 from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
-from explainlab.service.users import User
+from explainlab.service.users import User, is_administrator
 from explainlab.settings import settings
 
 SILENT_SECONDS = 600.0
@@ -22,11 +22,17 @@ LEAST_FREE_MB = 50
 
 @dataclass(frozen=True)
 class Place:
-    """A job in the queue; ``job`` itself only for its own users."""
+    """A job in the queue; ``job`` itself only for its users (``own``) and for administrators.
+
+    ``earlier`` and ``later``: whether the user may move it so.
+    """
 
     running: bool
     urgent: bool
     job: Job | None
+    own: bool = False
+    earlier: bool = False
+    later: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,12 +49,8 @@ class Status:
 
 def status(service: Service, user: User) -> Status:
     """The instance as ``user`` may see it: without the contents of others' jobs."""
-    places = tuple(
-        Place(job.progress.status == "running", job.urgent, job if user in job.users else None)
-        for job in service.engine.unfinished()
-    )
     return Status(
-        places=places,
+        places=tuple(_place(service, job, user) for job in service.engine.unfinished()),
         loaded=service.pool.loaded,
         device=str(service.device),
         free_bytes=free_memory(service.device),
@@ -64,6 +66,14 @@ def health(service: Service) -> dict[str, Any]:
     store, worker = not _store_problem(service), _is_alive(service)
     ready = store and worker
     return {"ready": ready, "store": store, "worker": worker, "running": running, "waiting": len(jobs) - running}
+
+
+def _place(service: Service, job: Job, user: User) -> Place:
+    running, own = job.progress.status == "running", user in job.users
+    if not (own or is_administrator(user)):
+        return Place(running, job.urgent, None)
+    peers = service.engine.peers(job.key) or [job]
+    return Place(running, job.urgent, job, own, earlier=peers[0] is not job, later=peers[-1] is not job)
 
 
 def _is_alive(service: Service) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explainlab.settings import settings
+
 
 @dataclass(frozen=True)
 class User:
@@ -15,3 +17,8 @@ class User:
 
 LOCAL = User("local", "You")
 """The user of an instance without sign-in."""
+
+
+def is_administrator(user: User) -> bool:
+    """Whether ``user`` may cancel and move everybody's jobs."""
+    return user.id in settings().administrator_ids

@@ -7,6 +7,8 @@ import math
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
@@ -43,20 +45,27 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name="explainlab-worker", daemon=True)
         self._thread.start()
 
-    def submit(self, key: str, request: CompleteRequest, owner: str, user: User = LOCAL, urgent: bool = True) -> Job:
-        """Queue ``request``, or join the job that already answers it; ``owner`` is a session of ``user``.
-
-        Raises :class:`ResourceError` on a full queue.
-        """
+    def submit(
+        self,
+        key: str,
+        request: CompleteRequest,
+        owner: str,
+        user: User = LOCAL,
+        urgent: bool = True,
+        record: bool = True,
+    ) -> Job:
+        """See :meth:`explainlab.service.engine.Engine.submit`."""
         with self._changed:
+            readers = {user} if record else set()
             job = self._jobs.get(key)
             if job is not None and not job.progress.finished and not job.stop.is_set():
                 job.owners[owner] = user
                 job.urgent |= urgent
+                job.readers |= readers
                 self._scheduler.changed()
                 return job
             self._require_room(user)
-            job = Job(key, request, {owner: user}, urgent)
+            job = Job(key, request, {owner: user}, urgent, readers)
             self._scheduler.add(job)
             self._jobs[key] = job
             self._jobs.move_to_end(key)
@@ -102,6 +111,24 @@ class Worker:
                 self._changed.notify_all()
         if waited:
             self._ended(job)
+
+    def move(self, key: str, by: int) -> None:
+        """See :meth:`explainlab.service.engine.Engine.move`."""
+        with self._changed:
+            if key in self._jobs:
+                self._scheduler.move(self._jobs[key], by)
+
+    def peers(self, key: str) -> list[Job]:
+        """See :meth:`explainlab.service.engine.Engine.peers`."""
+        with self._changed:
+            peers = self._scheduler.peers(self._jobs[key]) if key in self._jobs else []
+            return peers if any(job.key == key for job in peers) else []
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """See :meth:`explainlab.service.engine.Engine.together`."""
+        with self._changed:
+            yield
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""

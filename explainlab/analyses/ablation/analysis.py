@@ -29,7 +29,7 @@ from explainlab.analyses.records import Interval, MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Candidates
+from explainlab.attribution.method import Candidates, Method
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.random_maps import EmbeddingParameters
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
@@ -37,7 +37,7 @@ from explainlab.attribution.selection import at_random, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, judging, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -80,6 +80,19 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        judged = judging(_metrics(parameters), n)
+        total = 0.0
+        for name in parameters.methods:
+            method, maps = get_method(name), parameters.samples
+            own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
+            if isinstance(method, BestOfMany):
+                total += method.drawn(own, n, depth)[1] + maps * judged
+            else:
+                total += (method.work(own, n, depth) + judged) * (maps if method.random else 1)
+        return total
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
@@ -199,7 +212,7 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     """float64 [C, n_features] of every text: the method's first ``samples`` attributions, or its only one."""
     method, settings = get_method(method_id), parameters.settings.get(method_id, {})
     if isinstance(method, BestOfMany):
-        own = parse(method, {**settings, "samples": parameters.samples})
+        own = parse(method, {**settings, **_samples(method, parameters.samples)})
         assert isinstance(own, EmbeddingParameters)
         scores = []
         for i, subject in enumerate(subjects):
@@ -211,6 +224,11 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     seeds = [seed for subject in subjects for seed in _seeds(text_seed(subject), count)]
     rows = [result.scores for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
     return [np.stack(rows[start : start + count]) for start in range(0, len(rows), count)]
+
+
+def _samples(method: Method, samples: int) -> dict[str, int]:
+    """The parameter of a ``method`` that draws so many maps by itself."""
+    return {"samples": samples} if isinstance(method, BestOfMany) else {}
 
 
 def _seeds(first: int, count: int) -> list[int]:

@@ -28,7 +28,7 @@ from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.registry import MetricRequest, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, get_metric, judging, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -94,6 +94,13 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         metrics = _metrics(parameters).values()
         levels = sum(get_metric(request.metric).inputs(request.parameters, USUAL_TOKENS) for request in metrics)
         return parameters.samples * layers * (paths * parameters.steps + levels)
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        method = get_method(parameters.family)
+        assert isinstance(method, BestOfMany)
+        maps, work = method.drawn(parameters, n, depth)
+        return work + maps * judging(_metrics(parameters).values(), n)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[CandidatesText]:
         """See :meth:`TextAnalysis.of_texts`."""

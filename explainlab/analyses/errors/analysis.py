@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -26,12 +26,15 @@ from explainlab.analyses.errors.result import (
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.reading import Text, logits_of, read_all
+from explainlab.models.context import FORWARD
+from explainlab.models.reading import logits_of, read_all
 from explainlab.request import digest
 
 MOST_ROWS = 1_000_000
 TOGETHER = 512
 """Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
+CHARACTERS = 4.5
+"""About how many characters a token has."""
 _STORED = "predictions/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -126,9 +129,20 @@ class Predictions(DataAnalysis[PredictionsData]):
         ]
 
 
-def predicted(subject: DataSubject) -> Predicted:
+def tokens_of(row: Row) -> float:
+    """About how many tokens ``row`` has, from its characters."""
+    return (len(row.text) + len(row.text_pair or "")) / CHARACTERS + 2
+
+
+def reading_work(rows: Iterable[Row]) -> float:
+    """The expected work of predicting ``rows``: see :meth:`explainlab.models.context.RunContext.expect`."""
+    return FORWARD * sum(map(tokens_of, rows))
+
+
+def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     """What the model says of every row, the longest texts first; what the subject's context remembers is not run.
 
+    ``following`` is about the work that the caller does afterwards, 0 if there is none.
     Rows that the model cannot read are added to ``subject.skipped``. Raises :class:`RequestError` if none is left.
     """
     rows = subject.rows
@@ -136,7 +150,15 @@ def predicted(subject: DataSubject) -> Predicted:
     order = np.argsort(-lengths, kind="stable")
     batcher = Batcher(subject.classifier, subject.context)
     parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
-    outcomes = [_part(subject, batcher, [rows[i] for i in part], i * TOGETHER) for i, part in enumerate(parts)]
+    read = [[rows[i] for i in part] for part in parts]
+    keys = [_key(subject, part) for part in read]
+    known = [subject.context.recall(key) for key in keys]
+    missing = [part for part, body in zip(read, known, strict=True) if body is None]
+    subject.context.expect(reading_work(chain.from_iterable(missing)) + following, exact=not following)
+    outcomes = [
+        _part(subject, batcher, part, key, i * TOGETHER) if body is None else _Part.model_validate(body)
+        for i, (part, key, body) in enumerate(zip(read, keys, known, strict=True))
+    ]
     refused = {
         int(part[place]): reason
         for part, outcome in zip(parts, outcomes, strict=True)
@@ -164,25 +186,25 @@ class _Part(Record):
     refused: list[tuple[int, str]]
 
 
-def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], done: int) -> _Part:
-    """The part of these rows, as the context remembers it or computed."""
-    texts: list[Text] = [(row.text, row.text_pair) for row in rows]
+def _key(subject: DataSubject, rows: Sequence[Row]) -> str:
+    """The key under which the context remembers these rows."""
     model = [subject.classifier.digest, str(subject.classifier.dtype)]
-    key = digest([_STORED, model, texts])
-    known = subject.context.recall(key)
-    total = len(subject.rows)
-    if known is None:
-        subject.context.check_cancelled()
-        readings = read_all(subject.classifier, texts)
-        good = [reading for reading in readings if not isinstance(reading, TextError)]
-        bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
-        logits = logits_of(batcher, good, "texts", done + len(bad), total)
-        tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
-        part = _Part(logits=logits.tolist(), tokens=tokens, cut=cut, refused=bad)
-        subject.context.keep(key, part.model_dump(mode="json"))
-    else:
-        part = _Part.model_validate(known)
-    subject.context.report(done + len(rows), total, "texts")
+    return digest([_STORED, model, [(row.text, row.text_pair) for row in rows]])
+
+
+def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str, done: int) -> _Part:
+    """The part of these rows, computed and kept under ``key``; ``done`` rows came before."""
+    context, total = subject.context, len(subject.rows)
+    context.check_cancelled()
+    context.part(reading_work(rows))
+    readings = read_all(subject.classifier, [(row.text, row.text_pair) for row in rows])
+    good = [reading for reading in readings if not isinstance(reading, TextError)]
+    bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
+    logits = logits_of(batcher, good, "texts", done + len(bad), total)
+    tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
+    part = _Part(logits=logits.tolist(), tokens=tokens, cut=cut, refused=bad)
+    context.keep(key, part.model_dump(mode="json"))
+    context.report(done + len(rows), total, "texts")
     return part
 
 

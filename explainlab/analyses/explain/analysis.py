@@ -10,15 +10,18 @@ import numpy as np
 from explainlab.analyses.base import Analysis
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Method
+from explainlab.attribution.method import BatchedMethod, Method
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
-from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, digest
+from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
+from explainlab.result import Result
 
 _LONGEST_QUOTE = 60
+_MANY = 100
+"""Tokens and layers: a method whose passes grow with either takes more than one here."""
 
 
 class Explain(Analysis):
@@ -48,6 +51,17 @@ class Explain(Analysis):
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
         """The attribution; raises :class:`RequestError` for a data set."""
         return explain.answer(classifier, request, context)
+
+    def targets_together(self, request: Request) -> bool:
+        """Where a text takes one pass."""
+        parameters = self.parameters(request)
+        return isinstance(self.method, BatchedMethod) and self.method.work(parameters, _MANY, _MANY) <= 1
+
+    def answer_targets(
+        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
+    ) -> list[Result]:
+        """See :meth:`Analysis.answer_targets`: in one batch."""
+        return [*explain.answer_targets(classifier, requests, context)]
 
     def read(self, record: Mapping[str, Any]) -> Attribution:
         """See :meth:`Analysis.read`."""

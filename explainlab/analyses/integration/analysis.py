@@ -75,6 +75,14 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         shared = len(_points(plain))
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`: with the most that adaptive integration and doubling may take."""
+        return self.evaluations(parameters) + IntegratedGradients.Parameters().max_steps + 2 * MOST_DOUBLED
+
+    def adaptive(self, parameters: Parameters) -> bool:
+        """See :meth:`Analysis.adaptive`."""
+        return True
+
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntegrationErrorText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
         adaptive = IntegratedGradients.Parameters()

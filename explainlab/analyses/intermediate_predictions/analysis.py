@@ -25,6 +25,7 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.models.context import FORWARD
 
 
 class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, IntermediatePredictionsData]):
@@ -45,6 +46,10 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        return FORWARD
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:

@@ -17,7 +17,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
-from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted
+from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted, reading_work, tokens_of
 from explainlab.analyses.mistake_drivers.result import (
     Driver,
     DrivingPair,
@@ -34,6 +34,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
+from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -131,7 +132,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
         method = parse_method(parameters.method)
         get_method(method.method).require(subject.classifier)
-        predictions = predicted(subject)
+        predictions = predicted(subject, following=reading_work(subject.rows))
         wrong, right = _selected(predictions, subject, parameters.right)
         attributions = list(_attributions(subject, method, [*wrong, *right]))
         words = _ranked(attributions, len(wrong), WordAttribution.totals, parameters.most)
@@ -194,17 +195,35 @@ def _attributions(
     request, model = subject.request, subject.classifier
     batcher = Batcher(model, subject.context)
     origin = [_STORED, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
-    for start in range(0, len(targets), TOGETHER):
-        part = targets[start : start + TOGETHER]
-        texts = [(row.text, row.text_pair, label) for row, label in part]
-        key = digest([origin, request.output, request.seed, texts])
-        stored = subject.context.recall(key)
+    parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
+    keys = [
+        digest([origin, request.output, request.seed, [(row.text, row.text_pair, label) for row, label in part]])
+        for part in parts
+    ]
+    known = [subject.context.recall(key) for key in keys]
+    work = [0.0 if stored else _work(subject, method, part) for part, stored in zip(parts, known, strict=True)]
+    tested = _tested_work(targets, TESTED_PAIRS)  # a row each: more cannot be known yet
+    subject.context.expect(sum(work) + tested, not get_method(method.method).adaptive(method.parameters))
+    for i, (part, key, stored) in enumerate(zip(parts, keys, known, strict=True)):
         if stored is None:
-            with batcher.span(start, start + len(part), len(targets)):
+            subject.context.part(work[i])
+            with batcher.span(i, i + 1, len(parts)):
                 stored = {"maps": _word_scores(subject, method, part, batcher)}
             subject.context.keep(key, stored)
         for (row, label), (words, scores) in zip(part, stored["maps"], strict=True):
             yield WordAttribution(row, label, words, scores)
+
+
+def _work(subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]) -> float:
+    """The expected work of explaining ``targets``."""
+    depth, tokens = len(subject.classifier.model.layers), [tokens_of(row) for row, _ in targets]
+    return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
+
+
+def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
+    """The work of testing ``count`` pairs in rows like ``targets``: four texts each."""
+    tokens = sum(tokens_of(row) for row, _ in targets) / max(1, len(targets))
+    return 4 * FORWARD * tokens * count
 
 
 def _fingerprint(method: MethodRequest, reader: Reader) -> str:
@@ -295,6 +314,7 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
         for pair, numbers in zip(pairs, rows, strict=True)
         for number in numbers
     ]
+    subject.context.part(_tested_work([(attribution.row, "") for attribution, _, _ in tested], len(tested)))
     values = iter(_interaction_values(subject, tested))
     means = [interval(list(islice(values, len(numbers)))) for numbers in rows]
     return [Interaction(**mean.model_dump(), rows=len(numbers)) for mean, numbers in zip(means, rows, strict=True)]

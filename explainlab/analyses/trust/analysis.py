@@ -33,7 +33,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics import trust
-from explainlab.metrics.registry import get_metric
+from explainlab.metrics.registry import get_metric, judging, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -98,6 +98,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(parameters.method, parameters.settings)]
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
+        return super().work(parameters, n, depth) + (1 + trust.RANDOM_MAPS) * judging(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -14,6 +14,7 @@ from explainlab.app.session import user
 from explainlab.app.status import ENTRY
 from explainlab.app.text import plain
 from explainlab.attribution.explain import versions
+from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -89,24 +90,59 @@ def _draw_queue(service: Service, places: Sequence[Place]) -> None:
     if not places:
         st.caption("Nothing runs and nothing waits.")
         return
-    st.dataframe(pd.DataFrame([_row(service, place) for place in places]), hide_index=True)
+    for place in places:
+        _draw_place(service, place)
+    own = [place.job for place in places if place.job is not None and place.own]
+    if len(own) > 1:
+        st.button(
+            f"Cancel all {len(own)} of mine",
+            icon=":material/stop_circle:",
+            key="status_cancel_all",
+            on_click=service.withdraw,
+            args=(own, user()),
+        )
 
 
-def _row(service: Service, place: Place) -> dict[str, str]:
-    state_words = "running" if place.running else "waiting"
-    kind = "one text" if place.urgent else "a data set, or ahead"
-    if place.job is None:
-        return {"State": state_words, "Job": "another user's job", "Kind": kind, "Model": "", "About": ""}
-    request = place.job.request
-    about = request.text or request.data or ""
+def _draw_place(service: Service, place: Place) -> None:
+    """A job in words, with buttons for those who may cancel and move it."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        job = place.job
+        if job is None:
+            kind = "one text" if place.urgent else "a data set, or in advance"
+            st.markdown(f"{'Running' if place.running else 'Waiting'}: another user's job, {kind}", width="stretch")
+            return
+        with st.container(width="stretch", gap=None):
+            st.markdown(_title(service, job))
+            st.caption(_about(job) if place.own else "Another user's job")
+        moves = ((-1, "Earlier", "upward", place.earlier), (1, "Later", "downward", place.later))
+        for by, name, arrow, possible in () if place.running else moves:
+            st.button(
+                name,
+                icon=f":material/arrow_{arrow}:",
+                key=f"status_{name}_{job.key}",
+                on_click=service.move,
+                args=(job, by, user()),
+                disabled=not possible,
+            )
+        st.button(
+            "Cancel",
+            icon=":material/stop:",
+            key=f"status_cancel_{job.key}",
+            on_click=service.withdraw,
+            args=([job], user()),
+            disabled=job.stop.is_set(),
+        )
+
+
+def _title(service: Service, job: Job) -> str:
+    return f"**{plain(label(job))}**: {plain(state(service, job))}"
+
+
+def _about(job: Job) -> str:
+    """The model, and the beginning of the text or the data set."""
+    about = job.request.text or job.request.data or ""
     shown = about if len(about) <= _SHOWN_TEXT else f"{about[:_SHOWN_TEXT]}…"
-    return {
-        "State": state(service, place.job),
-        "Job": label(place.job),
-        "Kind": kind,
-        "Model": request.model,
-        "About": shown,
-    }
+    return plain(f"{job.request.model}: {shown}")
 
 
 def _draw_loaded(loaded: Sequence[Loaded]) -> None:

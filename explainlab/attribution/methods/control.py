@@ -9,6 +9,7 @@ import numpy as np
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
+from explainlab.models.context import FORWARD
 
 
 class Random(Method):
@@ -23,6 +24,10 @@ class Random(Method):
     definition: ClassVar = "φᵢ ~ U[0, 1)"
     signed: ClassVar = False
     random: ClassVar = True
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         return Outcome(np.random.default_rng(subject.seed).random(len(subject.units.features)))

@@ -18,6 +18,7 @@ from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 
 class DeepLift(BatchedMethod):
@@ -43,6 +44,10 @@ class DeepLift(BatchedMethod):
     source: ClassVar = "Shrikumar et al. 2017 (rescale rule), computed by Captum"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · mᵢ, with m the product of Δoutput/Δinput through every activation"
     needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return 2 + FORWARD
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         baselines = [subject.baseline(parameters.baseline)[None] for subject in subjects]

@@ -60,6 +60,10 @@ class DiscretizedIntegratedGradients(Method):
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"
     needs: ClassVar = ("gradients",)
 
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return 2 * parameters.steps + 1
+
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         require_affordable("one gradient more than steps", parameters.steps + 1, subject.classifier.limits)
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)
@@ -67,7 +71,12 @@ class DiscretizedIntegratedGradients(Method):
         moved = (text != baseline).any(dim=-1).nonzero()[:, 0]
         table = known_words(subject.classifier)
         vocabulary = Vocabulary(table, parameters.steps, parameters.neighbours, parameters.strategy)
-        path = vocabulary.paths(subject.inputs.ids[0, moved], baseline[moved], subject.context.check_cancelled)
+
+        def check() -> None:
+            subject.context.spend(len(text))  # an anchor takes about as long as a gradient
+            subject.context.check_cancelled()
+
+        path = vocabulary.paths(subject.inputs.ids[0, moved], baseline[moved], check)
 
         def points(part: slice) -> Tensor:
             corners = path[part].to(text.dtype)

@@ -14,9 +14,19 @@ from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Budget, Outcome, counted
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    BatchedMethod,
+    Budget,
+    Outcome,
+    budgeted,
+    counted,
+)
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 RATE = 2.0
 """Total rate of the surrogate's kernel: its prior strength of interactions."""
@@ -57,6 +67,10 @@ class KernelShap(BatchedMethod):
     )
     definition: ClassVar = "φ = argmin Σ_S (n−1) / (C(n,|S|) |S| (n−|S|)) (F(S) − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅)"
     random: ClassVar = True
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * min(budgeted(parameters.samples, n) + 2, 1 << n)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [_coalitions_of(subject, parameters) for subject in subjects]

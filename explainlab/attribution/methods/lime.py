@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 
 class Lime(BatchedMethod):
@@ -37,6 +38,10 @@ class Lime(BatchedMethod):
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * min(parameters.samples, 1 << n)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]

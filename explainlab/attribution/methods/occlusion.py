@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import FORWARD
 
 
 class Occlusion(BatchedMethod):
@@ -29,6 +30,10 @@ class Occlusion(BatchedMethod):
     family: ClassVar = "Perturbation"
     source: ClassVar = "Zeiler & Fergus 2014; Li et al. 2016 (leave one out)"
     definition: ClassVar = "φᵢ = F(x) − F(x without i)"
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * (n + 1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [_each_left_out(len(subject.units.content)) for subject in subjects]

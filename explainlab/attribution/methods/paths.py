@@ -72,6 +72,14 @@ class IntegratedGradients(BatchedMethod):
     def idle(cls, parameters: Parameters) -> frozenset[str]:
         return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
 
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return parameters.max_steps if cls.adaptive(parameters) else parameters.steps
+
+    @classmethod
+    def adaptive(cls, parameters: Parameters) -> bool:
+        return parameters.rule == "adaptive"
+
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
         if parameters.rule == "adaptive":
@@ -127,6 +135,10 @@ class GradientShap(Method):
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
     needs: ClassVar = ("gradients",)
     random: ClassVar = True
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return parameters.samples
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)

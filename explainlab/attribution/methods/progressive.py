@@ -9,7 +9,16 @@ import torch
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Budget, Method, Outcome, counted
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    Budget,
+    Method,
+    Outcome,
+    budgeted,
+    counted,
+)
 from explainlab.attribution.methods.kernel_shap import constrained
 from explainlab.attribution.prefix_coalitions import (
     RESOLUTION,
@@ -24,6 +33,7 @@ from explainlab.attribution.prefix_coalitions import (
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import FORWARD
 
 
 class SinglePass(Method):
@@ -58,6 +68,10 @@ class SinglePass(Method):
     @classmethod
     def idle(cls, parameters: Parameters) -> frozenset[str]:
         return frozenset() if parameters.start == "masked" else frozenset({"baseline", "baseline_data"})
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * 2
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         positions, texts = subject.units.content_ends, [subject.embeddings]
@@ -115,6 +129,10 @@ class MultiPass(Method):
     random: ClassVar = True
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return FORWARD * min(budgeted(parameters.passes, n) + 2, 1 << n)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         units = subject.units

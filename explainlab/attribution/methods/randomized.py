@@ -14,9 +14,13 @@ from explainlab.attribution.random_maps import (
     EmbeddingParameters,
     IntegratedMaps,
     SequentialMaps,
+    layer_numbers,
+    replayed,
 )
 from explainlab.attribution.selection import select
 from explainlab.attribution.subject import Subject
+from explainlab.metrics.registry import get_metric, parse_metric
+from explainlab.models.context import FORWARD
 from explainlab.request import Output
 
 PICKED = (
@@ -34,6 +38,17 @@ class BestOfMany(Method):
     @abstractmethod
     def maps(self, subject: Subject, parameters: Any) -> Maps:
         """The kind of attributions that are drawn."""
+
+    @classmethod
+    def drawn(cls, parameters: Any, n: int, depth: int) -> tuple[int, float]:
+        """How many maps there are, and their work as in :meth:`work`: a gradient a step unless overridden."""
+        return parameters.samples, parameters.samples * parameters.steps
+
+    @classmethod
+    def work(cls, parameters: Any, n: int, depth: int) -> float:
+        maps, work = cls.drawn(parameters, n, depth)
+        metric = parse_metric(parameters.select_by)
+        return work + FORWARD * maps * get_metric(metric.metric).inputs(metric.parameters, n)
 
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
         maps = self.maps(subject, parameters)
@@ -70,6 +85,12 @@ class Rpi(BestOfMany):
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
         preset = PRESETS.get(str(parameters.get("preset")))
         return preset.output if preset else cls.output
+
+    @classmethod
+    def drawn(cls, parameters: AttentionParameters, n: int, depth: int) -> tuple[int, float]:
+        layers = layer_numbers(parameters.layers, depth)
+        points = parameters.samples * parameters.steps
+        return parameters.samples * len(layers), points * sum(replayed(layer, depth) for layer in layers)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
         return AttentionMaps(subject, parameters, self.product)
@@ -122,6 +143,10 @@ class RpiSig(BestOfMany):
     source: ClassVar = "Barkan et al. 2024 (RPI-SIG), section 4.3"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from bᵢ to xᵢ alone of ∂F/∂vᵢ, b as in RPI-IG; best b"
     needs: ClassVar = ("gradients",)
+
+    @classmethod
+    def drawn(cls, parameters: EmbeddingParameters, n: int, depth: int) -> tuple[int, float]:
+        return parameters.samples, parameters.samples * parameters.steps * n
 
     def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
         return SequentialMaps(subject, parameters)

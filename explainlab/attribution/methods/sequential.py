@@ -42,6 +42,10 @@ class SequentialIntegratedGradients(Method):
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x̄ⁱ + α(x - x̄ⁱ))/∂xᵢ dα, x̄ⁱ = x with x′ᵢ in place of xᵢ"
     needs: ClassVar = ("gradients",)
 
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return n * parameters.steps
+
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)
         moved = (text != baseline).any(dim=-1).nonzero()[:, 0]

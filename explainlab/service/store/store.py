@@ -112,6 +112,12 @@ class Store:
         """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
         self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
 
+    def renew_note(self, key: str, body: dict[str, Any]) -> None:
+        """Keep ``body`` under ``key`` in place of what is there."""
+        written = json.dumps(body, allow_nan=False)
+        if not self._database.change(update(NOTES).where(NOTES.c.key == key).values(body=written)):
+            self._database.insert(NOTES, {"key": key, "body": written})
+
     def _body(self, key: str) -> str | None:
         body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
         return body

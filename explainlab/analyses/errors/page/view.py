@@ -44,7 +44,7 @@ class ErrorsView(AnalysisView):
     row: int | None = Field(None, ge=1)
     edit: str | None = None
     edit_pair: str | None = None
-    method: str = "integrated_gradients"
+    method: str = "input_x_gradient"
     output: Output = "logit"
     unit: Unit = "token"
     palette: PaletteName = DEFAULT

@@ -1,0 +1,109 @@
+"""How far a job is and how long it will take, from the work that it has done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNFINISHED = 0.98
+"""A part that has taken more work than expected counts as done to this share until it ends."""
+TRUSTED = 0.1
+"""The share of a job after which its own pace counts as much as that of earlier jobs."""
+LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
+"""Without earlier jobs, no time left is told before so many seconds of work and batches."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work."""
+
+    seconds: float
+    spent: float
+
+
+class Estimate:
+    """The share of a job that is done, and the seconds left; ``pace`` is that of earlier jobs of its kind, if known.
+
+    Work is counted as by :meth:`explainlab.models.context.RunContext.spend`, times are in seconds on any clock. What
+    is expected comes in parts. A part is done to the share of its work that is spent. How much work an expected unit
+    really takes is known from the parts that have ended, else from ``pace``, else taken as one. The ``share`` never
+    goes down, and is 0 while nothing is expected.
+
+    ``seconds_left`` extrapolates the time per expected unit since the last expectation, and at first that of ``pace``.
+    It is None while nothing supports it: where only the most work is known (``exact=False``), until a part has ended.
+    """
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self.pace = pace
+        self.share = 0.0
+        self.seconds_left: float | None = None
+        self._expected = self._ended = self._part = 0.0  # of expected work: all, in ended parts, in this part
+        self._spent_before = self._spent = 0.0  # in ended parts, in this part
+        self._since = self._before = 0.0  # when the last expectation came, and the expected work that had ended
+        self._batches = 0
+        self._exact = True
+        self._started: float | None = None
+
+    def expect(self, now: float, work: float, exact: bool) -> None:
+        """See :meth:`explainlab.models.context.RunContext.expect`."""
+        self._end_part()
+        self._started = now if self._started is None else self._started
+        self._expected, self._part, self._exact = self._ended + work, work, exact
+        self._since, self._before, self._batches = now, self._ended, 0
+        self._renew(now)
+
+    def part(self, now: float, work: float) -> None:
+        """See :meth:`explainlab.models.context.RunContext.part`."""
+        if self._spent:
+            self._end_part()
+        self._part = work
+        self._renew(now)
+
+    def spend(self, now: float, work: float) -> None:
+        """See :meth:`explainlab.models.context.RunContext.spend`."""
+        self._spent += work
+        self._batches += 1
+        self._renew(now)
+
+    def pause(self, seconds: float) -> None:
+        """So much time was not the job's own."""
+        if self._started is not None:
+            self._started += seconds
+            self._since += seconds
+
+    def taken(self, now: float) -> Pace | None:
+        """The pace of the job, which has ended; None if it did no work that was expected."""
+        spent = self._spent_before + self._spent
+        if self._started is None or not (self._expected and spent):
+            return None
+        return Pace((now - self._started) / self._expected, spent / self._expected)
+
+    def _end_part(self) -> None:
+        if self._spent:
+            self._ended += self._part
+            self._spent_before += self._spent
+            self._spent = 0.0
+
+    @property
+    def _ratio(self) -> float:
+        """Work spent for an expected unit."""
+        if self._ended:
+            return self._spent_before / self._ended
+        return self.pace.spent if self.pace else 1.0
+
+    def _renew(self, now: float) -> None:
+        if not self._expected or self._started is None:
+            return
+        inside = min(self._spent / self._ratio, UNFINISHED * self._part)
+        reached = min(self._ended + inside, self._expected)
+        self.share = max(self.share, reached / self._expected)
+        self.seconds_left = self._left(now, reached)
+
+    def _left(self, now: float, reached: float) -> float | None:
+        rest, seconds, gained = self._expected - reached, now - self._since, reached - self._before
+        if self.pace is not None:
+            trusted = TRUSTED * self._expected
+            return rest * (seconds + self.pace.seconds * trusted) / (gained + trusted)
+        known = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
+        if not known or seconds < LEAST_SECONDS:
+            return None
+        return rest * seconds / gained
