@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from explainlab import methods
+from explainlab import explain, load_model, methods
+from explainlab.attribution.method import SPEEDS
+from explainlab.attribution.methods.occlusion import Occlusion
 from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
+from explainlab.models.context import FORWARD
 from explainlab.request import Request
+
+MODEL = "embedded:bert-mini-sst2"
 
 every_method = pytest.mark.parametrize("method", methods())
 every_parameter = pytest.mark.parametrize(
@@ -48,10 +53,53 @@ def test_a_method_says_all_about_itself(method: str) -> None:
     assert found.is_signed(parse(found, {})) == found.signed
 
 
+@every_method
+def test_a_method_speaks_to_every_reader(method: str) -> None:
+    declared = get_method(method)
+    for sentence in (declared.plain, declared.good_for):
+        assert sentence.endswith(".")
+        assert 20 < len(sentence) < 120
+        assert not set(sentence) & set("φ∂Σ_")
+    assert declared.plain != type(declared).__doc__.split("\n")[0]
+
+
+def test_two_or_three_methods_are_to_start_with() -> None:
+    assert [name for name, method in methods().items() if method.start] == [
+        "integrated_gradients",
+        "kernel_shap",
+        "occlusion",
+    ]
+
+
+def test_a_method_from_elsewhere_is_explained_by_its_docstring() -> None:
+    class Elsewhere(Occlusion):
+        """The drop of the score
+        when a unit is masked.
+
+        By us.
+        """
+
+    assert Elsewhere.plain == "The drop of the score when a unit is masked."
+
+
+@every_method
+def test_the_speed_is_what_a_text_costs(method: str) -> None:
+    """Measured on a text of about as many tokens as speeds are told for."""
+    model = load_model("embedded:gpt2-mini-ag-news" if "causal decoder" in get_method(method).needs else MODEL)
+    if get_method(method).speed() == "hundreds or more":
+        pytest.skip("too slow to measure here")
+    text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
+    cost = explain(model, text, method).cost
+    passes = cost.backward + FORWARD * (cost.forward - cost.backward)
+    most = dict((words, most) for most, words in SPEEDS)[get_method(method).speed()]
+    assert passes <= most * 1.5
+    assert get_method(method).speed() != "tens of passes" or passes > 9
+
+
 def test_the_records_of_the_contract() -> None:
     found = describe_methods()
     assert [body["id"] for body in found] == list(methods())
-    keys = {"id", "label", "family", "source", "signed", "needs", "parameters"}
+    keys = {"id", "label", "family", "source", "signed", "needs", "parameters", "plain", "speed"}
     assert all(keys <= body.keys() for body in found)
     assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == found[0]["id"]
     body = next(body for body in found if body["id"] == "integrated_gradients")

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from explainlab.errors import RequestError
+from explainlab.metrics.metric import AnyMetric
 from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import describe_metrics, get_metric, metric_ids, metrics, parse_metric
 from tests.metrics.conftest import WITH_PRESETS
@@ -44,6 +45,16 @@ def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
     assert found.parameters.model_dump() == parameters
     assert parse_metric(found.name) == found
     assert hash(parse_metric(found.name)) == hash(found)
+
+
+@pytest.mark.parametrize("metric", metrics().values(), ids=metrics())
+def test_a_metric_speaks_to_every_reader(metric: AnyMetric) -> None:
+    """Its sentence says which way is better."""
+    ends = (
+        ("higher is better.", "more is better.") if metric.higher_is_better else ("lower is better.", "less is better.")
+    )
+    assert metric.plain.endswith(ends)
+    assert len(metric.plain) < 130
 
 
 @pytest.mark.parametrize("name", ALL)
