@@ -37,7 +37,17 @@ Candidates = Annotated[int, Field(ge=1, le=10_000), AtMost("max_candidates")]
 USUAL_TOKENS, USUAL_LAYERS = 20, 6
 """The text and the model by which speeds are told."""
 _TENS = 100.0
-SPEEDS = ((1.0, "one pass"), (9.0, "a few passes"), (_TENS, "tens of passes"), (float("inf"), "hundreds or more"))
+SPEEDS = (
+    (1.0, "one pass"),
+    (9.0, "a few passes"),
+    (_TENS, "tens of passes"),
+    (float("inf"), "hundreds of passes or more"),
+)
+    (1.0, "one pass"),
+    (9.0, "a few passes"),
+    (_TENS, "tens of passes"),
+    (float("inf"), "hundreds of passes or more"),
+)
 """Most passes with gradients, of which three forward passes are one, and the words for them."""
 
 _NUMBER = TypeAdapter(Annotated[int, Field(ge=1)])
@@ -149,7 +159,7 @@ class Method(InPlainWords, ABC):
 
     @classmethod
     def speed(cls) -> str:
-        """How many passes it takes by default for a text of :data:`USUAL_TOKENS`: the words of :data:`SPEEDS`.
+        """As long as how many passes it takes by default for a text of :data:`USUAL_TOKENS`, in words.
 
         An adaptive method ends long before its most passes: it is taken to need tens.
         """

@@ -50,10 +50,8 @@ def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
 @pytest.mark.parametrize("metric", metrics().values(), ids=metrics())
 def test_a_metric_speaks_to_every_reader(metric: AnyMetric) -> None:
     """Its sentence says which way is better."""
-    ends = (
-        ("higher is better.", "more is better.") if metric.higher_is_better else ("lower is better.", "less is better.")
-    )
-    assert metric.plain.endswith(ends)
+    better = ("higher", "more") if metric.higher_is_better else ("lower", "less")
+    assert metric.plain.endswith(tuple(f"{word} is better." for word in better))
     assert len(metric.plain) < 130
 
 

@@ -11,6 +11,8 @@ import streamlit as st
 from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
+from explainlab.app.words.guide import draw_guide_button
+from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import get_method, methods
 from explainlab.declared import ParameterSpec, parse
@@ -52,14 +54,21 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
         key=question.key("methods"),
         format_func=lambda method_id: methods()[method_id].label,
         placeholder="Choose one or more methods",
+        help=explained("Each method makes a map of its own.", *question.now("methods")),
     )
+    draw_guide_button()
     target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
     with output:
         question.draw_output()
     with unit:
-        question.choose("Unit", "unit", {u: u for u in ("token", "word", "sentence")}, "What gets one score each.")
+        question.choose(
+            "Unit",
+            "unit",
+            {u: u for u in ("token", "word", "sentence")},
+            explained("What gets a score.", "feature", "token"),
+        )
     with more.popover("More", icon=":material/tune:", width="stretch"):
         _draw_more()
     button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
@@ -81,8 +90,8 @@ def draft() -> View:
 
 def _draw_more() -> None:
     question.draw_palette()
-    scales = {"each": "One per map", "shared": "One for all"}
-    question.choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
+    scales = {"each": "One for each map", "shared": "One for all"}
+    question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
     st.number_input(
         "Seed",
         0,
@@ -90,9 +99,11 @@ def _draw_more() -> None:
         question.now("seed"),
         step=1,
         key=question.key("seed"),
-        help="Everything random starts from it.",
+        help=explained("Everything random is drawn from it.", "seed"),
     )
-    question.choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
+    question.choose(
+        "Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is faster on GPUs and less exact."
+    )
     for method_id in question.now("methods"):
         method = get_method(method_id)
         specs = method.parameter_specs()
