@@ -43,11 +43,6 @@ SPEEDS = (
     (_TENS, "tens of passes"),
     (float("inf"), "hundreds of passes or more"),
 )
-    (1.0, "one pass"),
-    (9.0, "a few passes"),
-    (_TENS, "tens of passes"),
-    (float("inf"), "hundreds of passes or more"),
-)
 """Most passes with gradients, of which three forward passes are one, and the words for them."""
 
 _NUMBER = TypeAdapter(Annotated[int, Field(ge=1)])
