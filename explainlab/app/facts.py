@@ -13,8 +13,8 @@ AGREEMENT = (
 
 
 def facts(result: Attribution) -> list[str]:
-    """Completeness, cost, settings and notes, one Markdown text each."""
-    texts = []
+    """What is explained, completeness, cost, settings and notes, one Markdown text each."""
+    texts = [f"explains the {result.request.output} of {plain(result.target.label)}"]
     if result.completeness:
         sums = result.completeness
         error = sums.approximation_error

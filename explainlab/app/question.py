@@ -85,6 +85,11 @@ class Question:
             help="The class that the scores speak for or against.",
         )
 
+    def draw_outputs(self) -> None:
+        """The number that several methods explain: each its own, or one for all."""
+        options = {"own": "each method's own", "probability": "probability", "logit": "logit"}
+        self.select("Output", "output", options, f"{OUTPUT_HELP} Most methods are defined on the probability.")
+
     def draw_output(self) -> None:
         """The number explained."""
         self.choose("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)

@@ -155,7 +155,7 @@ def attribute_subjects(
             cost=Cost(subject.forward, subject.backward, seconds * count),
             cut=subject.encoding.cut,
             warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *outcome.warnings),
-            notes=(*subject.notes, *_rounding(outcome, classifier)),
+            notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
             versions={
                 **versions(),
                 "method": str(method.version),
@@ -182,6 +182,17 @@ def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.nda
     return outcome.scores
 
 
+def _precision(classifier: Classifier) -> list[str]:
+    """The note on half precision; where scores are small differences of large terms, :func:`_rounding` says more."""
+    if classifier.dtype == torch.float32:
+        return []
+    return [f"Computed in {_name(classifier)}: the scores may differ from float32's by some per cent."]
+
+
+def _name(classifier: Classifier) -> str:
+    return str(classifier.dtype).removeprefix("torch.")
+
+
 def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     """The note where the rounding of a pass changes a score by more than :data:`VISIBLE` of the largest.
 
@@ -193,8 +204,9 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     if moved <= VISIBLE * largest:
         return []
     share = f"about {100 * moved / largest:.1g}% of the largest" if moved < largest else "as much as they are"
-    dtype = str(classifier.dtype).removeprefix("torch.")
-    return [f"Rounding in {dtype}: another batch size, padding or processor may move the scores by {share}."]
+    return [
+        f"Rounding in {_name(classifier)}: another batch size, padding or processor may move the scores by {share}."
+    ]
 
 
 def cut_warning(encoding: Encoding) -> list[str]:

@@ -102,8 +102,8 @@ class Method(InPlainWords, ABC):
 
     ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
-    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed gives other
-    scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
+    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give
+    other scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
     class' own ``Parameters``; a subclass may annotate them so.
     """
 
@@ -171,6 +171,14 @@ class Method(InPlainWords, ABC):
     def is_signed(cls, parameters: Any) -> bool:
         """Whether scores under these parameters have signs; :attr:`signed` unless overridden."""
         return cls.signed
+
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: Any) -> bool:
+        """Whether another seed gives ``subject`` other scores, beyond rounding; :attr:`random` unless overridden.
+
+        No pass is made to find out.
+        """
+        return cls.random
 
     @classmethod
     def unsupported(cls, architecture: Architecture) -> str:

@@ -14,6 +14,7 @@ from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
 
 MetricId = Literal[
@@ -37,23 +38,32 @@ ELITE, UNIFORM = 0.25, 0.2
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """C candidates, their ``values`` float64 [C] by the metric ``metric_id``, and the index of the best."""
+    """C candidates, and their ``values`` float64 [C] by the metric ``metric_id``."""
 
     candidates: list[Candidate]
     metric_id: str
     values: np.ndarray
-    winner: int
+
+    @property
+    def winner(self) -> Candidate:
+        """See :func:`winner_of`."""
+        return self.candidates[winner_of(self.candidates, _merits(self.values, self.metric_id))]
+
+    @property
+    def decided(self) -> bool:
+        """Whether the metric tells the candidates apart."""
+        return tells_apart(_merits(self.values, self.metric_id))
 
     @property
     def note(self) -> str:
-        """The draw chosen, the number of candidates, and their values."""
-        chosen = self.candidates[self.winner]
-        place = f" in layer {chosen.layer}" if chosen.layer else ""
-        value, mean, first = self.values[self.winner], self.values.mean(), self.values[0]
-        return (
-            f"Draw {chosen.draw + 1}{place}, timestep {chosen.timestep}, of {len(self.candidates)} candidates: "
-            f"{self.metric} {value:.3f}; all on average {mean:.3f}, the first {first:.3f}."
-        )
+        """The draw that is the winner and the number of candidates; if there was a choice, their values."""
+        winner, mean, first = self.winner, self.values.mean(), self.values[0]
+        place = f" in layer {winner.layer}" if winner.layer else ""
+        told = f"Draw {winner.draw + 1}{place}, timestep {winner.timestep}, of {len(self.candidates)} candidates"
+        if not self.decided:
+            return f"{told}."
+        value = self.values[self.candidates.index(winner)]
+        return f"{told}: {self.metric} {value:.3f}; all on average {mean:.3f}, the first {first:.3f}."
 
     @property
     def metric(self) -> str:
@@ -84,15 +94,29 @@ def evaluate_attributions(
     return results
 
 
-def best(subject: Subject, scores: np.ndarray, metric_id: str) -> tuple[int, np.ndarray]:
-    """The index of the best of C attributions ``scores`` float64 [C, n_features] and the metric's values float64 [C].
+def winner_of(candidates: Sequence[Candidate], merits: np.ndarray) -> int:
+    """The index of the best of C ``candidates`` by ``merits`` float64 [C], higher is better.
 
-    The first of equals. The lowest value is the best where lower is better (Barkan et al. 2024, Eq. 5). The metric's
-    passes are counted.
+    Of equal ones that of the lowest layer, and there the first draw. What differs by rounding alone is equal. Source:
+    Barkan et al. 2024, Eq. 5; the ties are ours.
     """
+    tied: list[int] = np.flatnonzero(merits >= merits.max() - TIE).tolist()
+    return min(tied, key=lambda i: (candidates[i].layer, candidates[i].draw))
+
+
+def tells_apart(merits: np.ndarray) -> bool:
+    """Whether the best of ``merits`` float64 [C] is better than their mean, by more than rounding.
+
+    If not, a choice by them is no choice: a text may be so short that a metric selects none of its features. A single
+    attribution needs none.
+    """
+    return len(merits) == 1 or bool(merits.max() - merits.mean() > TIE)
+
+
+def values_of(subject: Subject, scores: np.ndarray, metric_id: str) -> np.ndarray:
+    """float64 [C]: the metric of C attributions ``scores`` float64 [C, n_features]; its passes are counted."""
     (evaluated,) = evaluate_attributions([subject], [scores], [parse_metric(metric_id)], subject.batcher)
-    values = np.array([metric_result.value for (metric_result,) in evaluated])
-    return int(_merits(values, metric_id).argmax()), values
+    return np.array([metric_result.value for (metric_result,) in evaluated])
 
 
 def at_random(maps: Maps, samples: int) -> list[Candidate]:
@@ -114,9 +138,9 @@ def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
         with maps.subject.batcher.span(len(candidates), len(candidates) + count, budget):
             drawn = maps.candidates(cells.draws(count))
             candidates += drawn
-            values = np.append(values, best(maps.subject, _scores(drawn), metric_id)[1])
+            values = np.append(values, values_of(maps.subject, _scores(drawn), metric_id))
         cells.learn(_merits(values, metric_id))
-    return Selection(candidates, metric_id, values, int(_merits(values, metric_id).argmax()))
+    return Selection(candidates, metric_id, values)
 
 
 def select(maps: Maps, samples: int, search: Search, metric_id: str) -> Selection:
@@ -124,8 +148,7 @@ def select(maps: Maps, samples: int, search: Search, metric_id: str) -> Selectio
     if search == "adaptive":
         return adaptively(maps, samples, metric_id)
     candidates = at_random(maps, samples)
-    winner, values = best(maps.subject, _scores(candidates), metric_id)
-    return Selection(candidates, metric_id, values, winner)
+    return Selection(candidates, metric_id, values_of(maps.subject, _scores(candidates), metric_id))
 
 
 def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
@@ -152,7 +175,9 @@ class _Cells:
         return [self._draw() for _ in range(count)]
 
     def learn(self, merits: np.ndarray) -> None:
-        """Fit the weights to the draws with the highest of ``merits`` [drawn so far]."""
+        """Fit the weights to the draws with the highest of ``merits`` [drawn so far], if these tell them apart."""
+        if not tells_apart(merits):
+            return
         elite = np.argsort(-merits, kind="stable")[: ceil(ELITE * len(merits))]
         counts = np.bincount(np.array(self._drawn)[elite], minlength=self._count)
         self._weights = (1 - UNIFORM) * counts / counts.sum() + UNIFORM / self._count

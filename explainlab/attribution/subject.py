@@ -1,6 +1,7 @@
 """The subject of a method: a text, a classifier and the target explained. It counts every model pass of the method.
 
-The target is fixed when the original text is first seen, so no pass is made twice.
+The target is fixed when the original text is first seen, so no pass is made twice. What needs a pass is no
+``cached_property``: Python 3.11 locks such a property in all threads while it is computed, and a pass waits for others.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class Subject:
         self._requested = None if target == "predicted" else class_index(target, classifier.labels)
         self._text = Original(classifier, encoding)
         self._original: np.ndarray | None = None
+        self._prediction: Prediction | None = None
+        self._max_entropy: Tensor | None = None
 
     def again(self, *, output: Output, seed: int, baseline_data: str) -> Subject:
         """Another subject of the same text and target, which shares the text's embeddings and logits."""
@@ -122,10 +125,12 @@ class Subject:
         assert self._original is not None
         return self._original
 
-    @cached_property
+    @property
     def prediction(self) -> Prediction:
         """The classifier's prediction for the text itself."""
-        return self.classifier.prediction(self.original)
+        if self._prediction is None:
+            self._prediction = self.classifier.prediction(self.original)
+        return self._prediction
 
     @property
     def target(self) -> Target:
@@ -145,6 +150,8 @@ class Subject:
         padded with ``mask``. The passes of the choice are counted in ``forward``; none if the context remembers it.
         """
         if kind == "max_entropy":
+            if self._max_entropy is None:
+                self._max_entropy = self._chosen_baseline()
             return self._max_entropy
         if kind == "zero":
             filler = torch.zeros_like(self.embeddings[0])
@@ -153,8 +160,7 @@ class Subject:
         content = torch.as_tensor(self.encoding.content, device=self.classifier.device)
         return torch.where(content[:, None], filler, self.embeddings)
 
-    @cached_property
-    def _max_entropy(self) -> Tensor:
+    def _chosen_baseline(self) -> Tensor:
         source = data_source(self._baseline_data, self.classifier)
         chosen = choose(self.classifier, source, self.context)
         self.forward += chosen.passes

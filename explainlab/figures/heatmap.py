@@ -177,12 +177,17 @@ def heatmap(
 def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False) -> list[Heatmap]:
     """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
-    With ``shared``, signed heatmaps share a scale and those without signs share another; otherwise each has its own.
+    With ``shared``, heatmaps of the same output share a scale, those with signs and those without; otherwise each has
+    its own.
     """
-    scales = {signed: limit([a for a in attributions if a.signed == signed]) for signed in (True, False)}
+    kinds = [(a.signed, a.request.output) for a in attributions]
+    scales = {kind: limit([a for a, own in zip(attributions, kinds, strict=True) if own == kind]) for kind in kinds}
     pairs = agreement(attributions) if comparable(attributions) else []
     conflicts = sorted({index for pair in pairs for index in pair.conflicts})
-    return [heatmap(a, palette, scales[a.signed] if shared else None, conflicts) for a in attributions]
+    return [
+        heatmap(a, palette, scales[kind] if shared else None, conflicts)
+        for a, kind in zip(attributions, kinds, strict=True)
+    ]
 
 
 def limit(attributions: Sequence[Attribution]) -> float:

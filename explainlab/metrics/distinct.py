@@ -110,7 +110,7 @@ class DistinctInputs:
         return self._reread[key]
 
     def _decoded(self, ids: np.ndarray) -> str:
-        return str(self._classifier.tokenizer.decode(ids.tolist()))
+        return self._classifier.decode(ids.tolist())
 
     def _run(self, numbers: list[int], batcher: Batcher, done: int, total: int) -> np.ndarray:
         rows = [self._rows[number] for number in numbers]

@@ -135,6 +135,6 @@ def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def judging(metrics: Iterable[MetricRequest], n: int) -> float:
+def evaluation_work(metrics: Iterable[MetricRequest], n: int) -> float:
     """The work of evaluating an attribution of ``n`` features by ``metrics`` at most, in gradients."""
     return FORWARD * sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics)

@@ -1,4 +1,7 @@
-"""Model passes in batches: sized by memory, with progress, cancellable between two, halved if too big."""
+"""Model passes in batches: sized by memory, with progress, cancellable between two, halved if too big.
+
+Between two batches another thread may use the model.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
 HALVED = "Memory ran out: batches were halved."
+WAIT_SECONDS = 0.05
+"""How often a thread that waits for a model asks whether to stop."""
 FINE = 10_000
 """Steps in which the progress over several spans is reported."""
 
@@ -69,9 +74,9 @@ class Batcher:
         """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
 
         An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
-        is halved, as are those after it.
-        Progress counts from ``done`` to ``total`` (default: the inputs here). Raises :class:`ResourceError` when a
-        single input does not fit, and whatever ``context`` raises to stop.
+        is halved, as are those after it. Progress counts from ``done`` to ``total`` (default: the inputs here). ``run``
+        has the model for itself: see :attr:`Classifier.lock`. Raises :class:`ResourceError` when a single input does
+        not fit, and whatever ``context`` raises to stop, also while another thread has the model.
         """
         start, count = 0, len(lengths)
         while start < count:
@@ -80,7 +85,8 @@ class Batcher:
             part = slice(start, start + self._size(length, count - start, gradients, rows))
             fits = True
             try:
-                result = run(part)
+                with self._alone():
+                    result = run(part)
             except RuntimeError as error:
                 fits = not is_out_of_memory(error)
                 if fits:
@@ -93,6 +99,16 @@ class Batcher:
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other thread uses the model inside."""
+        while not self.classifier.lock.acquire(timeout=WAIT_SECONDS):
+            self.context.check_cancelled()
+        try:
+            yield
+        finally:
+            self.classifier.lock.release()
 
     def _report(self, done: int, total: int, phase: str) -> None:
         low, high = self._span

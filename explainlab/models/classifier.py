@@ -6,8 +6,9 @@ probabilities. No method names an architecture.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,11 @@ class Classifier:
 
     ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
     ``pad_id`` the token that fills up a batch; ``prompt`` what a language model reads around every text, None for a
-    model with a classification head. A classifier belongs to one thread at a time.
+    model with a classification head.
+
+    Several threads may use a classifier: they take turns, pass by pass. Whoever changes the model for some passes, by a
+    hook or otherwise, holds ``lock`` until the change is undone. ``tokenizer_lock`` is that of the tokenizer, which
+    truncation changes.
     """
 
     id: str
@@ -55,6 +60,8 @@ class Classifier:
     pad_id: int
     limits: Limits = DEFAULT_LIMITS
     prompt: Prompt | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    tokenizer_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def architecture(self) -> Architecture:
@@ -79,9 +86,15 @@ class Classifier:
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
         limits = (self.max_tokens, self.limits.max_characters)
-        if self.prompt:
-            return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
-        return encode(self.tokenizer, text, text_pair, *limits)
+        with self.tokenizer_lock:
+            if self.prompt:
+                return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
+            return encode(self.tokenizer, text, text_pair, *limits)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included."""
+        with self.tokenizer_lock:
+            return str(self.tokenizer.decode(list(ids)))
 
     def inputs(self, encodings: Sequence[Tokens]) -> Inputs:
         """``encodings`` as one batch on this classifier's device."""
@@ -90,8 +103,7 @@ class Classifier:
     def embed(self, ids: Tensor) -> Tensor:
         """Word embeddings [..., d] of token ids [...]: what the model looks up, before positions and normalisation."""
         with torch.no_grad():
-            embeddings: Tensor = self.model.word_embeddings(ids)
-        return embeddings
+            return self.model.word_embeddings.forward(ids)  # without hooks: those of another thread's pass
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] if any, else from the ids.
@@ -99,7 +111,8 @@ class Classifier:
         Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only what follows is
         run.
         """
-        return self._scores(self.model.logits(inputs, embeddings, prefix))
+        with self.lock:
+            return self._scores(self.model.logits(inputs, embeddings, prefix))
 
     def prefix(self, ids: Tensor) -> Prefix:
         """What a causal decoder remembers of the token ids [N] with which texts begin.
@@ -107,7 +120,8 @@ class Classifier:
         Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "remembers no beginning of a text", "Choose a decoder, such as a GPT-2 model.")
-        return self.model.prefix(ids)
+        with self.lock:
+            return self.model.prefix(ids)
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
         """float32 [B, N, classes]: one forward pass of a causal decoder, its head at every position.
@@ -116,7 +130,8 @@ class Classifier:
         Embeddings and gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "makes no intermediate predictions", "Choose a decoder, such as a GPT-2 model.")
-        return self._scores(self.model.position_logits(inputs, embeddings))
+        with self.lock:
+            return self._scores(self.model.position_logits(inputs, embeddings))
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         """The attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same pass.
@@ -126,7 +141,7 @@ class Classifier:
         parts of one graph. Raises :class:`UnsupportedError` for a model without attention.
         """
         self._require("attention", "has no attention maps", "Choose a transformer.")
-        with torch.set_grad_enabled(embeddings is not None):
+        with self.lock, torch.set_grad_enabled(embeddings is not None):
             maps, logits = self.model.attention_maps(inputs, embeddings)
         return maps, self._scores(logits)
 
@@ -153,7 +168,8 @@ class Classifier:
         if token_id is None and baseline == "mask":
             sentinel = tokenizer.convert_tokens_to_ids("<extra_id_0>")
             known = sentinel is not None and sentinel != tokenizer.unk_token_id
-            token_id = sentinel if known else tokenizer(" ...", add_special_tokens=False)["input_ids"][-1]
+            with self.tokenizer_lock:
+                token_id = sentinel if known else tokenizer(" ...", add_special_tokens=False)["input_ids"][-1]
         if token_id is None:
             raise UnsupportedError(
                 f"The tokenizer of {self.id} has no {baseline} token.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +14,6 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Tokens
 from explainlab.text.encoding import require_readable
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Text = tuple[str, str | None]
 """A text and the second text of its pair, if any."""
@@ -94,10 +91,10 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
         return []
     limit, tokenizer = classifier.max_tokens, classifier.tokenizer
     markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    readings = _read(tokenizer, texts)
+    readings = _read(classifier, texts)
     long = [i for i, reading in enumerate(readings) if len(reading) > limit]
     if long:
-        kept = _read(tokenizer, [texts[i] for i in long], truncation=True, max_length=limit)
+        kept = _read(classifier, [texts[i] for i in long], truncation=True, max_length=limit)
         for i, reading in zip(long, kept, strict=True):
             readings[i] = Reading(reading.ids, reading.types, len(readings[i]) - len(reading))
     return [
@@ -106,9 +103,10 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
     ]
 
 
-def _read(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Text], **options: Any) -> list[Reading]:
+def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list[Reading]:
     first, second = (list(column) for column in zip(*texts, strict=True))
-    tokens = tokenizer(first, None if second[0] is None else second, verbose=False, **options)
+    with classifier.tokenizer_lock:
+        tokens = classifier.tokenizer(first, None if second[0] is None else second, verbose=False, **options)
     ids = tokens["input_ids"]
     types = tokens.get("token_type_ids") or [[0] * len(row) for row in ids]
     return [Reading(*both, 0) for both in zip(ids, types, strict=True)]

@@ -79,7 +79,10 @@ class Replay:
         Their rows are those of :meth:`rows`, or all N. Gradients flow to ``probabilities`` only. They are used
         unchanged: a position that the model masks may have weight.
         """
-        probabilities = probabilities.to(self._classifier.dtype)
+        with self._classifier.lock:
+            return self._logits(layer, probabilities.to(self._classifier.dtype))
+
+    def _logits(self, layer: int, probabilities: Tensor) -> Tensor:
         if self._row is None:
             return self._from(layer, len(probabilities), _replacing(probabilities))
         if layer < self.depth:
@@ -97,7 +100,7 @@ class Replay:
             self._layers.append(_Layer(module, state, probabilities, values))
             return probabilities, values
 
-        with torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
+        with self._classifier.lock, torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
             return self._classifier.logits(self._inputs)[0]
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
@@ -161,7 +164,7 @@ def _diverted(modules: Iterable[nn.Module], forward: Callable[..., Tensor]) -> I
         yield
     finally:
         for module, own in before.items():
-            del module.forward
+            vars(module).pop("forward", None)
             if own is not None:
                 module.forward = own
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -101,15 +101,11 @@ class TransformerModel(Model):
     @contextmanager
     def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
         """The network uses ``embeddings`` instead of its own table, wherever it embeds the text."""
-        if embeddings is None:
+        with ExitStack() as hooks:
+            if embeddings is not None:
+                for table in self._tables:
+                    hooks.enter_context(table.register_forward_hook(self._replacing(table, embeddings)))
             yield
-            return
-        hooks = [table.register_forward_hook(self._replacing(table, embeddings)) for table in self._tables]
-        try:
-            yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def _replacing(self, table: nn.Module, embeddings: Tensor) -> Replace:
         """The hook that puts ``embeddings`` in place of what ``table`` returns."""

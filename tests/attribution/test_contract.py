@@ -28,7 +28,7 @@ WHOLE = ("bert", "gpt2")
 every_method = pytest.mark.parametrize("method", methods())
 
 
-def _cheap(method: str, **chosen: Any) -> dict[str, Any]:
+def cheap(method: str, **chosen: Any) -> dict[str, Any]:
     fields = get_method(method).Parameters.model_fields
     usual = {**CHEAP, "samples": 2, "steps": 3} if "select_by" in fields else CHEAP
     return {**{name: value for name, value in usual.items() if name in fields}, **chosen}
@@ -38,19 +38,19 @@ def _run(classifier: Classifier, method: str, text: str, **options: Any) -> Attr
     """The cheap attribution; the test is over where the method rightly refuses the model."""
     if get_method(method).unsupported(classifier.architecture):
         pytest.skip("refused")
-    return explain(classifier, text, method, **_cheap(method, **options))
+    return explain(classifier, text, method, **cheap(method, **options))
 
 
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in WHOLE])
 @every_method
 def test_every_other_model(zoo: Zoo, name: str, method: str) -> None:
-    check_method_on_model(get_method(method), zoo(name), **_cheap(method))
+    check_method_on_model(get_method(method), zoo(name), **cheap(method))
 
 
 @pytest.mark.parametrize("name", WHOLE)
 @every_method
 def test_the_whole_contract(zoo: Zoo, name: str, method: str) -> None:
-    check_method(get_method(method), zoo(name), **_cheap(method))
+    check_method(get_method(method), zoo(name), **cheap(method))
 
 
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in WHOLE])
@@ -59,7 +59,7 @@ def test_texts_run_together_on_every_other_model(zoo: Zoo, name: str, method: st
     """By a method for each kind of pass: forward, with gradients, with its attention, by the two kinds of rules."""
     if get_method(method).unsupported(zoo(name).architecture):
         pytest.skip("refused")
-    together(MethodRun(get_method(method), zoo(name), _cheap(method)))
+    together(MethodRun(get_method(method), zoo(name), cheap(method)))
 
 
 def _variants() -> list[tuple[str, dict[str, Any]]]:
@@ -79,7 +79,7 @@ def _variants() -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(("method", "chosen"), _variants())
 def test_every_choice(zoo: Zoo, method: str, chosen: dict[str, Any]) -> None:
     model = "llama" if "causal decoder" in get_method(method).needs else "bert"
-    run = MethodRun(get_method(method), zoo(model), _cheap(method, **chosen))
+    run = MethodRun(get_method(method), zoo(model), cheap(method, **chosen))
     answers(run)
     batches(run)
 

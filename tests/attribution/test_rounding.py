@@ -23,10 +23,10 @@ SUMS = ["input_x_gradient", "lrp", "kernel_shap", "lime", "occlusion", "sp_pi", 
 MODELS = ["bert", "albert", "modernbert", "deberta", "gpt2", "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"]
 
 
-def told(result: Attribution) -> float:
+def told_share(result: Attribution) -> float:
     """The share of the largest score that the note of ``result`` names; 0 without a note."""
     for note in result.notes:
-        if note.startswith("Rounding in float32: another batch size, padding or processor may move the scores by "):
+        if re.match(r"Rounding in \w+: another batch size, padding or processor may move the scores by ", note):
             share = re.search(r"by about ([\d.e+-]+)% of the largest\.$", note)
             return float(share[1]) / 100 if share else 1.0
     return 0.0
@@ -46,7 +46,9 @@ def test_scores_move_by_no_more_than_is_told(zoo: Zoo, name: str, method: str) -
             others = [run(text, output=output), run.on(classifier, text, output=output, padding=3)]
         largest = np.abs(plain.scores).max()
         moved = max(np.abs(other.scores - plain.scores).max() for other in others)
-        assert moved <= max(2e-5, 2 * told(plain)) * largest, f"{output} of {text!r}: {moved / largest:.1g} is not told"
+        assert moved <= max(2e-5, 2 * told_share(plain)) * largest, (
+            f"{output} of {text!r}: {moved / largest:.1g} is not told"
+        )
 
 
 @pytest.mark.parametrize(("name", "cancels"), [("deberta", True), ("modernbert", True), ("bert", False), ("t5", False)])
@@ -55,10 +57,10 @@ def test_products_that_a_normalised_embedding_cancels_are_told(zoo: Zoo, name: s
     run = MethodRun(get_method("input_x_gradient"), zoo(name), {})
     result = run()
     assert (NORMALISED in result.warnings) == cancels
-    assert (told(result) > 1e-4) == cancels
+    assert (told_share(result) > 1e-4) == cancels
     norms = MethodRun(get_method("input_x_gradient"), zoo(name), {"reduction": "l2"})()
     assert not norms.warnings
-    assert not told(norms)
+    assert not told_share(norms)
 
 
 def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
@@ -66,3 +68,25 @@ def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
     for method in ("occlusion", "input_x_gradient", "kernel_shap", "lime", "lrp", "deep_lift"):
         notes = MethodRun(methods()[method], classifier, {})().notes
         assert any(note.startswith("Rounding in bfloat16") for note in notes), method
+
+
+NUMBERS = {"occlusion": {}, "input_x_gradient": {}, "kernel_shap": {}, "integrated_gradients": {"rule": "midpoint"}}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_told_and_moves_scores_by_some_per_cent(dtype: str) -> None:
+    """The map of an embedded model beside its own in float32."""
+    name, told = (
+        "embedded:bert-mini-sst2",
+        f"Computed in {dtype}: the scores may differ from float32's by some per cent.",
+    )
+    half, whole = load_model(name, device="cpu", dtype=dtype), loaded(name)
+    moved = []
+    for method, parameters in NUMBERS.items():
+        run = MethodRun(get_method(method), half, parameters)
+        result, reference = run(TEXTS[0]), run.on(whole, TEXTS[0])
+        assert told in result.notes
+        assert not any("per cent" in note for note in reference.notes)
+        moved.append(np.abs(result.scores - reference.scores).max() / np.abs(reference.scores).max())
+        assert 1e-5 < moved[-1] < max(0.1, told_share(result)), "more than some per cent is told apart"
+    assert dtype == "float16" or max(moved) > 0.005

@@ -20,6 +20,8 @@ TOLERANCE = 1e-5
 """Of logits of about 1 in float32, which other kernels and numbers of threads round differently by up to 4e-6."""
 IGNORED = {"seconds", "device", "torch", "transformers", "tokenizers", "numpy", "scipy", "captum"}
 """Fields that say how long a result took, on which device and by which libraries."""
+RAISED = {"rpi_candidates": "2", "ablation": "2"}
+"""Versions of studies that have risen since: what they printed here stays the same."""
 
 
 def differences(recorded: Any, printed: Any, where: str = "") -> list[str]:
@@ -69,4 +71,7 @@ def test_a_command_prints_what_it_printed(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    assert differences(RECORDED[name], json.loads(capsys.readouterr().out)) == []
+    recorded = RECORDED[name]
+    if recorded.get("study") in RAISED:
+        recorded = {**recorded, "versions": {**recorded["versions"], "study": RAISED[recorded["study"]]}}
+    assert differences(recorded, json.loads(capsys.readouterr().out)) == []

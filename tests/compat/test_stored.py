@@ -77,13 +77,18 @@ def copy(old: sqlite3.Connection, table: sa.Table, connection: sa.Connection) ->
         connection.execute(insert, dict(zip(names, row, strict=True)))
 
 
+RAISED = {"rpi_candidates"}
+"""Studies whose version has risen since: a run opens, and its question is answered anew."""
+
+
 def test_every_request_is_answered_from_the_store(service: Service) -> None:
     answers = {}
     for run_id, run in RUNS.items():
         if not run["imported"]:
             opened = service.open_run(run_id, LOCAL)
-            result = service.find(opened.request)
+            result = opened.result if run["question"] in RAISED else service.find(opened.request)
             assert result is not None, run
+            assert run["question"] not in RAISED or service.find(opened.request) is None
             answers[run["key"]] = (opened.run.request, json.loads(json.dumps(result.to_json())))
     for recorded in STORED["answers"]:
         assert (recorded["request"], recorded["json"]) in answers.values()

@@ -91,6 +91,8 @@ def test_maps_share_a_scale_by_kind(attribution):
     results.append(attribution("a b", [0, 9, 8, 0], signed=False))
     assert [m.limit for m in heatmaps(results)] == [2, 4, 9]
     assert [m.limit for m in heatmaps(results, shared=True)] == [4, 4, 9]
+    logits = replace(results[0], request=results[0].request.model_copy(update={"output": "logit"}))
+    assert [m.limit for m in heatmaps([logits, *results[1:]], shared=True)] == [limit([logits]), limit(results[1:2]), 9]
 
 
 def test_unsigned_values_have_no_sign(attribution):

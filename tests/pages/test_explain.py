@@ -107,6 +107,23 @@ def test_a_baseline_chosen_from_the_examples_is_told(app: AppTest) -> None:
     assert "baseline_data" not in reproduced(app)
 
 
+def test_every_map_says_what_it_explains_and_the_reader_may_choose_for_all(app: AppTest) -> None:
+    def explained() -> list[str]:
+        return [caption.value.split(" · ")[0] for caption in app.caption if caption.value.startswith("explains the")]
+
+    assert app.selectbox(key="explain_output").value == "own"
+    app.multiselect(key="explain_methods").set_value(["occlusion", "lrp"]).run()
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    assert explained() == ["explains the probability of positive", "explains the logit of positive"]
+    app.selectbox(key="explain_output").set_value("logit").run()
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    assert explained() == ["explains the logit of positive"] * 2
+    app.session_state["reproduce"] = True
+    assert "--output logit" in app.run().code[1].value
+
+
 # Can I trust this map? -----------------------------------------------------------------------------------------------
 
 

@@ -63,3 +63,27 @@ def test_only_what_is_urgent_is_taken_between_two_batches(asked: list[tuple[set[
     assert [turns.waiting_of(user) for user in USERS] == [
         sum(user in job.users for job in jobs if job not in taken) for user in USERS
     ]
+
+
+@given(ASKED, st.integers(0, 11), st.sampled_from([-1, 1]))
+def test_a_move_changes_places_with_the_nearest_job_of_its_users_and_nothing_else(
+    asked: list[tuple[set[User], bool]], number: int, by: int
+) -> None:
+    jobs, turns = waiting(asked), Scheduler()
+    for job in jobs:
+        turns.add(job)
+    if number >= len(jobs):
+        return
+    job = jobs[number]
+    before, peers = turns.order(), turns.peers(job)
+    place = peers.index(job) + by
+    turns.move(job, by)
+    after, moved = turns.order(), turns.peers(job)
+    assert sorted(after, key=id) == sorted(before, key=id)
+    assert [other for other in before if other not in peers] == [other for other in after if other not in peers]
+    if 0 <= place < len(peers):
+        peers[place - by], peers[place] = peers[place], peers[place - by]
+    assert moved == peers
+    turns.move(job, -by)
+    if 0 <= place < len(peers):
+        assert turns.order() == before

@@ -195,25 +195,53 @@ def test_the_time_of_what_runs_between_its_batches_is_not_a_jobs_own(
 ) -> None:
     monkeypatch.setattr(settings(), "max_job_seconds", 0.5)
     reached, resume = threading.Semaphore(0), threading.Event()
+    not_its_own: list[float] = []
 
     def batches(context: JobContext) -> None:
-        context.check_cancelled()
-        context.report(1, 2, "texts")
-        reached.release()
-        resume.wait(SOON)
-        context.check_cancelled()
-        context.report(2, 2, "texts")
+        start = time.monotonic()
+        context.expect(2.0)
+        for _ in range(2):
+            context.check_cancelled()
+            context.spend(1.0)
+            reached.release()
+            resume.wait(SOON)
+        end = time.monotonic()
+        not_its_own.append(end - start - 2 * context.estimate.taken(end).seconds)
 
     bench.does["data"] = batches
     bench.does["text"] = lambda _: time.sleep(0.8)
     bench.go()
     data = bench.submit("data", urgent=False)
     assert reached.acquire(timeout=SOON)
-    started = data.progress.phase_started
     text = bench.submit("text")
     resume.set()
     assert bench.go(data, text) == ["done", "done"]
-    assert data.progress.phase_started - started >= 0.8
+    assert not_its_own[0] >= 0.8
+
+
+def test_what_is_submitted_together_waits_for_each_other(bench: Bench) -> None:
+    with bench.worker.together():
+        first = bench.submit("first")
+        assert not bench.started.acquire(timeout=0.2)
+        second = bench.submit("second")
+        assert bench.worker.unfinished() == [first, second]
+    assert bench.go(first, second) == ["done", "done"]
+
+
+def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
+    running = bench.busy()
+    ann = [bench.submit(name, user=ANN) for name in ("one", "two")]
+    bob = bench.submit("bob's", "bob", BOB)
+    assert bench.worker.unfinished() == [running, ann[0], bob, ann[1]]
+    bench.worker.move("two", -1)
+    assert bench.worker.unfinished() == [running, ann[1], bob, ann[0]]
+    assert bench.worker.peers("one") == [ann[1], ann[0]]
+    assert bench.worker.peers("busy") == []
+    for key in ("two", "busy", "unknown"):
+        bench.worker.move(key, -1)
+    assert bench.worker.unfinished() == [running, ann[1], bob, ann[0]]
+    bench.go(running, *ann, bob)
+    assert bench.ran == ["busy", "two", "bob's", "one"]
 
 
 # Cancelling ----------------------------------------------------------------------------------------------------------
@@ -295,28 +323,15 @@ def test_snapshots_tell_phase_and_time_left() -> None:
     assert (job.progress.phase, job.progress.total, job.progress.seconds_left) == ("loading the model", 0, None)
     before = job.progress
 
-    context.check_cancelled()
-    time.sleep(0.05)
+    context.expect(100.0)
+    context.spend(10.0)
     context.report(10, 100, "gradients")
     assert (job.progress.phase, job.progress.done, job.progress.total) == ("gradients", 10, 100)
-    assert 9 * 0.05 <= job.progress.seconds_left < 9 * 0.5
-    assert (before.phase, before.done) == ("loading the model", 0), "a snapshot is never changed"
+    assert job.progress.share == pytest.approx(0.1)
+    assert (before.phase, before.share) == ("loading the model", 0), "a snapshot is never changed"
 
-    context.check_cancelled()
-    context.report(100, 100, "gradients")
-    assert job.progress.seconds_left == 0
-
-
-def test_a_phase_of_the_same_name_starts_its_own_clock() -> None:
-    job = Job("key", Request(model="m", text="t", question="random"), {"ann": LOCAL})
-    context = JobContext(job)
-    context.check_cancelled()
-    time.sleep(0.2)
-    context.report(1, 1, "forward passes")
-    for _ in range(2):
-        context.check_cancelled()
-        context.report(1, 2, "forward passes")
-        assert job.progress.seconds_left < 0.1
+    context.report(1, 2, "forward passes")
+    assert job.progress.share == pytest.approx(0.1), "another phase does not take the bar back"
 
 
 def test_a_finished_job_knows_when_it_started(bench: Bench) -> None:

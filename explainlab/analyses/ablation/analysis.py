@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -33,11 +34,12 @@ from explainlab.attribution.method import Candidates, Method
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.random_maps import EmbeddingParameters
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
-from explainlab.attribution.selection import at_random, evaluate_attributions
+from explainlab.attribution.selection import at_random, evaluate_attributions, tells_apart
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricRequest, get_metric, judging, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
+from explainlab.metrics.trust import TIE
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -45,7 +47,7 @@ TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequent
 
 
 class Ablation(TextAnalysis[AblationText, AblationData]):
-    """Every random method with the same number of attributions of a text; a deterministic method with its only one.
+    """Every method with the same number of attributions of a text; with its only one where a seed changes nothing.
 
     Each metric is reported as in :class:`explainlab.analyses.candidates.result.Selection`. A family of RPI has no more
     attributions for several layers: the first draws of each layer. The seeds are the text's own, as in
@@ -57,7 +59,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
-        samples: Candidates = Field(24, description="Maps of every method that has anything random in it.")
+        samples: Candidates = Field(24, description="Maps of every method whose map depends on the seed.")
         metrics: Metrics = Field(
             metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
         )
@@ -68,6 +70,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     label = "Methods at one budget"
     source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
+    version = 2
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
@@ -83,7 +86,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        judged = judging(_metrics(parameters), n)
+        judged = evaluation_work(_metrics(parameters), n)
         total = 0.0
         for name in parameters.methods:
             method, maps = get_method(name), parameters.samples
@@ -125,14 +128,15 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         )
 
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """The best method by the first metric with a single attribution, and with the best of all."""
+        """The best method by the first metric with a single attribution, and with the best of all; or that all tie."""
         body = result.body
         metric = body.metrics[0]
-
         first = {method.label: _mean_of(method.selection[metric.key].first) for method in body.methods}
         best = {method.label: _mean_of(method.selection[metric.key].best) for method in body.methods}
         leads = [max(values, key=lambda label: metric.sign * values[label]) for values in (first, best)]
         of = f"Over {body.summary.n} texts, by" if isinstance(body, AblationData) else "By"
+        if np.ptp([*first.values(), *best.values()]) <= TIE:
+            return f"{of} {metric.label}, no method is ahead: it is {best[leads[0]]:.4f} for all of them."
         return (
             f"{of} {metric.label}, {leads[0]} is ahead with its first map ({first[leads[0]]:.4f}), "
             f"{leads[1]} with the best of all its maps ({best[leads[1]]:.4f})."
@@ -211,19 +215,20 @@ def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parame
 def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[np.ndarray]:
     """float64 [C, n_features] of every text: the method's first ``samples`` attributions, or its only one."""
     method, settings = get_method(method_id), parameters.settings.get(method_id, {})
+    own = parse(method, settings)
+    counts = [parameters.samples if method.is_random(subject, own) else 1 for subject in subjects]
     if isinstance(method, BestOfMany):
-        own = parse(method, {**settings, **_samples(method, parameters.samples)})
-        assert isinstance(own, EmbeddingParameters)
-        scores = []
-        for i, subject in enumerate(subjects):
+        output, scores = own_output(subjects[0], method_id, settings), []
+        for i, (subject, count) in enumerate(zip(subjects, counts, strict=True)):
             with subject.batcher.span(i, i + 1, len(subjects)):
-                scores.append(_first_draws(subject, method, own, own_output(subject, method_id, settings)))
+                scores.append(_first_draws(subject, method, {**settings, "samples": count}, output))
         return scores
-    count = parameters.samples if method.random else 1
-    repeated = [subject for subject in subjects for _ in range(count)]
-    seeds = [seed for subject in subjects for seed in _seeds(text_seed(subject), count)]
+    repeated = [subject for subject, count in zip(subjects, counts, strict=True) for _ in range(count)]
+    seeds = [
+        seed for subject, count in zip(subjects, counts, strict=True) for seed in _seeds(text_seed(subject), count)
+    ]
     rows = [result.scores for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
-    return [np.stack(rows[start : start + count]) for start in range(0, len(rows), count)]
+    return [np.stack(rows[end - count : end]) for end, count in zip(np.cumsum(counts), counts, strict=True)]
 
 
 def _samples(method: Method, samples: int) -> dict[str, int]:
@@ -235,7 +240,10 @@ def _seeds(first: int, count: int) -> list[int]:
     return [first, *map(int, np.random.SeedSequence(first).generate_state(count - 1))]
 
 
-def _first_draws(subject: Subject, method: BestOfMany, parameters: EmbeddingParameters, output: Output) -> np.ndarray:
+def _first_draws(subject: Subject, method: BestOfMany, settings: Mapping[str, Any], output: Output) -> np.ndarray:
+    """float64 [samples, n_features]: the first draws of every layer, from the top layer down, then the second."""
+    parameters = parse(method, settings)
+    assert isinstance(parameters, EmbeddingParameters)
     own = subject.again(output=output, seed=text_seed(subject), baseline_data="")
     candidates = at_random(method.maps(own, parameters), parameters.samples)
     first = sorted(candidates, key=lambda candidate: (candidate.draw, -candidate.layer))[: parameters.samples]
@@ -248,8 +256,9 @@ def _selection(values: np.ndarray, metrics: Sequence[MetricRequest]) -> dict[str
     """The selection by every metric, from ``values`` float64 [C, metrics]."""
     columns = {request.key: values[:, i] for i, request in enumerate(metrics)}
     signs = {request.key: 1 if request.higher_is_better else -1 for request in metrics}
-    winners = {key: int((sign * columns[key]).argmax()) for key, sign in signs.items()}
-    return {key: selection(columns, winners, key, [other for other in columns if other != key]) for key in columns}
+    merits = {key: sign * columns[key] for key, sign in signs.items()}
+    choices = {key: int(own.argmax()) if tells_apart(own) else None for key, own in merits.items()}
+    return {key: selection(columns, choices, key, [other for other in columns if other != key]) for key in columns}
 
 
 def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
@@ -258,7 +267,7 @@ def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
     return MeanMethodChoices(
         method=first.method,
         label=first.label,
-        maps=first.maps,
+        maps=max(text.maps for text in texts),
         cost=MeanPasses(
             forward=float(np.mean([text.cost.forward for text in texts])),
             backward=float(np.mean([text.cost.backward for text in texts])),

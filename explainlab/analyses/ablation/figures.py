@@ -51,7 +51,7 @@ def ablation(body: Body, key: str) -> Chart:
     ]
     title = f"Methods at one budget: {metric.label}"
     best = ", ".join(f"{method.label} {number(_choices(method, key)['best'].mean)}" for method in body.methods)
-    notes = ("A method without anything random in it has one map. Passes are those that making the maps takes a text.",)
+    notes = ("A method has one map where a seed changes nothing. Passes are those that making the maps takes a text.",)
     return Chart("methods-at-one-budget", title, f"{title}. Best of all maps: {best}.", figure, rows, notes)
 
 

@@ -42,7 +42,7 @@ class MethodChoices(Record):
 
 
 class MeanMethodChoices(Record):
-    """One method over all texts of a data set."""
+    """One method over all texts of a data set, each with ``maps`` attributions at most."""
 
     method: str
     label: str

@@ -41,7 +41,7 @@ from explainlab.metrics.activation import Revealing
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.metric import Metric
 from explainlab.metrics.presets import Filler
-from explainlab.metrics.registry import get_metric, judging, parse_metric
+from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.metrics.summary import bands
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -105,7 +105,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
         directions = [parse_metric(name) for name in DIRECTIONS.values()]
-        return super().work(parameters, n, depth) + len(_computed(parameters)) * judging(directions, n)
+        return super().work(parameters, n, depth) + len(_computed(parameters)) * evaluation_work(directions, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS * len(_computed(parameters))

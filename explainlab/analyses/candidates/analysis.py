@@ -28,7 +28,7 @@ from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.registry import MetricRequest, get_metric, judging, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -52,7 +52,8 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     """All attributions of randomized path-integration by all metrics, the winners, and what a choice is worth.
 
     Candidates are in draw order: the first draw of every layer, from the top layer down, then the second; those of an
-    adaptive search in the order of the search. Of equal values the first wins. Metrics go by their keys
+    adaptive search in the order of the search. Of equal values that of the lowest layer wins, and there the first draw,
+    as in the method itself; a metric that cannot tell the candidates apart chooses none. Metrics go by their keys
     (:attr:`explainlab.metrics.registry.MetricRequest.key`).
 
     The best of many by the metric that is reported is an oracle. So ``selection`` also has the ``first`` candidate, the
@@ -76,6 +77,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     label = "RPI candidates"
     source = "Barkan et al. 2024 (paper 001), Eq. 5, Tables 1, 5 and 7"
     definition = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
+    version = 2
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """The family's default output."""
@@ -100,7 +102,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         method = get_method(parameters.family)
         assert isinstance(method, BestOfMany)
         maps, work = method.drawn(parameters, n, depth)
-        return work + maps * judging(_metrics(parameters).values(), n)
+        return work + maps * evaluation_work(_metrics(parameters).values(), n)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[CandidatesText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -126,13 +128,18 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return means(rows, bodies)
 
     def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """The best by the first metric, beside the mean of all."""
+        """The best by the first metric, beside the mean of all; or that this metric cannot tell them apart."""
         body = result.body
         key = next(iter(body.selection))
         values, label = body.selection[key], metric_of(body.metrics, key).label
         best, mean = spelled(values.best), spelled(values.mean)
         if isinstance(body, CandidatesData):
-            return f"Over {body.summary.n} texts, the best map by {label} reaches {best}, the mean of all maps {mean}."
+            undecided = body.undecided(key)
+            except_for = f" In {undecided} of them it cannot tell the maps apart." if undecided else ""
+            means = f"Over {body.summary.n} texts, the best map by {label} reaches {best}, the mean of all maps {mean}."
+            return means + except_for
+        if key in body.undecided:
+            return f"{label} cannot tell the {len(body.candidates)} maps apart: it is {mean} for all of them."
         return f"The best of {len(body.candidates)} maps by {label} reaches {best}, the mean of them {mean}."
 
     def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
@@ -185,7 +192,7 @@ def _body(subject: Subject, layers: list[int], table: Table, parameters: RpiCand
         winners={key: table.winners[key] for key in reported},
         counted={key: table.counted[key] for key in reported},
         agreement=table.agreement(subject.units.content),
-        selection={key: selection(table.values, table.winners, key, _choosers(table, key)) for key in reported},
+        selection={key: selection(table.values, table.choices, key, _choosers(table, key)) for key in reported},
         by_draws={key: table.by_draws(key, parameters.search == "random") for key in reported},
         by_layer=table.by_layer(layers),
     )

@@ -8,22 +8,26 @@ import numpy as np
 
 from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
 from explainlab.analyses.summary import interval
+from explainlab.metrics.trust import TIE
 
 
 def selection(
-    values: Mapping[str, np.ndarray], winners: Mapping[str, int], key: str, choosers: Sequence[str]
+    values: Mapping[str, np.ndarray], choices: Mapping[str, int | None], key: str, choosers: Sequence[str]
 ) -> Selection:
     """The metric ``key`` of the first attribution, of all on average, of its own winner, and of other metrics' winners.
 
-    By metric, ``values`` float64 [C] are of C attributions, and ``winners`` is the index of the best. ``choosers`` are
-    the metrics whose winners are held out.
+    By metric, ``values`` float64 [C] are of C attributions, and ``choices`` is the index of the best; None for a metric
+    that cannot tell them apart, which leaves the mean of all. ``choosers`` are the metrics whose winners are held out.
     """
     own = values[key]
+    mean = float(own.mean())
+
+    def chosen(by: str) -> float:
+        choice = choices[by]
+        return mean if choice is None else float(own[choice])
+
     return Selection(
-        first=float(own[0]),
-        mean=float(own.mean()),
-        best=float(own[winners[key]]),
-        held_out={other: float(own[winners[other]]) for other in choosers},
+        first=float(own[0]), mean=mean, best=chosen(key), held_out={other: chosen(other) for other in choosers}
     )
 
 
@@ -45,4 +49,5 @@ def _mean(texts: Sequence[Selection]) -> MeanSelection:
 
 def _held_out(values: Sequence[float], best: Sequence[float]) -> HeldOut:
     mean = interval(values)
-    return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(np.mean(np.equal(values, best))))
+    near = np.abs(np.subtract(values, best)) <= TIE
+    return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(near.mean()))

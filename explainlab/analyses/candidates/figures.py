@@ -73,7 +73,7 @@ def scatter(body: CandidatesText, across: str, up: str, picked: int | None = Non
     layers = sorted({candidate.layer for candidate in body.candidates}, reverse=True)
     for place, layer in enumerate(layers):
         _add_points(figure, body, (across, up), layer, place)
-    for key in dict.fromkeys((across, up)):
+    for key in dict.fromkeys(key for key in (across, up) if key in body.chosen):
         best = body.candidates[body.winners[key]].metrics
         place_of = {"x": best[across], "y": best[up], "arrowcolor": GREY, "ax": 24, "ay": -28 if key == up else 28}
         figure.add_annotation(text=shown(f"best by {label_of(body, key)}"), **place_of)

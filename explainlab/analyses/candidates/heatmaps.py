@@ -48,7 +48,7 @@ class Winner:
 
 def candidate_attribution(request: Request, body: CandidatesText, candidate: int) -> Attribution:
     """One candidate as an attribution that can be drawn and exported."""
-    best = [metric_of(body.metrics, key).label for key, winner in body.winners.items() if winner == candidate]
+    best = [metric_of(body.metrics, key).label for key, winner in body.chosen.items() if winner == candidate]
     notes = [body.candidates[candidate].name, *([f"best by {', '.join(best)}"] if best else [])]
     return replace(body.attribution(request, body.candidates[candidate].scores), notes=tuple(notes))
 
@@ -76,9 +76,9 @@ def small_maps(
 
 
 def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Winner]:
-    """One heatmap for every candidate that wins by some metric, all on one scale."""
+    """One heatmap for every candidate that is chosen by some metric, all on one scale."""
     groups: dict[int, list[str]] = {}
-    for key, candidate in body.winners.items():
+    for key, candidate in body.chosen.items():
         groups.setdefault(candidate, []).append(key)
     attributions = {candidate: candidate_attribution(request, body, candidate) for candidate in groups}
     tops = {candidate: _top(attribution) for candidate, attribution in attributions.items()}

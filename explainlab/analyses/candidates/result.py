@@ -11,6 +11,7 @@ from pydantic import Field
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, TextBody
+from explainlab.metrics.trust import TIE
 
 V = TypeVar("V", float, Interval)
 LayerSets = Literal["alone", "top_down", "bottom_up"]
@@ -39,7 +40,8 @@ class CandidateAttribution(Record):
 class Agreement(Record):
     """How far the winners by the metrics ``first`` and ``second`` agree.
 
-    ``rank_correlation`` is Spearman's over the content features, None where a candidate's scores are constant;
+    ``rank_correlation`` is Spearman's over the content features, None where a candidate's scores are constant or a
+    metric cannot tell the candidates apart;
     ``only_first`` and ``only_second`` are the features (indices) that only one of them ranks in its top 3.
     """
 
@@ -53,13 +55,19 @@ class Agreement(Record):
 class Selection(Record):
     """One metric of the ``first`` candidate, of all on average, and of its own winner (``best``).
 
-    ``held_out``: its value for the winners by other metrics, by their keys.
+    ``held_out``: its value for the winners by other metrics, by their keys; the mean of all where another metric cannot
+    tell the candidates apart.
     """
 
     first: float
     mean: float
     best: float
     held_out: dict[str, float]
+
+    @property
+    def decided(self) -> bool:
+        """Whether the metric tells the candidates apart; if not, its winner is no choice."""
+        return abs(self.best - self.mean) > TIE
 
 
 class BestOfDraws(Record, Generic[V]):
@@ -90,7 +98,8 @@ class CandidatesText(TextBody):
     """All candidates of one text.
 
     ``metrics`` are those of the request and those that choose for them at another k. ``winners`` are indices of
-    ``candidates``, ``counted`` the features that each metric selects at most. ``by_layer`` is empty for one layer.
+    ``candidates``, ``counted`` the features that each metric selects at most. ``by_layer`` is empty for one layer. Of
+    equal candidates the winner is that of the lowest layer, and there the first draw.
     """
 
     metrics: list[MetricFacts]
@@ -106,6 +115,16 @@ class CandidatesText(TextBody):
     def draws(self) -> list[int]:
         """Every number of candidates r = 1..C."""
         return list(range(1, len(self.candidates) + 1))
+
+    @property
+    def undecided(self) -> list[str]:
+        """The metrics that cannot tell the candidates apart, and so choose none."""
+        return [key for key, choice in self.selection.items() if len(self.candidates) > 1 and not choice.decided]
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """The winners by the other metrics."""
+        return {key: winner for key, winner in self.winners.items() if key not in self.undecided}
 
 
 class Winner(Record):
@@ -183,3 +202,7 @@ class CandidatesData(Record):
     def selection(self) -> dict[str, MeanSelection]:
         """The summary's selection."""
         return self.summary.selection
+
+    def undecided(self, key: str) -> int:
+        """In how many texts the metric ``key`` cannot tell the candidates apart."""
+        return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in self.texts)

@@ -12,6 +12,7 @@ import scipy.stats
 
 from explainlab.analyses.candidates.result import Agreement, BestOfDraws, CandidateAttribution, LayerSet, LayerSets
 from explainlab.attribution.diffusion import Candidate
+from explainlab.attribution.selection import tells_apart, winner_of
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricRequest
 
@@ -43,8 +44,13 @@ class Table:
 
     @cached_property
     def winners(self) -> dict[str, int]:
-        """The index of the best candidate by metric; of equal ones the first."""
-        return {key: int(self.merits(key).argmax()) for key in self.metrics}
+        """The index of the best candidate by metric: see :func:`explainlab.attribution.selection.winner_of`."""
+        return {key: winner_of(self.candidates, self.merits(key)) for key in self.metrics}
+
+    @cached_property
+    def choices(self) -> dict[str, int | None]:
+        """The winners; None for a metric that cannot tell the candidates apart."""
+        return {key: winner if tells_apart(self.merits(key)) else None for key, winner in self.winners.items()}
 
     def sign(self, key: str) -> int:
         """1 if higher values are better, -1 if lower ones are."""
@@ -72,6 +78,8 @@ class Table:
         return [self._agreement(first, second, content) for first, second in combinations(self.reported, 2)]
 
     def _agreement(self, first: str, second: str, content: np.ndarray) -> Agreement:
+        if self.choices[first] is None or self.choices[second] is None:
+            return Agreement(first=first, second=second, rank_correlation=None, only_first=[], only_second=[])
         x, y = (self.candidates[self.winners[key]].scores[content] for key in (first, second))
         constant = np.ptp(x) == 0 or np.ptp(y) == 0
         top_x, top_y = (content[np.argsort(-scores, kind="stable")[:TOP]].tolist() for scores in (x, y))

@@ -25,7 +25,7 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, get_metric, judging, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -129,7 +129,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
         metrics = [parse_metric(name) for name in parameters.metrics]
-        return super().work(parameters, n, depth) + len(parameters.names) * judging(metrics, n)
+        return super().work(parameters, n, depth) + len(parameters.names) * evaluation_work(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

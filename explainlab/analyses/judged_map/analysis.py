@@ -18,7 +18,7 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, get_metric, judging, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -57,7 +57,7 @@ class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        return judging(_metrics(parameters), n)
+        return evaluation_work(_metrics(parameters), n)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluatedText]:
         """See :meth:`TextAnalysis.of_texts`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -33,10 +33,10 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics import trust
-from explainlab.metrics.registry import get_metric, judging, parse_metric
+from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
-from explainlab.request import digest
+from explainlab.request import Output, digest
 
 
 def _read(settings: Any) -> Any:
@@ -71,6 +71,12 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     TextBody = TrustText
     DataBody = TrustData
 
+    def default_output(self, parameters: Mapping[str, Any]) -> Output:
+        """The method's own."""
+        chosen = parse(self, parameters)
+        assert isinstance(chosen, self.Parameters)
+        return get_method(chosen.method).default_output(chosen.settings)
+
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
         metrics = [get_metric(metric).version for metric in ("comprehensiveness", "sufficiency")]
@@ -102,7 +108,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
         metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
-        return super().work(parameters, n, depth) + (1 + trust.RANDOM_MAPS) * judging(metrics, n)
+        return super().work(parameters, n, depth) + (1 + trust.RANDOM_MAPS) * evaluation_work(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import numpy as np
@@ -57,7 +58,7 @@ class DeepLift(BatchedMethod):
         def run(batch: Batch) -> None:
             explainer = CaptumDeepLift(_Scalar(batch))
             reference = batch.stacked([baselines[part.number] for part in batch.parts])
-            with warnings.catch_warnings():
+            with _without_traces(explainer.model.network), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Captum warns that it sets hooks; it removes them again
                 attributed = explainer.attribute(batch.texts(), baselines=reference)
             batch.count(forward=2, backward=2)
@@ -74,6 +75,18 @@ class DeepLift(BatchedMethod):
             )
             for i, subject in enumerate(subjects)
         ]
+
+
+@contextmanager
+def _without_traces(network: nn.Module) -> Iterator[None]:
+    """Modules keep no attributes from inside: Captum leaves some where a pass fails."""
+    before = [(module, set(vars(module))) for module in network.modules()]
+    try:
+        yield
+    finally:
+        for module, names in before:
+            for name in vars(module).keys() - names:
+                delattr(module, name)
 
 
 class _Scalar(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from functools import cache
 from itertools import count
@@ -34,6 +35,7 @@ POINTS = 2048
 """Most coalitions the surrogate interpolates; solving costs their number cubed."""
 NUGGET = 1e-8
 """Share of the surrogate's variance that is noise: float32 passes agree to about this much."""
+_BLAS = threading.Lock()  # its number of threads is the process's
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
@@ -69,6 +71,12 @@ class KernelShap(BatchedMethod):
     random: ClassVar = True
 
     @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        """Not with all coalitions, nor with exactly those of one feature and of all but one."""
+        n, samples = len(subject.units.content), _samples(subject, parameters)
+        return not (_are_all(n, samples) or samples == 2 * n)
+
+    @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
         return FORWARD * min(budgeted(parameters.samples, n) + 2, 1 << n)
 
@@ -84,9 +92,19 @@ class KernelShap(BatchedMethod):
 def _coalitions_of(subject: Subject, parameters: KernelShap.Parameters) -> np.ndarray:
     """bool [K, n]: the empty coalition, the full one, and the drawn ones."""
     n = len(subject.units.content)
-    samples = counted(parameters.samples, n, "kernel_shap: samples", subject.classifier.limits)
-    inner = coalitions(n, samples, subject.seed, parameters.paired)
+    inner = coalitions(n, _samples(subject, parameters), subject.seed, parameters.paired)
     return np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
+
+
+def _samples(subject: Subject, parameters: KernelShap.Parameters) -> int:
+    """How many coalitions are asked for, beside the empty and the full one."""
+    n, limits = len(subject.units.content), subject.classifier.limits
+    return counted(parameters.samples, n, "kernel_shap: samples", limits)
+
+
+def _are_all(n: int, samples: int) -> bool:
+    """Whether so many samples are all coalitions of ``n`` features, but for the empty and the full one."""
+    return n < 60 and samples >= 2**n - 2
 
 
 def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:
@@ -96,7 +114,7 @@ def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:
     1 / (s (n − s)), uniformly within a size. With ``paired`` every second row is the complement of the one before.
     Unless it holds all coalitions, a larger sample begins with the smaller one of the same seed.
     """
-    if n < 60 and samples >= 2**n - 2:
+    if _are_all(n, samples):
         return (np.arange(1, 2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool)
     generator = np.random.default_rng(seed)
     single = np.eye(n, dtype=bool)
@@ -133,7 +151,7 @@ def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
     every game when all coalitions are there, and for an additive game once they have full rank; else an estimate.
     """
     gains = values - values[0]
-    with _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin after a pass and would compete
+    with _BLAS, _libraries().limit(limits=1, user_api="blas"):  # torch's threads spin after a pass and would compete
         scores, fitted = surrogate(keep, gains)
         rest = gains - fitted
         added: np.ndarray = scores + regression(keep[2:], rest[2:] - rest[0], gains[1] - scores.sum())

@@ -40,6 +40,11 @@ class Lime(BatchedMethod):
     random: ClassVar = True
 
     @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        """Not with a single sample, which is the full text."""
+        return parameters.samples > 1
+
+    @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
         return FORWARD * min(parameters.samples, 1 << n)
 

@@ -9,7 +9,7 @@ modules (some are made of several functions), by hooks that are removed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -82,16 +82,14 @@ class LRP(BatchedMethod):
 def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
     """Inside, this thread's functions and a model's ``activations`` keep their values and get the rules' gradients.
 
-    Nothing changes outside or in other threads. The backward pass may follow later.
+    Nothing changes outside; other threads must not run the model. The backward pass may follow later.
     """
     rules = _Rules(rule, activation)
-    hooks = [module.register_forward_hook(rules.activated) for module in activations]
-    try:
-        with rules:
-            yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as inside:
+        for module in activations:
+            inside.enter_context(module.register_forward_hook(rules.activated))
+        inside.enter_context(rules)
+        yield
 
 
 class _Rules(TorchFunctionMode):

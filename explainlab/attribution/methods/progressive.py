@@ -131,6 +131,11 @@ class MultiPass(Method):
     output: ClassVar = "logit"
 
     @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        """Not with a single feature, for which no pass is drawn."""
+        return len(subject.units.content) > 1
+
+    @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:
         return FORWARD * min(budgeted(parameters.passes, n) + 2, 1 << n)
 

@@ -27,6 +27,10 @@ PICKED = (
     "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
     "can be expected to."
 )
+UNDECIDED = (
+    "{metric} cannot tell these {count} maps apart: it is {value:.3f} for all of them. None was chosen; this is the "
+    "first draw."
+)
 
 
 class BestOfMany(Method):
@@ -54,9 +58,9 @@ class BestOfMany(Method):
         maps = self.maps(subject, parameters)
         selection = select(maps, parameters.samples, parameters.search, parameters.select_by)
         subject.notes.append(selection.note)
-        warnings = [PICKED.format(count=len(selection.values), metric=selection.metric)]
-        scores = selection.candidates[selection.winner].scores
-        return Outcome(scores, warnings=tuple(warnings) if len(selection.values) > 1 else ())
+        count, value = len(selection.values), selection.values[0]
+        words = (PICKED if selection.decided else UNDECIDED).format(count=count, metric=selection.metric, value=value)
+        return Outcome(selection.winner.scores, warnings=(words,) if count > 1 else ())
 
 
 class Rpi(BestOfMany):
@@ -80,6 +84,12 @@ class Rpi(BestOfMany):
     )
     needs: ClassVar = ("gradients", "replaceable attention")
     product: ClassVar = True
+
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: AttentionParameters) -> bool:
+        """Not with one timestep where nothing else is drawn: in the last layer of a model with a prompt."""
+        undrawn = bool(subject.encoding.prompt) and parameters.layers in ("last", "-1")
+        return not (undrawn and (PRESETS[parameters.preset].timesteps == "last" or parameters.timesteps == 1))
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from explainlab import explain, study
+from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.ablation.result import AblationData, AblationText, MeanMethodChoices, MethodChoices, Passes
 from explainlab.analyses.attributions import text_seed
-from explainlab.attribution.registry import methods
+from explainlab.analyses.registry import studies
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.metrics.evaluate import Case, evaluate
@@ -24,8 +25,11 @@ from tests.attribution.plain import close
 TEXT = "A funny film. It isn't good, and the plot is thin!"
 METRICS = "comprehensiveness,sufficiency"
 METHODS = "rpi,kernel_shap,integrated_gradients"
-RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "rpi", "rpi_g", "rpi_ig", "rpi_sig"}
-SETTINGS = {"rpi": {"steps": 3, "layers": "all"}, "integrated_gradients": {"rule": "midpoint", "steps": 4}}
+SETTINGS = {
+    "rpi": {"steps": 3, "layers": "all"},
+    "kernel_shap": {"samples": "4n"},
+    "integrated_gradients": {"rule": "midpoint", "steps": 4},
+}
 R = 5
 
 Body = AblationText | AblationData
@@ -47,17 +51,6 @@ def of(body: Body, method: str) -> MethodChoices | MeanMethodChoices:
     return next(one for one in body.methods if one.method == method)
 
 
-def test_every_method_with_something_random_says_so(encoder: Classifier) -> None:
-    settings = {"rpi_sig": {"samples": 1, "steps": 2}, "rpi": {"samples": 1}, "rpi_g": {"samples": 1}}
-    for name, method in methods().items():
-        if not method.unsupported(encoder.architecture):
-            first, second = (
-                explain(encoder, TEXT, name, seed=seed, **settings.get(name, {})).scores for seed in (1, 2)
-            )
-            assert method.random == (not np.array_equal(first, second)), name
-    assert {name for name, method in methods().items() if method.random} >= RANDOM
-
-
 def test_random_is_always_there_and_one_map_where_nothing_is_random(body: Body) -> None:
     assert [one.method for one in body.methods] == [*METHODS.split(","), "random"]
     assert [one.maps for one in body.methods] == [R, R, 1, R]
@@ -69,7 +62,7 @@ def test_random_is_always_there_and_one_map_where_nothing_is_random(body: Body) 
 def test_a_method_is_run_once_for_every_seed(encoder: Classifier, body: Body, method: str) -> None:
     seed = text_seed(Subject(encoder, encoder.encode(TEXT)))
     seeds = [seed, *map(int, np.random.SeedSequence(seed).generate_state(R - 1))]
-    maps = [explain(encoder, TEXT, method, seed=each).scores for each in seeds]
+    maps = [explain(encoder, TEXT, method, seed=each, **SETTINGS.get(method, {})).scores for each in seeds]
     found = of(body, method).selection
     comprehensive, sufficient = (values(encoder, maps, metric) for metric in METRICS.split(","))
     told = found["comprehensiveness"]
@@ -93,7 +86,40 @@ def test_rpi_gives_the_first_draws_of_its_candidates(encoder: Classifier, body: 
 def test_costs_are_those_of_single_runs(encoder: Classifier, body: Body) -> None:
     alone = explain(encoder, TEXT, "integrated_gradients", **SETTINGS["integrated_gradients"]).cost
     assert of(body, "integrated_gradients").cost == Passes(forward=alone.forward, backward=alone.backward)
-    assert of(body, "kernel_shap").cost.forward == R * explain(encoder, TEXT, "kernel_shap").cost.forward
+    alone = explain(encoder, TEXT, "kernel_shap", **SETTINGS["kernel_shap"]).cost
+    assert of(body, "kernel_shap").cost.forward == R * alone.forward
+
+
+def test_where_a_seed_changes_nothing_there_is_one_map(encoder: Classifier) -> None:
+    """KernelSHAP at 2n reads the same coalitions whatever the seed: they are run once, for its only map."""
+    asked = {"methods": "occlusion,kernel_shap", "metrics": METRICS, "samples": 24}
+    result = study(encoder, "ablation", TEXT, **asked)
+    shap = of(result.body, "kernel_shap")
+    alone = explain(encoder, TEXT, "kernel_shap", seed=5)
+    assert shap.maps == 1
+    assert shap.cost == Passes(forward=alone.cost.forward, backward=0)
+    told = shap.selection["comprehensiveness"]
+    assert (
+        told.first == told.mean == told.best == pytest.approx(values(encoder, [alone.scores], METRICS.split(",")[0])[0])
+    )
+    drawn = ablation(result.body, "comprehensiveness").figure.data[0]
+    assert any("KernelSHAP" in name and "1 map," in name for name in drawn.y)
+
+
+def test_texts_of_a_data_set_may_differ_in_what_a_seed_changes(encoder: Classifier, tmp_path) -> None:
+    """12 samples are 2n of 6 tokens only."""
+    path = tmp_path / "rows.csv"
+    path.write_text('text\n"a film a film a film"\n"a good film, a good film"\n', encoding="utf-8")
+    asked = {"methods": "kernel_shap", "settings": {"kernel_shap": {"samples": 12}}, "metrics": METRICS, "samples": 3}
+    body = study(encoder, "ablation", data=str(path), **asked).body
+    assert [row.methods[0].maps for row in body.texts] == [1, 3]
+    assert of(body, "kernel_shap").maps == 3
+
+
+def test_no_method_is_ahead_where_the_metric_cannot_tell(encoder: Classifier) -> None:
+    result = study(encoder, "ablation", "A good film.", methods="occlusion", metrics="comprehensiveness", samples=3)
+    told = studies()["ablation"].headline(result)
+    assert told == "By Comprehensiveness (RPI), no method is ahead: it is 0.0000 for all of them."
 
 
 def test_a_data_set_has_means_with_intervals(encoder: Classifier, tmp_path) -> None:

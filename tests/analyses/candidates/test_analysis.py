@@ -11,6 +11,7 @@ import pytest
 
 from explainlab import cli, explain, study
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import complete, evaluations, studies
@@ -60,6 +61,12 @@ def best(metric: str, values: list[float]) -> float:
     return min(values) if metric.startswith(LOWER) else max(values)
 
 
+def first_of(body: CandidatesText, values: list[float], metric: str) -> int:
+    """The candidate with the best of ``values``; of equal ones that of the lowest layer, and there the first draw."""
+    tied = [i for i, value in enumerate(values) if value == pytest.approx(best(metric, values), abs=1e-6)]
+    return min(tied, key=lambda i: (body.candidates[i].layer, body.candidates[i].draw))
+
+
 def column(body: CandidatesText, metric: str) -> list[float]:
     return [candidate.metrics[metric] for candidate in body.candidates]
 
@@ -83,7 +90,7 @@ def test_every_candidate_has_the_value_it_has_alone(encoder: Classifier, body: C
     judged = [alone(encoder, one.scores, metric) for one in body.candidates]
     assert column(body, metric) == pytest.approx([one.value for one in judged], abs=1e-6)
     assert body.counted[metric] == judged[0].counted > 0
-    assert column(body, metric).index(best(metric, column(body, metric))) == body.winners[metric]
+    assert body.winners[metric] == first_of(body, column(body, metric), metric)
 
 
 @every_metric
@@ -117,8 +124,7 @@ def test_the_choice_is_told_honestly(encoder: Classifier, body: CandidatesText, 
     assert set(told.held_out) == {*FIVE, *levels} - {metric}
     for other, value in told.held_out.items():
         judged = [alone(encoder, one.scores, other).value for one in body.candidates]
-        near = [values[i] for i, one in enumerate(judged) if one == pytest.approx(best(other, judged), abs=1e-6)]
-        assert value == pytest.approx(near[0], abs=1e-6)
+        assert value == pytest.approx(values[first_of(body, judged, other)], abs=1e-6)
 
 
 @every_metric
@@ -170,6 +176,34 @@ def test_one_layer_has_no_sets_and_a_word_too_short_is_told(encoder: Classifier)
     assert found.counted == {"comprehensiveness": 0, "log_odds": 0}
     assert found.winners == {"comprehensiveness": 0, "log_odds": 0}
     assert found.agreement[0].rank_correlation is None
+
+
+def test_metrics_that_cannot_tell_maps_apart_choose_none(encoder: Classifier) -> None:
+    """20% of 4 tokens is none of them; 50% of them are two."""
+    metrics = ["comprehensiveness", "log_odds:k=50"]
+    result = study(encoder, "rpi_candidates", "A good film.", metrics=metrics, layers="all", **CHEAP)
+    body, (blind, seeing) = result.body, metrics
+    assert body.undecided == [blind]
+    assert body.chosen == {seeing: body.winners[seeing]}
+    assert (body.agreement[0].rank_correlation, body.agreement[0].only_first) == (None, [])
+    mean = np.mean(column(body, seeing))
+    assert body.selection[seeing].held_out[blind] == pytest.approx(mean)
+    assert body.selection[seeing].held_out["log_odds:k=10"] == pytest.approx(mean), "10% of 4 tokens is none either"
+    assert studies()["rpi_candidates"].headline(result) == (
+        "Comprehensiveness (RPI) cannot tell the 12 maps apart: it is 0.0000 for all of them."
+    )
+    (winner,) = winner_maps(result.request.model_copy(update={"question": "rpi"}), body, "green_red")
+    assert winner.keys == (seeing,)
+    single = study(encoder, "rpi_candidates", "A good film.", metrics=metrics, **{**CHEAP, "samples": 1}).body
+    assert single.undecided == [], "there is nothing to choose"
+
+
+def test_a_data_set_says_in_how_many_texts_a_metric_chooses_none(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f'text\n"{TEXT}"\nA good film.\n', encoding="utf-8")
+    result = study(encoder, "rpi_candidates", data=str(path), metrics="comprehensiveness", **CHEAP)
+    assert result.body.undecided("comprehensiveness") == 1
+    assert "In 1 of them it cannot tell the maps apart." in studies()["rpi_candidates"].headline(result)
 
 
 @pytest.mark.parametrize("family", ["rpi", "rpi_g", "rpi_ig", "rpi_sig"])

@@ -55,6 +55,21 @@ def test_the_map_is_the_one_that_explain_gives(encoder: Classifier, method: str,
     assert [feature.text for feature in body.features] == [feature.text for feature in shown.features]
 
 
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("lrp", {}), ("gae", {}), ("rpi", {"preset": "reference", "samples": 2, "steps": 2}), ("occlusion", {})],
+)
+def test_without_a_choice_it_is_the_methods_own_output(encoder: Classifier, method: str, settings: dict) -> None:
+    result, shown = (
+        study(encoder, "trust", TEXT, method=method, settings=settings),
+        explain(encoder, TEXT, method, **settings),
+    )
+    assert result.request.output == shown.request.output == ("probability" if method == "occlusion" else "logit")
+    np.testing.assert_allclose(result.body.scores, shown.scores, rtol=0, atol=1e-5 * np.abs(shown.scores).max())
+    written = study(encoder, "trust", TEXT, method=method, settings=json.dumps(settings))
+    assert written.request.output == shown.request.output
+
+
 @pytest.mark.parametrize("method", ["occlusion", "random"])
 def test_a_slow_recount_agrees(encoder: Classifier, method: str) -> None:
     body = study(encoder, "trust", TEXT, method=method, seed=4).body

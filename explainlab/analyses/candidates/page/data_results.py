@@ -47,6 +47,7 @@ def _text_rows(body: CandidatesData) -> list[dict[str, Any]]:
         row = {"Row": text.row, "Text": text.text, "Label": text.label}
         for key, winner in text.winners.items():
             label = candidates.directed(body, key)
-            row |= {label: winner.value, f"{label} at": f"layer {winner.layer}, draw {winner.draw}"}
+            place = f"layer {winner.layer}, draw {winner.draw}" if text.selection[key].decided else "no choice"
+            row |= {label: winner.value, f"{label} at": place}
         rows.append(row)
     return rows

@@ -82,11 +82,10 @@ def _draw_facts(result: AnalysisResult[CandidatesText]) -> None:
         f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
     ]
     st.markdown(" · ".join(facts))
-    empty = [candidates.label_of(body, key) for key, counted in body.counted.items() if not counted]
-    if empty:
-        names = plain(", ".join(empty))
-        words = "no whole token at its k, so that every map has the same value and the first one wins"
-        st.info(f"This text is too short for {names}: {words}.", icon=":material/short_text:")
+    names = plain(", ".join(candidates.label_of(body, key) for key in body.undecided))
+    if names:
+        short = " This text is so short that they select no whole token." if not any(body.counted.values()) else ""
+        st.info(f"Nothing is chosen by {names}: all maps have the same value.{short}", icon=":material/short_text:")
 
 
 def _draw_order(body: CandidatesText) -> str:
@@ -201,8 +200,10 @@ def _draw_winners(view: CandidatesView, result: AnalysisResult[CandidatesText]) 
     body = result.body
     winners = once(result, winner_maps, _map_request(view), body, view.palette)
     st.header("The winner by each metric", anchor=False)
-    if len(winners) == 1:
-        st.caption("All metrics choose the same map.")
+    if not winners:
+        st.caption("No metric can tell these maps apart.")
+    elif len(winners) == 1:
+        st.caption("All metrics that choose a map choose this one." if body.undecided else "All choose the same map.")
     else:
         st.caption(f"≠ marks tokens that only this winner ranks in its top {TOP}. One scale for all.")
     for row in _parts(winners, 2):
@@ -249,7 +250,7 @@ def _draw_agreement(body: CandidatesText) -> None:
 
 def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
     request, body = _map_request(view), result.body
-    shown = list(dict.fromkeys([*body.winners.values(), picked]))
+    shown = list(dict.fromkeys([*body.chosen.values(), picked]))
     files = (
         (
             "HTML report",

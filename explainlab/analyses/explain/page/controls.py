@@ -61,7 +61,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     with target:
         question.draw_target(card)
     with output:
-        question.draw_output()
+        question.draw_outputs()
     with unit:
         question.choose(
             "Unit",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText, with_text
-from explainlab.attribution.registry import complete
+from explainlab.attribution.registry import complete, get_method
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
@@ -22,15 +22,23 @@ class Choice(BaseModel):
     method: str
     parameters: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def own_output(self) -> Output:
+        """What the method explains unless the reader chooses; raises :class:`explainlab.errors.RequestError`."""
+        return get_method(self.method).default_output(self.parameters)
+
 
 class View(AnalysisView):
-    """One text and one model, explained by any number of methods, and how the heatmaps are drawn."""
+    """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
+
+    ``output``: ``own`` is each method's own.
+    """
 
     model: str
     text: str
     text_pair: str | None = None
     target: str = "predicted"
-    output: Output = "probability"
+    output: Output | Literal["own"] = "own"
     unit: Unit = "token"
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
@@ -40,9 +48,17 @@ class View(AnalysisView):
 
     def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        shared = self.model_dump(exclude={"methods", "palette", "scale"})
+        shared = self.model_dump(exclude={"methods", "output", "palette", "scale"})
         return [
-            complete(checked(Request, **shared, question=choice.method, parameters=choice.parameters))
+            complete(
+                checked(
+                    Request,
+                    **shared,
+                    output=choice.own_output if self.output == "own" else self.output,
+                    question=choice.method,
+                    parameters=choice.parameters,
+                )
+            )
             for choice in self.methods
         ]
 
@@ -64,8 +80,9 @@ def shows(request: Request) -> View | None:
         choice = Choice(method=request.parameters["method"], parameters=request.parameters["settings"])
     else:
         return None
-    values = request.model_dump(include=View.model_fields.keys() - {"methods"})
-    return checked(View, **values, methods=(choice,))
+    values = request.model_dump(include=View.model_fields.keys() - {"methods", "output"})
+    output = "own" if request.output == choice.own_output else request.output
+    return checked(View, **values, methods=(choice,), output=output)
 
 
 def carry(text: CarriedText) -> View:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.analyses.explain.page.view import Choice, View, first_view
+from explainlab.analyses.explain.page.view import Choice, View, first_view, shows
+from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
-from explainlab.request import checked
+from explainlab.request import Request, checked
+
+LOGITS = {"lrp", "gae", "sp_pi", "mp_pi"}
+EVERY = tuple(Choice(method=method) for method in methods())
 
 
 def view(**fields) -> View:
@@ -26,6 +30,34 @@ def test_defaults_written_out_ask_the_same_and_drawing_is_no_question():
     drawn = view(methods=(spelled,), palette="blue_orange", scale="shared")
     assert view(methods=(plain,)).requests() == drawn.requests()
     assert view(methods=(plain,)).requests() != view(methods=(plain,), unit="word").requests()
+
+
+def test_each_method_explains_its_own_output_unless_the_reader_chooses_one_for_all():
+    assert first_view().output == "own"
+    own = {request.question: request.output for request in view(methods=EVERY).requests()}
+    assert own == {method: "logit" if method in LOGITS else "probability" for method in methods()}
+    for output in ("probability", "logit"):
+        assert {request.output for request in view(methods=EVERY, output=output).requests()} == {output}
+    reference = Choice(method="rpi", parameters={"preset": "reference"})
+    assert view(methods=(reference,)).requests()[0].output == "logit"
+
+
+def test_a_stored_link_that_says_probability_asks_what_it_asked():
+    stored = {**first_view().model_dump(mode="json"), "output": "probability", "methods": [{"method": "lrp"}]}
+    opened = checked(View, **stored)
+    assert opened.output == "probability"
+    assert [request.output for request in opened.requests()] == ["probability"]
+
+
+@pytest.mark.parametrize("method", ["lrp", "occlusion"])
+@pytest.mark.parametrize("output", ["probability", "logit"])
+def test_a_run_opens_as_it_was(method, output):
+    (request,) = view(methods=(Choice(method=method),), output=output).requests()
+    opened = shows(request)
+    assert opened.requests() == [request]
+    assert opened.output == ("own" if (method in LOGITS) == (output == "logit") else output)
+    trust = Request(question="trust", model="m", text="a", output=output, parameters={"method": method, "settings": {}})
+    assert [asked.output for asked in shows(trust).requests()] == [output]
 
 
 def test_a_view_survives_json():

@@ -1,0 +1,55 @@
+"""What earlier jobs took: kept across restarts, apart by model, device, question, parameters and kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explainlab.request import Request
+from explainlab.service.estimate import Pace
+from explainlab.service.paces import Paces
+from explainlab.service.questions import asked_by
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
+
+MODEL = "embedded:bert-mini-sst2"
+DATA = Request(model=MODEL, question="path_gradients", data="embedded:sentiment", parameters={"rows": 6, "steps": [5]})
+
+
+def test_a_pace_survives_a_restart_and_belongs_to_jobs_of_its_kind(tmp_path: Path) -> None:
+    url, request = f"sqlite:///{tmp_path / 'results.sqlite'}", asked_by(DATA, LOCAL)
+    Paces(Store(url), "cpu").learn(request, Pace(2.0, 1.0))
+    paces = Paces(Store(url), "cpu")
+    assert paces.of(request) == Pace(2.0, 1.0)
+    more_rows = asked_by(DATA.model_copy(update={"parameters": {"rows": 100, "steps": [5]}}), LOCAL)
+    assert paces.of(more_rows) == Pace(2.0, 1.0)
+    others = (
+        DATA.model_copy(update={"data": None, "text": "a film"}),
+        DATA.model_copy(update={"parameters": {"steps": [7]}}),
+        DATA.model_copy(update={"dtype": "bfloat16"}),
+    )
+    assert [paces.of(asked_by(other, LOCAL)) for other in others] == [None, None, None]
+    assert Paces(Store(url), "cuda").of(request) is None
+
+
+def test_a_new_pace_counts_as_much_as_those_before() -> None:
+    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
+    for seconds in (2.0, 4.0, 3.1):
+        paces.learn(request, Pace(seconds, 1.0))
+    assert paces.of(request) == Pace(3.0, 1.0), "a pace like the known one is not written down"
+
+
+def test_a_job_leaves_its_pace_and_the_next_one_starts_with_it() -> None:
+    service = Service(Store("sqlite://"), "cpu")
+    job = service.submit(DATA, "ann")
+    assert service.engine.wait(job, 60)
+    pace = service.paces.of(job.request)
+    assert pace.seconds > 0
+    assert pace.spent == pytest.approx(1, rel=0.5), "what path gradients take is known before"
+    more = service.submit(DATA.model_copy(update={"parameters": {"rows": 40, "steps": [5]}}), "ann")
+    while more.progress.seconds_left is None and not more.progress.finished:
+        service.engine.wait(more, 0.005)
+    assert more.progress.seconds_left is not None
+    assert service.engine.wait(more, 60)
