@@ -19,7 +19,7 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.service import Service
 
-_STALE = ":material/edit: The controls have changed; press **{button}** to ask again."
+_STALE = ":material/edit: The controls have changed: press **{button}** to update the results."
 
 
 def draw_headline(result: Result) -> None:
@@ -114,15 +114,17 @@ class AnalysisPage(Place):
         try:
             view = self.draft()
             if not view.data.source:
-                raise RequestError("No data set is chosen.", "Choose the embedded examples or type a file's path.")
+                raise RequestError(
+                    "No data set is chosen.", "Choose the embedded examples, or type the path of a file."
+                )
             each = each or evaluations(view.data_request())
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows
-        words = f"**{each:,} {work} a text, {each * rows:,} for {rows:,} rows**{more}."
+        words = f"**{each:,} {work} for each text, {each * rows:,} for {rows:,} row{'' if rows == 1 else 's'}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
-        return f"{words} Everything else is as above."
+        return f"{words} All other settings are those above."
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:
         """The data set of ``view``: the one chosen now if its result is stored, else the one before."""

@@ -21,7 +21,7 @@ from explainlab.service import looks
 from explainlab.service.limits import require_model
 from explainlab.settings import settings
 
-OUTPUT_HELP = "The number explained: the target's probability, or its logit (the score before the softmax)."
+OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Question:
             card = self.draw_model(change_model)
             self._draw_examples(card, run)
         with left:
-            self._draw_text("Text", "text", 100, run, "Enter runs, Shift+Enter starts a new line.")
+            self._draw_text("Text", "text", 100, run, "Press Enter to run, Shift+Enter for a new line.")
             if st.toggle("Second text (for pair classifiers)", self.now("pair_on"), key=self.key("pair_on")):
                 self._draw_text("Second text", "pair", 70, run)
             enter_runs([self.key("text"), self.key("pair")])
@@ -109,7 +109,7 @@ class Question:
             key=self.key("data"),
             accept_new_options=True,
             format_func=lambda source: looks.source_name(source, session.user()),
-            placeholder="Type a file's path",
+            placeholder="Type the path of a file",
             help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
         )
 
@@ -204,8 +204,8 @@ class Question:
             key=self.key("model"),
             accept_new_options=True,
             on_change=run,
-            help="An embedded model, or type a directory or a hub id (owner/name; safetensors only). A language model "
-            "is asked with a prompt.",
+            help="Choose an embedded model, or type a directory or a hub id (owner/name; safetensors "
+            "only). A language model needs a prompt.",
         )
         return card_of(self.now("model") or "")
 

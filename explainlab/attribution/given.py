@@ -75,7 +75,7 @@ class GivenMap(BaseModel):
     def _misfit(self, name: str, problem: str) -> RequestError:
         return RequestError(
             f"The attribution of {_short(self.text)} in {name} {problem}.",
-            "Give a score for every feature of this model's encoding, or judge by unit word.",
+            "Give a score for every feature of this model's encoding, or use words as the unit.",
         )
 
 
@@ -135,7 +135,9 @@ def _json(path: Path) -> list[Any]:
             return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path.name} is no JSON: {error}.", "Save a list of records, or one a line.") from None
+        raise DataError(
+            f"{path.name} is not JSON: {error}.", "Save a list of records, or one record on each line."
+        ) from None
 
 
 def _holds(feature: Feature, span: GivenFeature) -> bool:

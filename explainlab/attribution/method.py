@@ -21,7 +21,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
-BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
+BASELINE_HELP = "What takes the place of hidden words: the input that stands for “no information”."
 BaselineData = Annotated[
     str, Field(description="Data file that max_entropy is chosen from; empty: the embedded examples of these classes.")
 ]

@@ -98,7 +98,9 @@ def _json_lines(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             detail = getattr(error, "msg", "nested too deeply or a number too long")
-            raise DataError(f"Line {number} of {name} is not JSON: {detail}.", "Write one object a line.") from None
+            raise DataError(
+                f"Line {number} of {name} is not JSON: {detail}.", "Write one object on each line."
+            ) from None
         if not isinstance(record, dict):
             raise DataError(f"Line {number} of {name} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
         yield record

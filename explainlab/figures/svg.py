@@ -58,7 +58,7 @@ def draw_svg(heatmap: Heatmap) -> str:
     title = f"{heatmap.method} for {heatmap.target} ({heatmap.output})"
     body = [
         _text(MARGIN, 32, title, SIZE + 2, weight=600),
-        _text(MARGIN, 52, f"{heatmap.model}, one score a {heatmap.unit}", SIZE - 2, MUTED),
+        _text(MARGIN, 52, f"{heatmap.model}, one score for each {heatmap.unit}", SIZE - 2, MUTED),
         *_legend(heatmap),
         *(shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, TEXT_TOP + LINE * row)),
         *(_text(MARGIN, bottom + 16 + 20 * row, note, SIZE - 2, MUTED) for row, note in enumerate(notes)),

@@ -27,7 +27,7 @@ def _rising(bins: tuple[int, ...]) -> tuple[int, ...]:
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Bins = Annotated[tuple[Percent, ...], BeforeValidator(_split), AfterValidator(_rising)]
-_REMOVAL = "Take features out, or put the mask token in place of each of their tokens."
+_REMOVAL = "Take features out, or put the mask token in the place of each of their tokens."
 
 
 class PresetParameters(declared.Parameters):

@@ -205,7 +205,9 @@ def _files_here(model_id: str, fetch: bool = False) -> Files | None:
     if below is None:
         return None
     if adapted_model(changed, below):
-        raise ModelError(f"{model_id} changes {changed}, an adapter itself.", "Merge that one into its model first.")
+        raise ModelError(
+            f"{model_id} changes {changed}, an adapter itself.", "Merge that adapter into its model first."
+        )
     return Files(below, origin, adapter=Files(directory, source))
 
 

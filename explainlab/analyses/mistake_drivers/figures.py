@@ -72,7 +72,7 @@ def _name(driver: Driver) -> str:
 def _notes(drawn: Sequence[Driver], listed: Sequence[Driver]) -> tuple[str, ...]:
     notes = []
     if any(driver.once for driver in drawn):
-        notes.append("Open circles stand in one row only: they have no interval and may be chance.")
+        notes.append("Open circles occur in one row only: they have no interval and may be chance.")
     if len(listed) > len(drawn):
         notes.append(f"Drawn are the first {len(drawn)} of {len(listed)}; the table has all.")
     return tuple(notes)

@@ -22,9 +22,9 @@ class Lime(BatchedMethod):
     """
 
     class Parameters(declared.Parameters):
-        samples: Evaluations = Field(200, description="Maskings of the text, the full text among them.")
+        samples: Evaluations = Field(200, description="Maskings of the text, including the full text.")
         kernel_width: float = Field(
-            0.25, ge=0.01, le=100, description="How fast a masking counts less the more it takes away."
+            0.25, ge=0.01, le=100, description="How quickly a masking counts for less, the more it hides."
         )
         alpha: float = Field(0.01, ge=0, le=1e6, description="Ridge penalty on the slopes.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
@@ -88,5 +88,5 @@ def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: flo
 def _warnings(keep: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:
     masked = ~keep.all(axis=1)
     if masked.any() and weights[masked].sum() < 0.01:
-        return ("Under this kernel width no masked text counts, so the scores say nothing: choose a larger one.",)
+        return ("With this kernel width no masked text counts, so the scores say nothing. Choose a larger one.",)
     return ()

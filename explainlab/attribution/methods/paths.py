@@ -25,12 +25,12 @@ from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 
 CANCELLING = (
-    "From baseline to text the score changes by {change:.2g} only, while the scores' sizes add up to {size:.2g}: they "
-    "cancel, and an error relative to their sum means little."
+    "From the baseline to the text the output changes by only {change:.2g}, while the sizes of the "
+    "scores add up to {size:.2g}: they cancel out, so an error relative to their sum means little."
 )
 UNREACHED = (
-    "The tolerance was not reached: after {spent} gradients the scores' estimated error is {error:.2g}% of their total "
-    "size. Raise max_steps, or the tolerance."
+    "The tolerance was not reached: after {spent} gradients, the estimated error of the scores is "
+    "{error:.2g}% of their total size. Raise max_steps or the tolerance."
 )
 
 

@@ -24,8 +24,7 @@ from explainlab.models.context import FORWARD
 from explainlab.request import Output
 
 PICKED = (
-    "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
-    "can be expected to."
+    "This is the best of {count} maps by {metric}, so by {metric} it is expected to beat a method with a single map."
 )
 UNDECIDED = (
     "{metric} cannot tell these {count} maps apart: it is {value:.3f} for all of them. None was chosen; this is the "

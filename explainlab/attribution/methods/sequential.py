@@ -28,7 +28,9 @@ class SequentialIntegratedGradients(Method):
     """
 
     class Parameters(declared.Parameters):
-        steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations a token (trapezoid: one more).")
+        steps: Evaluations = Field(
+            50, le=10_000, description="Gradient evaluations for each token (trapezoid: one more)."
+        )
         rule: Rule = Field("gauss_legendre", description="Where on each path the gradient is evaluated.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""

@@ -21,7 +21,7 @@ question = Question(PAGE)
 
 _ASKED = ("model", "text", "target", "unit", "baseline", "palette")
 _HELP = {name: field.description for name, field in Activation.Parameters.model_fields.items()}
-_REFERENCES = {"": "None", "kernel_shap:samples=16n": "Kernel SHAP, 16n samples"}
+_REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 
 
 def seed_controls(view: ActivationView, force: bool = False) -> None:
@@ -57,7 +57,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     with target:
         question.draw_target(card)
     with unit:
-        question.choose("Unit", "unit", {name: name for name in get_args(Unit)}, "What is revealed at a time.")
+        question.choose("Unit", "unit", {name: name for name in get_args(Unit)}, "What is revealed at each step.")
     with baseline:
         question.select("Baseline", "baseline", {name: name for name in get_args(Filler)}, _HELP["baseline"])
     with colours:
@@ -75,7 +75,9 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         question.draw_rows()
     with reference:
         names = {name: _REFERENCES[name] for name in get_args(Reference)}
-        question.select("Compare maps with", "reference", names, "How similar is every method's map to this one's?")
+        question.select(
+            "Compare maps with", "reference", names, "How similar is each method's map to the map of this method?"
+        )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
@@ -92,5 +94,7 @@ def _draw_methods(card: ModelCard | None) -> None:
         accept_new_options=True,
         format_func=lambda name: known[name].label if name in known else name,
         placeholder="Choose one or more methods",
-        help="Options may be typed after an id and colons: kernel_shap:samples=16n. Random is always among them.",
+        help=(
+            "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included."
+        ),
     )

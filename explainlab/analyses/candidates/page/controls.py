@@ -75,7 +75,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
         key=question.key("metrics"),
         accept_new_options=True,
         placeholder="Choose one or more metrics",
-        help="Options may be typed after colons: log_odds:k=10, comprehensiveness:preset=eraser.",
+        help="To set options, type a metric's id and its options: log_odds:k=10, comprehensiveness:preset=eraser.",
     )
     button.button("Draw candidates", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card

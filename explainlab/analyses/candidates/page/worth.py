@@ -20,9 +20,9 @@ from explainlab.request import Request
 from explainlab.service.service import Service
 
 ORACLE = (
-    "**The best by the reported metric is an oracle.** It was chosen by looking at the very number that is reported: "
-    "the best of many is ahead of one map even where all maps are noise. Hold it against the maps chosen by another "
-    "metric or another k, and against the mean."
+    "**The best map by the reported metric is an oracle.** It was chosen by the very number that is "
+    "reported, so the best of many looks better than a single map even if all maps are noise. Compare "
+    "it with the maps chosen by another metric or another k, and with the mean."
 )
 
 
@@ -44,7 +44,7 @@ def draw_choice(
         if body.by_layer:
             draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
         else:
-            st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
+            st.info("All maps come from one layer. To compare layers, choose several (all, or 3,4).")
 
 
 def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:

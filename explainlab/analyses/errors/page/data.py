@@ -62,12 +62,12 @@ def _draw_upload(run: Callable[[], None]) -> None:
 
     most = settings().max_upload_mb
     st.file_uploader(
-        "Bring a file",
+        "Upload a file",
         _FORMATS,
         key=key,
         on_change=take,
         max_upload_size=most,
-        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. It is kept for you alone.",
+        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. Only you can see it.",
     )
 
 
@@ -112,7 +112,7 @@ def _draw_labels(source: str, classes: Sequence[str]) -> None:
         key = question.key(f"class_{digest([source, label.label])[:8]}")
         options = ["", *classes]
         st.selectbox(
-            f"{plain(label.label) or 'No label'}: {label.rows:,} rows",
+            f"{plain(label.label) or 'No label'}: {label.rows:,} row{'' if label.rows == 1 else 's'}",
             options,
             options.index(named.get(label.label, "")),
             key=key,

@@ -19,9 +19,9 @@ _HELP = {
     "accuracy": "The share of rows whose predicted class is the true one, with Wilson's 95% interval.",
     "macro_f1": "The mean of every class's F1: rare classes count as much as frequent ones.",
     "ece": "Expected calibration error: how far confidence is from accuracy, by bins (Guo et al. 2017).",
-    "confusion": "Press a cell to see its rows, once more to see all; the boxes for true and predicted class below do "
-    "the same. Colours tell the share of the true class.",
-    "reliability": "Where a model is well calibrated, it is right as often as it is sure: bars end on the diagonal.",
+    "confusion": "Press a cell to see its rows, and again to see all. The boxes for the true and the "
+    "predicted class below do the same. Colours show the share of the true class.",
+    "reliability": "A well calibrated model is right as often as it is sure: its bars end on the diagonal.",
 }
 
 

@@ -35,11 +35,11 @@ _COLUMNS = {
     "Text": st.column_config.TextColumn(width="large"),
     "Confidence": st.column_config.NumberColumn(help="The probability of the predicted class.", format="percent"),
     "Loss": st.column_config.NumberColumn(
-        help="How surprising the true class is to the model: -ln of its probability.", format="%.3f"
+        help="How much the true class surprises the model: −ln of its probability.", format="%.3f"
     ),
     "Cut": st.column_config.CheckboxColumn(help="The model read only the beginning of the text."),
     "Tags": st.column_config.ListColumn(),
-    "Edits": st.column_config.NumberColumn(help="Texts edited from this one that were kept."),
+    "Edits": st.column_config.NumberColumn(help="Edited versions of this text that were kept."),
 }
 
 
@@ -71,7 +71,9 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
     row = table.row(order[place])
     move = partial(step, table, order, place)
     heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
-    heading.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
+    heading.subheader(
+        f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through the rows, too."
+    )
     last = len(order) - 1
     before.button(
         "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"
@@ -98,7 +100,7 @@ def _draw_nothing(view: ErrorsView, table: PredictionTable) -> None:
         )
         st.success(words, icon=":material/celebration:")
     else:
-        st.info("No row is left: loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
+        st.info("No row matches. Loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
 
 
 def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:

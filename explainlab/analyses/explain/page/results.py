@@ -37,7 +37,7 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
             delta_arrow="off",
         )
         tokens = sum(len(f.ids) for f in result.features)
-        facts = [f"{tokens} tokens"]
+        facts = [f"{tokens} token{'' if tokens == 1 else 's'}"]
         if result.truncated:
             facts.append(f"**{result.cut} more were cut: the model never read them**")
         if target.label != prediction.label:
@@ -62,7 +62,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     """Rank correlation and sign conflicts of every pair of attributions of the same features."""
     if len(results) < 2:
         return
-    st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
+    st.header("Agreement", help="How far the maps tell the same story. Special tokens are not counted.")
     if not comparable(results):
         st.info("These maps score different features and cannot be compared.")
         return
@@ -86,7 +86,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
 
 def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
-    st.header("Take away")
+    st.header("Download")
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
     report, table, record, _ = st.columns([1, 1, 1, 3])

@@ -84,7 +84,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
             step=10,
             key=question.key(name),
             on_change=run,
-            help="A step count whose map and path are drawn beside the other's.",
+            help="A second step count, drawn beside the first.",
         )
     button.button("Integrate", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
@@ -99,7 +99,9 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         question.draw_rows()
     grids = {**_GRIDS, **({question.now("grid"): question.now("grid")} if question.now("grid") not in _GRIDS else {})}
     with grid:
-        question.select("Step counts", "grid", grids, "Points that several step counts or rules share are paid once.")
+        question.select(
+            "Step counts", "grid", grids, "Points that several step counts or rules share are computed once."
+        )
     rules, button = st.columns([6, 2], vertical_alignment="bottom")
     rules.multiselect(
         "Rules",

@@ -34,8 +34,8 @@ DOUBLING_HELP = (
     "are reached. The total counts every step count tried."
 )
 ADAPTIVE_HELP = (
-    "New points go where the output moves; no point is evaluated twice. It stops when both the sum and every score are "
-    "close enough, which asks more than 5%."
+    "New points go where the output moves, and no point is evaluated twice. It stops when the sum and "
+    "every score are close enough, which is stricter than 5%."
 )
 NOTES = f"""
 **Approximation error.** {plain(ERROR_HELP)}
@@ -98,7 +98,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
         st.header(
             f"The map at every step count, {morph.rule}",
             anchor=False,
-            help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
+            help="Move the slider through the step counts. All maps share one scale.",
             width="stretch",
         )
         with st.popover("Export", icon=":material/download:", key="integration_morph_export"):
@@ -137,8 +137,8 @@ def _map_request(view: IntegrationView) -> Request:
 
 def _draw_cancelling(body: IntegrationErrorText) -> None:
     st.caption(
-        "The scores cancel: a relative error would divide by that small change and mean nothing, so it is not drawn. "
-        "The sums themselves are these."
+        "The scores cancel out. An error relative to so small a change would mean nothing, so the "
+        "sums are shown instead."
     )
     rows = [
         {
