@@ -12,16 +12,21 @@ import streamlit as st
 from explainlab.app import session
 from explainlab.app.components import enter_runs
 from explainlab.app.template_editor import draw_template_editor
+from explainlab.app.words.terms import explained
+from explainlab.attribution.registry import MethodRequest
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
-from explainlab.errors import ModelError
+from explainlab.errors import ModelError, RequestError
 from explainlab.figures.palette import PALETTES
+from explainlab.metrics.registry import MetricRequest
 from explainlab.models.loading import ModelCard, describe, embedded_models
 from explainlab.service import looks
 from explainlab.service.limits import require_model
 from explainlab.settings import settings
 
 OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
+_WORDS = {"baseline": "baseline", "steps": "integration-rule"}
+"""Where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Question:
             targets,
             index=targets.index(self.now("target")),
             key=self.key("target"),
-            help="The class that the scores speak for or against.",
+            help=explained("The class that the scores speak for or against.", "target"),
         )
 
     def draw_outputs(self) -> None:
@@ -92,7 +97,12 @@ class Question:
 
     def draw_output(self) -> None:
         """The number explained."""
-        self.choose("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)
+        self.choose(
+            "Output",
+            "output",
+            {"probability": "probability", "logit": "logit"},
+            explained(OUTPUT_HELP, "probability", "logit"),
+        )
 
     def draw_palette(self) -> None:
         """The colours of maps."""
@@ -167,13 +177,14 @@ class Question:
         key = self.key(name)
         value = st.session_state.setdefault(key, spec.default)
         label = spec.name.replace("_", " ").capitalize()
+        help_text = explained(spec.help, _WORDS[spec.name]) if spec.name in _WORDS else spec.help
         if spec.kind == "choice":
             index = spec.choices.index(value)
-            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=spec.help)
+            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=help_text)
         elif spec.kind == "flag":
-            st.toggle(label, value, key=key, help=spec.help)
+            st.toggle(label, value, key=key, help=help_text)
         elif spec.kind == "text":
-            st.text_input(label, str(value), key=key, help=spec.help)
+            st.text_input(label, str(value), key=key, help=help_text)
         else:
             whole = spec.kind == "integer"
             number = int if whole else float
@@ -185,7 +196,7 @@ class Question:
                 step=1 if whole else None,
                 format=None if whole else "%g",
                 key=key,
-                help=spec.help,
+                help=help_text,
             )
 
     def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
@@ -250,6 +261,14 @@ class Question:
         if self.now("target") not in targets:
             self.set("target", "predicted")
         return targets
+
+
+def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> str:
+    """The label of the method or metric that ``name`` requests with its options; ``name`` if it requests none."""
+    try:
+        return parse(name).label
+    except RequestError:
+        return name
 
 
 def card_of(model_id: str) -> ModelCard | None:

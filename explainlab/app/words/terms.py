@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from explainlab.app.text import plain
+from explainlab.attribution.method import Method
 from explainlab.attribution.registry import methods
+from explainlab.metrics.metric import AnyMetric
 from explainlab.metrics.registry import metrics
 
 
@@ -138,10 +140,10 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
 @cache
 def titles() -> dict[str, str]:
     """The title of everything on the page, by its anchor."""
-    declared = [*methods().values(), *metrics().values()]
     return {
         **{term.id: term.title for terms in TERMS.values() for term in terms},
-        **{anchor(member.id): member.label for member in declared},
+        **{anchor(method.id): method.label for method in methods().values()},
+        **{anchor(metric.id): metric.label for metric in metrics().values()},
     }
 
 
@@ -153,6 +155,12 @@ def anchor(name: str) -> str:
 def link(name: str) -> str:
     """The title of an anchor, or of the id of a method or a metric, as a Markdown link to it."""
     return f"[{plain(titles()[anchor(name)])}](words#{anchor(name)})"
+
+
+def described(member: Method | AnyMetric) -> str:
+    """The help of a method or a metric: the plain sentence first, then the formula, the source and the link."""
+    formula = member.definition if isinstance(member, Method) else member.definition(member.Parameters())
+    return explained(f"{plain(member.plain)}\n\n{plain(formula)}\n\n{plain(member.source)}", member.id)
 
 
 def explained(text: str, *names: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -10,8 +11,9 @@ import streamlit as st
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
 from explainlab.analyses.parameters import RANDOM
-from explainlab.app.question import Question
-from explainlab.attribution.registry import methods
+from explainlab.app.question import Question, chip
+from explainlab.app.words.terms import explained
+from explainlab.attribution.registry import methods, parse_method
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
 from explainlab.request import Unit, checked
@@ -57,9 +59,16 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     with target:
         question.draw_target(card)
     with unit:
-        question.choose("Unit", "unit", {name: name for name in get_args(Unit)}, "What is revealed at each step.")
+        question.choose(
+            "Unit",
+            "unit",
+            {name: name for name in get_args(Unit)},
+            explained("What is revealed at each step.", "feature"),
+        )
     with baseline:
-        question.select("Baseline", "baseline", {name: name for name in get_args(Filler)}, _HELP["baseline"])
+        question.select(
+            "Baseline", "baseline", {name: name for name in get_args(Filler)}, explained(_HELP["baseline"], "baseline")
+        )
     with colours:
         question.draw_palette()
     button.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
@@ -92,7 +101,7 @@ def _draw_methods(card: ModelCard | None) -> None:
         chosen,
         key=question.key("methods"),
         accept_new_options=True,
-        format_func=lambda name: known[name].label if name in known else name,
+        format_func=partial(chip, parse_method),
         placeholder="Choose one or more methods",
         help=(
             "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included."

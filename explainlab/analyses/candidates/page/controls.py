@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
 
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.page.view import METRICS, CandidatesView, DataChoice
-from explainlab.app.question import Question
+from explainlab.app.question import Question, chip
+from explainlab.app.words.terms import explained
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
+from explainlab.metrics.registry import parse_metric
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 
@@ -74,8 +77,12 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
         question.now("metrics"),
         key=question.key("metrics"),
         accept_new_options=True,
+        format_func=partial(chip, parse_metric),
         placeholder="Choose one or more metrics",
-        help="To set options, type a metric's id and its options: log_odds:k=10, comprehensiveness:preset=eraser.",
+        help=explained(
+            "To set options, type a metric's id and its options: log_odds:k=10, comprehensiveness:preset=eraser.",
+            *METRICS,
+        ),
     )
     button.button("Draw candidates", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card

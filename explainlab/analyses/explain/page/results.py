@@ -14,6 +14,7 @@ from explainlab.app import links
 from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
+from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import to_csv, to_html, to_json
@@ -127,7 +128,7 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
 
 def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
     method = get_method(result.request.question)
-    st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
+    st.markdown(f"**{plain(method.label)}**", help=described(method))
     token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")

@@ -13,6 +13,7 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.app.place import Place, Requests
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.figures.heatmap import number, spelled
@@ -78,7 +79,10 @@ def _place(method_id: str) -> Place:
 
 def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     body, unit = trust.body, trust.request.unit
-    st.markdown(f"**{ASK}**", help=f"{_ASK_HELP}\n\n{_VERDICTS_HELP}")
+    st.markdown(
+        f"**{ASK}**",
+        help=explained(f"{_ASK_HELP}\n\n{_VERDICTS_HELP}", "random-map", "comprehensiveness", "sufficiency"),
+    )
     for warning in trust.warnings:
         if warning not in result.warnings:
             st.warning(plain(warning), icon=":material/warning:")
