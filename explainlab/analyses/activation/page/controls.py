@@ -22,7 +22,7 @@ PAGE = "activation"
 question = Question(PAGE)
 
 _ASKED = ("model", "text", "target", "unit", "baseline", "palette")
-_HELP = {name: field.description for name, field in Activation.Parameters.model_fields.items()}
+_HELP = {name: field.description or "" for name, field in Activation.Parameters.model_fields.items()}
 _REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 
 
@@ -92,8 +92,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def _draw_methods(card: ModelCard | None) -> None:
     """Those that the model supports, and whatever is chosen already."""
-    known = methods()
-    able = [name for name, method in known.items() if card is None or not method.unsupported(card.architecture)]
+    able = [name for name, method in methods().items() if card is None or not method.unsupported(card.architecture)]
     chosen = question.now("methods")
     st.multiselect(
         "Methods",
