@@ -102,8 +102,8 @@ class Method(InPlainWords, ABC):
 
     ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
-    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give
-    other scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
+    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
+    scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
     class' own ``Parameters``; a subclass may annotate them so.
     """
 

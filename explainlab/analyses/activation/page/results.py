@@ -76,11 +76,12 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
         for direction, metric in DIRECTIONS.items():
             parsed = parse_metric(f"{metric}:baseline={baseline}")
             declared = get_metric(parsed.metric)
-            words = f"{declared.definition(parsed.parameters)} {AREA_HELP[direction]}"
+            words = f"{declared.plain} {declared.definition(parsed.parameters)} {AREA_HELP[direction]}"
             st.markdown(f"**{COLUMNS[direction]}, {plain(declared.label)}**: {plain(words)}")
         for chosen in methods:
             method = get_method(chosen.id)
-            st.markdown(f"**{plain(chosen.label)}**: {plain(method.definition)} ({plain(method.source)})")
+            formula = f"{method.definition} ({method.source})"
+            st.markdown(f"**{plain(chosen.label)}**: {plain(method.plain)} {plain(formula)}")
 
 
 def _draw_facts(result: AnalysisResult[ActivationText]) -> None:

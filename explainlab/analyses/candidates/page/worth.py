@@ -16,6 +16,7 @@ from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
 from explainlab.service.service import Service
 
@@ -66,7 +67,8 @@ def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
         for metric in metrics:
             better = "Higher" if metric.higher_is_better else "Lower"
-            st.markdown(f"**{plain(metric.label)}** ({better} is better): {plain(metric.definition)}")
+            words = f"{get_metric(metric.metric).plain} {metric.definition}"
+            st.markdown(f"**{plain(metric.label)}** ({better} is better): {plain(words)}")
 
 
 def _selection_table(body: candidates.Body) -> pd.DataFrame:

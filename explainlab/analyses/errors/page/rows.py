@@ -48,9 +48,9 @@ def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str])
     controls.draw_filters(labels)
     order = table.order(view)
     if view.numbers:
-        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
         left, right = st.columns([4, 1], vertical_alignment="center")
-        left.info(f"Only the {count} of the words that were picked.", icon=":material/filter_alt:")
+        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
+        left.info(f"Only the {count} with what was picked below.", icon=":material/filter_alt:")
         right.button("Show all mistakes", on_click=controls.let_through, width="stretch")
     if not len(order):
         _draw_nothing(view, table)
@@ -87,7 +87,7 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
         f"true **{plain(row['label'])}** ({100 * row['probability']:.1f}%)",
         f"predicted **{plain(row['predicted'])}** ({100 * row['confidence']:.1f}%)",
         f"loss {row['loss']:.3f}",
-        f"{row['tokens']:,} tokens{', the rest was cut' if row['cut'] else ''}",
+        f"{row['tokens']:,} token{'' if row['tokens'] == 1 else 's'}{', the rest was cut' if row['cut'] else ''}",
     ]
     st.markdown(" · ".join(facts))
 
