@@ -59,7 +59,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
-        samples: Candidates = Field(24, description="Maps of every method whose map depends on the seed.")
+        samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
         metrics: Metrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
