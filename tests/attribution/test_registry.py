@@ -250,13 +250,13 @@ def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     ("text", "name", "label"),
     [
         ("occlusion", "occlusion", "Occlusion"),
-        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP (samples 16n)"),
+        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP , 16n samples"),
         ("kernel_shap:samples=2n:paired=true", "kernel_shap", "KernelSHAP"),
-        ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP (paired False)"),
+        ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP, not paired"),
         (
             "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
             "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
-            "Occlusion (baseline max_entropy, baseline_data embedded:sentiment)",
+            "Occlusion, baseline max_entropy, baseline data embedded:sentiment",
         ),
     ],
 )

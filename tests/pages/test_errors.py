@@ -84,7 +84,7 @@ def test_filters_narrow_the_table_and_say_when_nothing_is_left(app: AppTest, sou
     answered(app.text_input(key="errors_search").set_value("FILM").run())
     assert sorted(rows(app)) == [1, 3]
     answered(app.text_input(key="errors_search").set_value("zebra").run())
-    assert "No row is left" in words(app.info)
+    assert "No row matches" in words(app.info)
 
 
 def test_next_and_previous_walk_through_the_rows_in_their_order(app: AppTest, source: str) -> None:
@@ -139,7 +139,7 @@ def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source
     for label in before:
         assert table.loc[label, "Original"] == pytest.approx(before[label], abs=1e-5)
         assert table.loc[label, "Difference"] == pytest.approx(after[label] - before[label], abs=1e-5)
-    press(app, "Keep as a new row, child of row 6")
+    press(app, "Keep as a new row, based on row 6")
     remarks = service().store.remarks("local", source_digest(source))
     assert [one for one in remarks.all() if one.row == 6] == [Remark.of_edit(6, edited)]
     press(app, "Forget this edit")
