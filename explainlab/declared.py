@@ -123,7 +123,7 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     for option in written:
         name, equals, value = (part.strip() for part in option.partition("="))
         if not (name and equals and value):
-            raise RequestError(f"'{option.strip()}' is no option of {owner.id}.", "Write options as :name=value.")
+            raise RequestError(f"'{option.strip()}' is not an option of {owner.id}.", "Write options as :name=value.")
         if name in values:
             raise RequestError(f"{owner.id} has the option {name} twice.", "Give it once.")
         values[name] = value

@@ -64,7 +64,9 @@ class GivenMap(BaseModel):
             if not span.special:
                 place = next((i for i, feature in enumerate(features) if _holds(feature, span)), None)
                 if place is None:
-                    raise self._misfit(name, f"scores the characters {span.start} to {span.end}, which are no feature")
+                    raise self._misfit(
+                        name, f"scores the characters {span.start} to {span.end}, which are not a feature"
+                    )
                 scores[place] += span.score
                 covered[place] = True
         for feature, known in zip(features, covered, strict=True):
@@ -123,7 +125,7 @@ def _records(path: Path) -> Iterator[GivenMap]:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the record"
             raise DataError(
-                f"Record {number} of {path.name} is no attribution: {place}: {first['msg']}.",
+                f"Record {number} of {path.name} is not an attribution: {place}: {first['msg']}.",
                 'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
             ) from None
 

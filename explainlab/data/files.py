@@ -160,7 +160,7 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
-    return DataError(f"All rows of {name} are bad ({len(skipped)}); row {number}: {reason}", "Mend the file.")
+    return DataError(f"None of the {len(skipped)} rows of {name} can be used; row {number}: {reason}", "Mend the file.")
 
 
 # ---- one row's cells
@@ -169,7 +169,7 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
 class Classes:
     """The classes of a file's labels: ``meant`` translates them, then each is matched with a class, if there are any.
 
-    Raises :class:`DataError` if ``meant`` maps a label to what is no class.
+    Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
     """
 
     def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:
@@ -196,7 +196,7 @@ class Classes:
         if index and int(index[1]) < len(self.names):
             return self.names[int(index[1])]
         raise DataError(
-            f"The label {quote(label)} is no class of the model." if label else "The label is missing.",
+            f"The label {quote(label)} is not a class of the model." if label else "The label is missing.",
             f"Use {' or '.join(self.names)}, or an index from 0 to {len(self.names) - 1}; or skip bad rows.",
         )
 

@@ -47,7 +47,9 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
         ) from None
     except HfHubHTTPError as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"The hub has no Parquet files of {repo} for us ({reason}).", "Check the name.") from None
+        raise DataError(
+            f"The hub has no Parquet files of {repo} that may be read here ({reason}).", "Check the name."
+        ) from None
     except OSError as error:
         problem = f"{data_id} cannot be fetched: {error.strerror or error}."
         raise DataError(problem, "Check the network and the disk.") from None

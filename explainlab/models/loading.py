@@ -178,7 +178,7 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
         ) from error
     except HfHubHTTPError as error:
         raise ModelError(
-            f"The hub has no model '{model_id}' for us ({first_line(error)}).", _nearest(model_id)
+            f"The hub has no model '{model_id}' that may be read here ({first_line(error)}).", _nearest(model_id)
         ) from error
     except OSError as error:
         raise ModelError(

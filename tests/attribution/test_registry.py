@@ -250,7 +250,7 @@ def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     ("text", "name", "label"),
     [
         ("occlusion", "occlusion", "Occlusion"),
-        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP , 16n samples"),
+        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP, 16n samples"),
         ("kernel_shap:samples=2n:paired=true", "kernel_shap", "KernelSHAP"),
         ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP, not paired"),
         (
@@ -278,7 +278,7 @@ def test_a_bare_id_has_the_defaults(method: str) -> None:
         ("occlusoin", "There is no method 'occlusoin'. Did you mean occlusion"),
         ("", "There is no method ''"),
         ("lime:samples", "There is no method 'lime:samples'"),
-        ("lime:samples=", "'samples=' is no option of lime. Write options as :name=value."),
+        ("lime:samples=", "'samples=' is not an option of lime. Write options as :name=value."),
         ("lime:samples=5:samples=6", "lime has the option samples twice. Give it once."),
         ("lime:samples=0", "lime: samples = '0' is not accepted"),
         ("lime:steps=5", "lime has no parameter 'steps'"),

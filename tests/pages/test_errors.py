@@ -160,7 +160,7 @@ def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: Ap
     ("header", "cells", "told"),
     [
         (("words", "label"), [("A film.", "positive")], "no column"),
-        (("text", "label"), [("A film.", "pos"), ("Dull.", "neg")], "'pos' is no class of the model"),
+        (("text", "label"), [("A film.", "pos"), ("Dull.", "neg")], "'pos' is not a class of the model"),
         (("text", "label"), [], "no data rows"),
     ],
     ids=["columns", "labels", "empty"],

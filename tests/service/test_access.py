@@ -203,7 +203,7 @@ def test_a_shared_run_is_read_by_others_and_changed_by_its_owner_alone(
 
 def test_there_are_three_visibilities(service: Service, model: str) -> None:
     run = computed(service, request(model), ANN)
-    with pytest.raises(RequestError, match="is no visibility"):
+    with pytest.raises(RequestError, match="is not a visibility"):
         service.share_run(run.id, "everyone", ANN)
 
 
