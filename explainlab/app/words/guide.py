@@ -25,7 +25,7 @@ START = ":green-badge[start here]"
 
 def draw_guide_button() -> None:
     """A button that opens the guide."""
-    if st.button(WHICH, icon=":material/help_center:", type="tertiary"):
+    if st.button(WHICH, icon=":material/help_center:", width="stretch"):
         st.dialog(WHICH, width="large")(draw_guide)()
 
 

@@ -47,7 +47,8 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
-    st.multiselect(
+    chosen, guide = st.columns([6, 1.4], vertical_alignment="bottom")
+    chosen.multiselect(
         "Methods",
         list(methods()),
         question.now("methods"),
@@ -56,7 +57,8 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
         placeholder="Choose one or more methods",
         help=explained("Each method makes a map of its own.", *question.now("methods")),
     )
-    draw_guide_button()
+    with guide:
+        draw_guide_button()
     target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
     with target:
         question.draw_target(card)
