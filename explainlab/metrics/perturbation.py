@@ -33,7 +33,9 @@ _REMOVAL = "Take features out, or put the mask token in the place of each of the
 class PresetParameters(declared.Parameters):
     """Parameters whose defaults come from the preset."""
 
-    preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
+    preset: PresetId = Field(
+        "rpi", description="Whose definition: every published code defines the metric differently."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -264,13 +266,13 @@ def _rules(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> l
     verb = "deleted" if parameters.removal == "delete" else "replaced by the mask token"
     sentences = [
         f"k = {levels}, of the n features of the text (special tokens {special}), rounded {'up' if up else 'down'}.",
-        f"What goes is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
+        f"What is removed is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
         f"{_EMPTY[preset.empty]}{', as is one that selects what the one before did' if skips else ''}.",
     ]
     if preset.positive:
         sentences.append("Features that score zero or less are never selected.")
     if preset.absolute:
-        sentences.append("Differences lose their sign.")
+        sentences.append("Differences are counted without their sign.")
     if preset.envelope and several:
         sentences.append(f"A level counts the {'smallest' if keeps else 'largest'} difference up to it.")
     if parameters.divisor == "bins_plus_one":

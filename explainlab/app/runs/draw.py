@@ -24,7 +24,7 @@ def draw() -> None:
 
     draw_title(
         ENTRY,
-        ("Everything that was computed here and that you may see: open a run, compare two, share or download them."),
+        "Everything that was computed here and that you may see: open a run, compare two, share or download them.",
         service,
     )
     opened = runs_page.opened()

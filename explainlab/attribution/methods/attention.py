@@ -15,7 +15,10 @@ from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
 
 Reading = Literal["class_row", "received"]
-READING_HELP = "The rows that reach the head, or what every token receives on average over all rows."
+READING_HELP = (
+    "Which attention is read: that of the rows that reach the head, or what each token "
+    "receives on average over all rows."
+)
 
 
 class _AttentionMethod(BatchedMethod):

@@ -42,7 +42,10 @@ class DiscretizedIntegratedGradients(Method):
     class Parameters(declared.Parameters):
         steps: int = Field(30, ge=0, le=1_000, description="Anchor words on the path of every token.")
         strategy: Strategy = Field(
-            "greedy", description="Which neighbour is next: the one moved least, or most dimensions monotone."
+            "greedy",
+            description=(
+                "Which neighbour comes next: the one moved least, or the one with the most monotone dimensions."
+            ),
         )
         neighbours: int = Field(500, ge=1, le=10_000, description="Nearest words among which an anchor is chosen.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)

@@ -42,10 +42,13 @@ class LRP(BatchedMethod):
     class Parameters(declared.Parameters):
         rule: Rule = Field(
             "conservative",
-            description="What is constant: attention and the norms' deviation; or AttnLRP, which shares out products.",
+            description=(
+                "conservative: attention and the norms' deviation are constant; attn "
+                "(AttnLRP): products are shared out."
+            ),
         )
         activation: Activation = Field(
-            "identity", description="Activations pass relevance on as it is, or by their derivative."
+            "identity", description="Whether activations pass relevance on unchanged, or by their derivative."
         )
         reduction: Literal["sum", "l2"] = Field(
             "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."

@@ -104,7 +104,7 @@ def _draw_labels(source: str, classes: Sequence[str]) -> None:
         return
     with st.spinner("Reading the labels"):
         survey = _survey(source, inputs, classes, columns)
-    words = f"{survey.rows:,} rows can be used as they are, {survey.bad:,} cannot."
+    words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
     (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
     rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
     st.dataframe(pd.DataFrame(rows), hide_index=True)

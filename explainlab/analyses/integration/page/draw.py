@@ -24,7 +24,7 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(
-        ENTRY, ("Integrated gradients adds up gradients along a path: how many steps does this text need?"), service
+        ENTRY, "Integrated gradients adds up gradients along a path: how many steps does this text need?", service
     )
     card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
