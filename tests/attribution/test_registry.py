@@ -58,7 +58,7 @@ def test_a_method_speaks_to_every_reader(method: str) -> None:
         assert sentence.endswith(".")
         assert 20 < len(sentence) < 120
         assert not set(sentence) & set("φ∂Σ_")
-    assert declared.plain != type(declared).__doc__.split("\n")[0]
+    assert declared.plain != (type(declared).__doc__ or "").split("\n")[0]
 
 
 def test_two_or_three_methods_are_to_start_with() -> None:

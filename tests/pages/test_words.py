@@ -16,9 +16,10 @@ def test_everything_stands_at_its_anchor() -> None:
     assert anchors == list(dict.fromkeys(anchors))
     assert set(anchors) == set(titles())
     shown = words([*app.markdown, *app.caption, *app.subheader])
-    for member in (*methods().values(), *metrics().values()):
-        assert member.plain in shown
-        assert member.source in shown
+    for method in methods().values():
+        assert method.plain in shown
+        assert method.source in shown
+    assert all(metric.plain in shown for metric in metrics().values())
     assert all(term.title in shown for terms in TERMS.values() for term in terms)
 
 

@@ -14,10 +14,10 @@ from explainlab.attribution.registry import methods
 
 WHICH = "Which method?"
 FAMILIES = {
-    "Gradients": "Follow the slope of the model at the text itself: the fastest.",
-    "Paths": "Go step by step from a baseline to the text: slower, and most of them add up.",
-    "Perturbation": "Hide parts of the text and watch the prediction: easy to explain, and right for any model.",
-    "Attention": "Show what the model looks at: fast, but looking is not deciding.",
+    "Gradients": "Follow the slope of the model at the text itself: fast.",
+    "Paths": "Go step by step from a baseline to the text: slower and more careful.",
+    "Perturbation": "Hide parts of the text and watch the prediction: easy to explain, and for nearly any model.",
+    "Attention": "Show what the model looks at: fast, but looking at a word is not deciding by it.",
     "Control": "What every method must beat.",
 }
 START = ":green-badge[start here]"
