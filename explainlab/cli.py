@@ -12,7 +12,7 @@ import typer
 from explainlab.errors import ExplainLabError, RequestError
 
 if TYPE_CHECKING:
-    from explainlab.result import Result
+    from explainlab.analyses.base import AnalysisResult
 
 app = typer.Typer(
     name="explainlab",
@@ -86,15 +86,21 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify a text."""
+    from explainlab.models.caveats import caveats
     from explainlab.models.loading import load_model
     from explainlab.settings import settings
 
     classifier = load_model(model, device, dtype, settings().limits)
     encoding = classifier.encode(text, text_pair)
     prediction = classifier.predict(encoding)
+    label_share = classifier.label_share(encoding)
+    warnings = caveats(classifier, encoding, label_share)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
     lines = [f"{p:8.4f}  {label}" for label, p in prediction.probabilities.items()]
-    _print(body, as_json, lines + [f"{encoding.cut} tokens were cut."] * (encoding.cut > 0))
+    if label_share is not None:
+        body |= {"prompt_tokens": sum(part is not None for part in encoding.prompt), "label_share": label_share}
+        lines.append(f"{label_share:8.4f}  of the next token is held by the label words")
+    _print({**body, "warnings": warnings}, as_json, [*lines, *warnings])
 
 
 @app.command()
@@ -175,7 +181,7 @@ def study(
         dtype=dtype,
     )
     lines = get_study(study_id).lines(result)
-    _print(result.to_json(), as_json, [*lines, *result.warnings])
+    _print(result.to_json(), as_json, [*lines, *_sampled(result), *result.warnings])
 
 
 @app.command()
@@ -191,7 +197,8 @@ def evaluate(
         list[str] | None,
         typer.Option("--attributions", metavar="FILE", help="Maps made elsewhere: JSON of texts with scores."),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Stop after that many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most that many rows.")] = None,
+    sample: Annotated[str, typer.Option("--sample", help="Which rows: random, first or all.")] = "random",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
     target: Target = "predicted",
     output: Output = None,
@@ -211,7 +218,8 @@ def evaluate(
 
     if not skip_bad:
         card = describe(model)
-        read_dataset(data, card.labels if card else None, limit, reader=reader_for(LOCAL.id))
+        first = limit if sample == "first" else None
+        read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
@@ -223,7 +231,9 @@ def evaluate(
         question="evaluation",
         model=model,
         data=data,
-        parameters=evaluation_parameters(methods.split(","), metrics.split(","), limit, settings, attributions or []),
+        parameters=evaluation_parameters(
+            methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
+        ),
         target=target,
         output=output or "probability",
         unit=unit,
@@ -233,7 +243,7 @@ def evaluate(
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     lines = get_study("evaluation").lines(result)
-    _print(body, as_json, [*lines, *result.warnings])
+    _print(body, as_json, [*lines, *_sampled(result), *result.warnings])
 
 
 @app.command()
@@ -325,16 +335,21 @@ def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[
     return [row.text for row in rows], labels
 
 
-def _ask(device: str | None, **fields: Any) -> Result:
+def _ask(device: str | None, **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store or computed here."""
-    from explainlab.request import Request, checked
+    from explainlab.analyses.registry import new_request
     from explainlab.service.service import open_service
 
-    request = checked(Request, **fields)
+    request = new_request(**fields)
     service = open_service(device)
     if service.notice:
         typer.echo(service.notice, err=True)
     return service.run(request)
+
+
+def _sampled(result: AnalysisResult[Any]) -> list[str]:
+    """The line that says which rows of a data set were studied; none for a single text."""
+    return [f"Rows: {result.sample_words}."] if result.sample_words else []
 
 
 def _complain(message: str) -> int:

@@ -114,7 +114,7 @@ def test_methods(run: Run) -> None:
 
 def test_predict(run: Run, model: str) -> None:
     found = run("predict", "--model", model, "--text", TEXT, "--json").json
-    assert found.keys() == {"prediction", "tokens", "truncated"}
+    assert found.keys() == {"prediction", "tokens", "truncated", "warnings"}
     classifier = load_model(model)
     encoding = classifier.encode(TEXT)
     assert found["tokens"] == len(encoding)
@@ -198,7 +198,7 @@ def test_a_text_that_is_cut_says_so(run: Run, model: str) -> None:
     assert "The model reads 48 tokens; the last 14 of the text were cut" in found["warnings"][0]
     assert "14 of the text were cut" in run("explain", "--model", model, "--text", words, "--method", "gradient").out
     assert run("predict", "--model", model, "--text", words, "--json").json["truncated"] is True
-    assert "14 tokens were cut" in run("predict", "--model", model, "--text", words).out
+    assert "14 of the text were cut" in run("predict", "--model", model, "--text", words).out
 
 
 def test_a_store_that_cannot_be_used_is_told_beside_the_answer(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.analyses.registry import complete, get_analysis, request_key
+from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.request import Kind, Request, checked, digest
@@ -73,6 +73,29 @@ def test_every_field_but_the_models_name_and_the_reader_changes_the_key() -> Non
     keys = [key(), *(key(**{name: value}) for name, value in others.items())]
     assert len(set(keys)) == len(keys)
     assert key(model="another name") == key(reader="somebody") == key()
+
+
+def test_a_request_that_does_not_say_which_rows_is_of_the_first_ones() -> None:
+    about = {"question": "predictions", "text": None, "data": "embedded:sentiment"}
+
+    def of_rows(**parameters: Any) -> str:
+        return key(**about, parameters=parameters)
+
+    assert of_rows(rows=5) == of_rows(rows=5, sample="first") != of_rows(rows=5, sample="random")
+    assert of_rows(rows=5, sample="random") != of_rows(rows=6, sample="random")
+    assert of_rows(rows=5, sample="all") == of_rows(rows=6, sample="all") != of_rows(rows=5)
+    trust = {"question": "trust", "parameters": {"method": "lime"}}
+    assert key(**trust) == key(**{**trust, "parameters": {"method": "lime", "sample": "random", "rows": 5}})
+
+
+def test_a_new_request_asks_for_random_rows_of_a_data_set() -> None:
+    about = {"model": "m", "question": "predictions", "data": "embedded:sentiment"}
+    assert new_request(**about).parameters == {"sample": "random"}
+    assert new_request(**about, parameters={"sample": "first"}).parameters == {"sample": "first"}
+    assert new_request(**FIELDS) == Request(**FIELDS)
+    assert complete(Request(**about)).parameters["sample"] == "first"
+    with pytest.raises(RequestError, match="sample"):
+        complete(new_request(**about, parameters={"sample": "best"}))
 
 
 def test_model_and_version_change_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,13 +137,13 @@ function drawToken(view, node, token, i) {
 }
 
 function drawNotes(view) {
-  const { tokens, cut, special_share, signed, mark } = view.data;
+  const { tokens, cut, special_share, special_name, signed, mark } = view.data;
   const notes = [];
   if (signed) notes.push("Solid line: for; dotted line: against.");
-  if (tokens.some((token) => token.conflict)) notes.push(`≠ another map shown ${mark}.`);
+  if (tokens.some((token) => token.conflict)) notes.push(`≠ ${mark}.`);
   if (tokens.some((token) => token.clipped)) notes.push("▲ beyond the scale.");
   if (special_share !== null && tokens.some((token) => token.special)) {
-    notes.push(`Special tokens hold ${(100 * special_share).toFixed(0)}% of the total |score|.`);
+    notes.push(`${special_name} hold ${(100 * special_share).toFixed(0)}% of the total |score|.`);
   }
   if (cut) notes.push(`The model did not read the last ${cut} token${cut === 1 ? "" : "s"}.`);
   view.notes.textContent = notes.join(" ");
@@ -169,7 +169,7 @@ function facts(view, token) {
   const rows = token.told.length ? [...token.told] : standing(view, token);
   rows.push([token.pieces.length > 1 ? "pieces" : "piece", token.pieces.map((p, i) => `\u2068${p}\u2069 (${token.ids[i]})`).join("  ")]);
   if (!token.special) rows.push(["characters", `${token.start}–${token.end}`]);
-  if (token.conflict) rows.push(["≠", `another map shown ${view.data.mark}`]);
+  if (token.conflict) rows.push(["≠", token.conflict]);
   return rows;
 }
 

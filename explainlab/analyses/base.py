@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,24 +37,67 @@ class Skipped(NamedTuple):
     reason: str
 
 
+class Sampled(Record):
+    """The rows of a data set that were studied: how they were ``drawn``, and from which ``seed``.
+
+    They are ``rows`` out of the ``total`` that can be used (None: the file was not read to its end).
+    """
+
+    drawn: Literal["random", "first", "all"]
+    rows: int
+    total: int | None
+    seed: int
+
+    def __str__(self) -> str:
+        if self.rows == self.total:
+            return f"all {self.rows:,}"
+        if self.total is None or self.drawn == "first":
+            return f"the first {self.rows:,}"
+        return f"{self.rows:,} of {self.total:,}, random, seed {self.seed}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AnalysisResult(Result, Generic[B]):
-    """The answer of an analysis: ``body`` is its own part; ``skipped`` are a data set's rows that were left out."""
+    """The answer of an analysis: ``body`` is its own part.
+
+    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were studied (None in results
+    that are older than this field).
+    """
 
     body: B
     skipped: tuple[Skipped, ...] = ()
+    sample: Sampled | None = None
+
+    @property
+    def sample_words(self) -> str:
+        """Which rows of the data set were studied, in words; empty for a single text."""
+        if self.request.data is None:
+            return ""
+        return str(self.sample or f"at most the first {self.request.parameters['rows']:,}")
 
     def to_json(self) -> dict[str, Any]:
         """See :meth:`explainlab.result.Result.to_json`."""
         request = self.request.to_json("study")
         target = request.pop("target")
         skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
+        sample = {} if self.sample is None else {"sample": self.sample.model_dump()}
         cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        return {**request, "target_asked": target, **self.body_json(), **skipped, **cost}
+        return {**request, "target_asked": target, **self.body_json(), **skipped, **sample, **cost}
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
         return self.body.model_dump(mode="json")
+
+
+ADAPTIVE = 50.0
+"""About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
+
+
+def method_work(method: MethodRequest, n: int, depth: int) -> float:
+    """The work of ``method`` beside others: see :meth:`Analysis.work`."""
+    own = get_method(method.method)
+    work = own.work(method.parameters, n, depth)
+    return min(work, ADAPTIVE) if own.adaptive(method.parameters) else work
 
 
 class Analysis(ABC):
@@ -101,8 +144,7 @@ class Analysis(ABC):
         Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
         """
         methods = self.method_requests(parameters)
-        work = sum(get_method(method.method).work(method.parameters, n, depth) for method in methods)
-        return work or self.evaluations(parameters)
+        return sum(method_work(method, n, depth) for method in methods) or self.evaluations(parameters)
 
     def adaptive(self, parameters: Any) -> bool:
         """Whether it often ends long before its most passes, as its methods do."""
@@ -146,14 +188,16 @@ class Analysis(ABC):
     def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
-        Data are read as ``reader``. The number of rows does not enter the key of a single text: a text that was
-        analysed in a data set is not run again.
+        Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
+        analysed in a data set is not run again. Nor does ``sample`` where it is ``first``, as in requests that are
+        older than it, and the number of rows where all are asked for.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
-        if request.text is not None:
-            body["parameters"].pop("rows", None)
+        unused = {"first": ["sample"], "all": ["rows"]}.get(request.parameters.get("sample", ""), [])
+        for name in ["rows", "sample"] if request.text is not None else unused:
+            body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""
         read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
@@ -166,12 +210,14 @@ class Analysis(ABC):
     def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
         """The result of ``record`` with a ``body`` of this type."""
         request = Request.of_result(record)
-        names = {*Request.model_fields, "study", "target_asked", "cost", "warnings", "versions", "skipped"} - {"target"}
+        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample"}
+        names = {*Request.model_fields, *own} - {"target"}
         fields = {name: value for name, value in record.items() if name not in names}
         return AnalysisResult(
             request=request,
             body=body.model_validate(fields),
             skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
+            sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
             cost=Cost(**record["cost"]),
             warnings=tuple(record["warnings"]),
             versions=record["versions"],

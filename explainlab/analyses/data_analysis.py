@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
+from explainlab.analyses.base import Analysis, AnalysisResult, Record, Sampled, Skipped
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
@@ -53,7 +53,7 @@ class DataAnalysis(Analysis, Generic[D]):
             raise RequestError(
                 f"{self.label} are computed for a data set, not for a single text.", "Choose a data set instead."
             )
-        data = dataset_of(self, classifier, request, context.reader)
+        data, sample = dataset_of(self, classifier, request, context.reader)
         subject = DataSubject(classifier, data.rows, request, context)
         start = time.perf_counter()
         body = self.of_data(subject, self.parameters(request))
@@ -62,6 +62,7 @@ class DataAnalysis(Analysis, Generic[D]):
             request=request,
             body=body,
             skipped=tuple(skipped),
+            sample=sample,
             cost=Cost(subject.forward, subject.backward, time.perf_counter() - start),
             warnings=(*warnings_of(skipped, ()), *subject.warnings),
             versions=self.versions(classifier),
@@ -72,21 +73,26 @@ class DataAnalysis(Analysis, Generic[D]):
         return self._read(record, self.DataBody)
 
 
-def dataset_of(analysis: Analysis, classifier: Classifier, request: CompleteRequest, reader: Reader) -> Dataset:
-    """The data set of ``request`` as ``analysis`` needs it, read as ``reader``.
+def dataset_of(
+    analysis: Analysis, classifier: Classifier, request: CompleteRequest, reader: Reader
+) -> tuple[Dataset, Sampled]:
+    """The rows of a data set that ``request`` asks ``analysis`` about, and how they were drawn, read as ``reader``.
 
-    Raises as :func:`explainlab.data.read_dataset`.
+    An analysis without the parameter ``sample`` gets the first rows. Raises as :func:`explainlab.data.read_dataset`.
     """
     assert request.data is not None
-    return read_dataset(
+    drawn = request.parameters.get("sample", "first")
+    data = read_dataset(
         request.data,
         classifier.labels if analysis.labelled or request.target == GOLD else None,
-        limit=request.parameters["rows"],
+        limit=None if drawn == "all" else request.parameters["rows"],
         skip_bad=True,
         columns=request.columns,
         classes=request.classes,
         reader=reader,
+        seed=request.seed if drawn == "random" else None,
     )
+    return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 
 
 def warnings_of(skipped: Sequence[Skipped], results: Sequence[Result]) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
@@ -22,6 +22,17 @@ RANDOM = "random"
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
+
+
+Sample = Annotated[
+    Literal["random", "first", "all"],
+    Field(description="Which rows of a data set: random (in proportion to its labels), the first, or all."),
+]
+"""Which rows of a data set are studied; a parameter beside ``rows``, whose default is always ``"first"``.
+
+A request that does not say is older than the choice and means the first rows.
+:func:`explainlab.analyses.registry.new_request` asks for random ones instead.
+"""
 
 
 def _split(value: Any) -> Any:

@@ -17,7 +17,7 @@ from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import CompleteRequest, Request
+from explainlab.request import CompleteRequest, Request, checked
 from explainlab.result import Result
 
 
@@ -44,6 +44,18 @@ def get_analysis(question: str) -> Analysis:
 def get_study(study_id: str) -> Analysis:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
     return named("study", study_id, studies())
+
+
+def new_request(**fields: Any) -> Request:
+    """A request with these ``fields``, as it is made today: of a data set a random sample, unless it says which rows.
+
+    Requests that are read, from the store, a link or a file, do not come through here: without a ``sample`` they are
+    older than this choice, and mean the first rows. Raises as :func:`explainlab.request.checked`.
+    """
+    request = checked(Request, **fields)
+    if request.data is None or "sample" not in get_analysis(request.question).Parameters.model_fields:
+        return request
+    return request.model_copy(update={"parameters": {"sample": "random", **request.parameters}})
 
 
 def complete(request: Request) -> CompleteRequest:

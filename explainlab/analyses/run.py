@@ -7,11 +7,10 @@ from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS, Evaluation
-from explainlab.analyses.registry import answer, get_study
+from explainlab.analyses.registry import answer, get_study, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import Request, checked
 
 
 def study(
@@ -32,12 +31,12 @@ def study(
 ) -> AnalysisResult[Any]:
     """Run ``study`` on one ``text`` (and its pair), or on the data set ``data``.
 
-    ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). The other
-    arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record. Raises the errors of
-    :mod:`explainlab.errors`, each with what to do about it.
+    ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). Of its rows, a
+    random sample is studied, as large as the study's parameter ``rows``; its parameter ``sample`` asks for the first
+    rows or for all. The other arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record.
+    Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
-    request = checked(
-        Request,
+    request = new_request(
         question=study,
         model=classifier.id,
         text=text,
@@ -64,6 +63,7 @@ def evaluate(
     metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
     *,
     limit: int | None = None,
+    sample: str = "random",
     skip_bad: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     attributions: Sequence[str] = (),
@@ -72,14 +72,15 @@ def evaluate(
 ) -> AnalysisResult[Any]:
     """Evaluate ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
-    ``limit`` ends after that many rows; ``settings`` are parameters of methods by id; ``attributions`` are JSON files
-    of attributions made elsewhere; ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
-    ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
+    ``limit`` is the number of rows, drawn as ``sample`` says: random, first or all. ``settings`` are parameters of
+    methods by id; ``attributions`` are JSON files of attributions made elsewhere; ``context`` and ``common`` (target,
+    output, unit, seed) are as in :func:`study`. ``result.body.rows`` is the table. Raises :class:`DataError` for a row
+    that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
     if not skip_bad:
-        read_dataset(data, classifier.labels, limit, reader=context.reader)
-    parameters = evaluation_parameters(methods, metrics, limit, settings or {}, attributions)
+        read_dataset(data, classifier.labels, limit if sample == "first" else None, reader=context.reader)
+    parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, attributions)
     return study(classifier, Evaluation.id, data=data, context=context, **common, **parameters)
 
 
@@ -87,6 +88,7 @@ def evaluation_parameters(
     methods: Sequence[str],
     metrics: Sequence[str],
     limit: int | None,
+    sample: str,
     settings: Mapping[str, Any],
     attributions: Sequence[str],
 ) -> dict[str, Any]:
@@ -97,4 +99,5 @@ def evaluation_parameters(
         "settings": dict(settings),
         "attributions": list(attributions),
         "rows": limit or MOST_ROWS,
+        "sample": sample,
     }

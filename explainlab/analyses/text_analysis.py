@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
-from explainlab.attribution.explain import cut_warning
+from explainlab.attribution import passes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
@@ -74,22 +74,23 @@ class TextAnalysis(Analysis, Generic[T, D]):
         start = time.perf_counter()
         batcher = Batcher(classifier, context)
         subjects = [_subject(classifier, request, batcher) for request in requests]
+        passes.read_label_shares(subjects)
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
-        passes = [subject.forward + subject.backward for subject in subjects]
-        seconds = (time.perf_counter() - start) / max(1, sum(passes))
+        spent = [subject.forward + subject.backward for subject in subjects]
+        seconds = (time.perf_counter() - start) / max(1, sum(spent))
         return [
             AnalysisResult(
                 request=request,
                 body=body,
                 cost=Cost(subject.forward, subject.backward, seconds * count),
-                warnings=(*cut_warning(subject.encoding), *subject.warnings, *batcher.warnings, *subject.notes),
+                warnings=(*subject.caveats, *subject.warnings, *batcher.warnings, *subject.notes),
                 versions=self.versions(classifier),
             )
-            for request, subject, body, count in zip(requests, subjects, bodies, passes, strict=True)
+            for request, subject, body, count in zip(requests, subjects, bodies, spent, strict=True)
         ]
 
     def _of_data(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        data = dataset_of(self, classifier, request, context.reader)
+        data, sample = dataset_of(self, classifier, request, context.reader)
         rows, lengths, unreadable = _readable(classifier, data.rows)
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
@@ -99,6 +100,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             request=request,
             body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
             skipped=tuple(skipped),
+            sample=sample,
             cost=Cost.total(result.cost for result in results),
             warnings=warnings_of(skipped, results),
             versions=self.versions(classifier),
@@ -129,13 +131,12 @@ class TextAnalysis(Analysis, Generic[T, D]):
         progress = _Texts(context, len(known), len(known) + len(missing))
         group = list(islice(ordered, min(FIRST_TOGETHER, together)))
         while group:
-            progress.group = len(group)
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
             for key, result in zip(group, results, strict=True):
                 context.keep_result(key, result.to_json())
                 known[key] = result
-            progress.finish()
+            progress.finish(len(group))
             group = list(islice(ordered, together))
         return [known[key] for key in keys]
 
@@ -155,21 +156,19 @@ def _typical_first(ordered: Sequence[str]) -> list[str]:
 
 
 class _Texts(Relay):
-    """Reports progress in texts while a group of them runs; cancels and remembers as ``context`` does."""
+    """Reports progress in finished texts while a group of them runs; cancels and remembers as ``context`` does."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
         super().__init__(context)
-        self._finished, self._total, self._reported = finished, total, finished
-        self.group = 0
+        self._finished, self._total = finished, total
 
     def report(self, done: int, total: int, phase: str) -> None:
-        self._reported = max(self._reported, self._finished + int(self.group * done / (total + 1)))
-        self._context.report(self._reported, self._total, "texts")
+        self._context.report(self._finished, self._total, "texts")
 
-    def finish(self) -> None:
-        """The group is done."""
-        self._finished = self._reported = self._finished + self.group
-        self._context.report(self._reported, self._total, "texts")
+    def finish(self, texts: int) -> None:
+        """So many more texts are done."""
+        self._finished += texts
+        self._context.report(self._finished, self._total, "texts")
 
 
 def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher) -> Subject:

@@ -1,4 +1,4 @@
-"""Components made of our own scripts and styles, and a shared one for text areas: Enter to run."""
+"""Components made of our own scripts and styles, and what text areas share: Enter to run, and a limit in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.app.text import plain
 from explainlab.figures.export import COMPONENTS, component_file
+from explainlab.settings import limit_words, settings
 
 
 def component(
@@ -32,3 +34,27 @@ _enter_runs = component("enter_runs", styles=())
 def enter_runs(keys: list[str]) -> None:
     """Enter in the text areas with these keys commits them; Shift+Enter starts a new line."""
     _enter_runs(data={"keys": keys}, key="enter_runs", height=0)
+
+
+def draw_text_area(
+    label: str, text: str, key: str, height: int, run: Callable[[], None] | None = None, help_text: str | None = None
+) -> None:
+    """A text area that refuses a text beyond the limit: it says so and keeps the one before.
+
+    ``run`` is called when another text is entered that is not refused.
+    """
+    accepted, refused = f"{key}_accepted", f"{key}_refused"
+
+    def take() -> None:
+        entered, before = st.session_state[key], st.session_state[accepted]
+        if len(entered) > settings().max_characters:
+            words = f"The text that was entered has {len(entered):,} characters. {limit_words('max_characters')}"
+            st.session_state[refused] = (before, f"{words} The text before it was kept.")
+            st.session_state[key] = before
+        elif run is not None:
+            run()
+
+    st.session_state[accepted] = st.text_area(label, text, key=key, height=height, on_change=take, help=help_text)
+    before, words = st.session_state.get(refused, (None, ""))
+    if before == st.session_state[accepted]:
+        st.error(plain(words), icon=":material/content_paste_off:")

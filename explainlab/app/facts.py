@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
-from explainlab.figures.heatmap import number, settings
+from explainlab.figures.heatmap import settings, sum_words
 
 AGREEMENT = (
     "Rank correlation: Spearman's ρ of the scores, or of |score| where a map has no sign; empty where "
@@ -17,11 +17,7 @@ def facts(result: Attribution) -> list[str]:
     """What is explained, completeness, cost, settings and notes, one Markdown text each."""
     texts = [f"explains the {result.request.output} of {plain(result.target.label)}"]
     if result.completeness:
-        sums = result.completeness
-        error = sums.approximation_error
-        error_text = "too small a change to compare" if error is None else f"error {100 * error:.2g}%"
-        line = f"sum {number(sums.sum)}, should be {number(sums.expected)} ({error_text})"
-        texts.append(f"**{plain(line)}**" if error is not None and error > 0.05 else plain(line))
+        texts.append(plain(sum_words(result)))
     cost = result.cost
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
 from explainlab.app.place import Place
@@ -19,12 +20,21 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.service import Service
 
+_SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
 _STALE = ":material/edit: The controls have changed: press **{button}** to update the results."
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the result in a sentence, above all figures."""
+    """Draw the result in a sentence, above all figures, and which rows of a data set it is about."""
     st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
+    if isinstance(result, AnalysisResult):
+        draw_sample(result)
+
+
+def draw_sample(result: AnalysisResult[Any]) -> None:
+    """Draw which rows of a data set were studied; nothing for a single text."""
+    if result.sample_words:
+        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,8 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows
+        if view.data.sample == "all":
+            return f"**{each:,} {work} for each text**{more}, for all rows. All other settings are those above."
         words = f"**{each:,} {work} for each text, {each * rows:,} for {rows:,} row{'' if rows == 1 else 's'}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."

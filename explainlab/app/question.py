@@ -10,8 +10,9 @@ from typing import Any
 import streamlit as st
 
 from explainlab.app import session
-from explainlab.app.components import enter_runs
+from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
+from explainlab.app.view import ChosenData
 from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import MethodRequest
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
@@ -24,6 +25,8 @@ from explainlab.service import looks
 from explainlab.service.limits import require_model
 from explainlab.settings import settings
 
+_SAMPLES = {"random": "Random", "first": "First", "all": "All"}
+_SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
 OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
 _WORDS = {"baseline": "baseline", "steps": "integration-rule"}
 """Where the page of words explains a parameter."""
@@ -131,13 +134,35 @@ class Question:
             self.set("data", known[0] if known else None)
         return known
 
-    def draw_rows(self) -> None:
-        """How many rows of the data set."""
-        self.draw_number("Rows", "rows", settings().max_rows, step=10)
+    def data_controls(self, choice: ChosenData) -> dict[str, Any]:
+        """The values of the controls for ``choice``."""
+        reading = {"source": choice.source, "columns": choice.columns, "classes": choice.classes}
+        return {"data": choice.source, "rows": choice.rows, "sample": choice.sample, "reading": reading}
 
-    def draw_number(self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1) -> None:
+    def data_choice(self) -> dict[str, Any]:
+        """The data set chosen now, as the fields of a :class:`ChosenData`."""
+        return {**self.reading(), "rows": self.now("rows"), "sample": self.now("sample")}
+
+    def reading(self) -> dict[str, Any]:
+        """The data set and how its ``columns`` and ``classes`` are read; choices for another one do not count."""
+        current, source = self.now("reading"), self.now("data") or ""
+        return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
+
+    def draw_rows(self) -> None:
+        """Which rows of the data set, and how many."""
+        which, number = st.columns(2, vertical_alignment="bottom")
+        with which:
+            self.select("Sample", "sample", _SAMPLES, _SAMPLE_HELP)
+        with number:
+            every = self.now("sample") == "all"
+            self.draw_number("Rows", "rows", settings().max_rows, step=10, disabled=every)
+
+    def draw_number(
+        self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1, disabled: bool = False
+    ) -> None:
         """A whole number from 1 to ``most``."""
-        st.number_input(label, 1, most, self.now(name), step=step, key=self.key(name), help=help_text)
+        key = self.key(name)
+        st.number_input(label, 1, most, self.now(name), step=step, key=key, help=help_text, disabled=disabled)
 
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
         """One of a few ``options`` (value: label), all of them seen."""
@@ -223,15 +248,7 @@ class Question:
     def _draw_text(
         self, label: str, name: str, height: int, run: Callable[[], None], help_text: str | None = None
     ) -> None:
-        st.text_area(
-            label,
-            self.now(name),
-            key=self.key(name),
-            height=height,
-            max_chars=settings().max_characters,
-            on_change=run,
-            help=help_text,
-        )
+        draw_text_area(label, self.now(name), self.key(name), height, run, help_text)
 
     def _draw_examples(self, card: ModelCard | None, run: Callable[[], None]) -> None:
         rows = _examples(card.labels) if card else []

@@ -6,12 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from explainlab.analyses.parameters import Sample
 from explainlab.figures.palette import PaletteName
 from explainlab.request import Output, Request, Unit, checked
 
 V = TypeVar("V", bound="AnalysisView")
+
+
+class ChosenData(BaseModel):
+    """A data set: an embedded id or a file's path, which of its rows are studied, and how they are read.
+
+    ``columns`` and ``classes`` as for :func:`explainlab.data.read_dataset`. Links without ``sample`` are older than
+    that choice and show the first rows; whatever is new asks for random ones.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    rows: int = Field(100, ge=1)
+    sample: Sample = "first"
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """The fields of a request about the data set."""
+        return {"data": self.source, "columns": self.columns, "classes": self.classes}
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """The parameters that say which rows are studied."""
+        return {"rows": self.rows, "sample": self.sample}
 
 
 class AnalysisView(BaseModel):
@@ -65,12 +92,14 @@ def view_of(
 ) -> V:
     """The view of type ``record`` that shows ``request``: its fields and ``parameters``, else the defaults.
 
-    For a request about a data set, ``data`` are the parameters that belong to it, and ``text`` is the text shown above.
+    For a request about a data set, ``data`` are the parameters that belong to it beside the choice of rows, and
+    ``text`` is the text shown above.
     """
     fields = record.model_fields
     values = {name: value for name, value in request.model_dump().items() if name in fields and name != "data"}
     values |= {name: value for name, value in parameters.items() if name in fields}
     if request.data is not None:
-        values["data"] = {"source": request.data, **{name: parameters[name] for name in data}}
+        chosen = {name: parameters[name] for name in ("rows", "sample", *data)}
+        values["data"] = {"source": request.data, "columns": request.columns, "classes": request.classes, **chosen}
         values |= {"text": text, "text_pair": None}
     return checked(record, **values)

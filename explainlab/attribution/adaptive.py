@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explainlab.attribution.path import Path, evaluate
+from explainlab.attribution.records import CANCELS
 
 NODES = np.arange(5) / 4
 BOOLE = np.array([7, 32, 12, 32, 7]) / 90
@@ -17,8 +18,6 @@ LEAST_GAIN = 0.2
 """Boole's error is never taken to be less than this share of Simpson's."""
 LEFT = 0.5
 """Panels that together hold less than this share of the tolerance are not halved."""
-CANCELS = 0.001
-"""Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
 
 
 def cancels(change: float, scores: np.ndarray) -> bool:

@@ -13,14 +13,14 @@ import torch
 
 from explainlab.attribution import passes
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.records import Attribution, Completeness
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import FORWARD, RunContext
 from explainlab.request import CompleteRequest, Request, checked
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
@@ -81,8 +81,9 @@ def answer_targets(
     method.require(classifier)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
     parameters, tokens = parse(method, whole[0].parameters), len(encoding)
-    work = method.work(parameters, tokens, len(classifier.model.layers)) * tokens * len(whole)
-    context.expect(work, not method.adaptive(parameters))
+    each = method.work(parameters, tokens, len(classifier.model.layers))
+    each += 0 if classifier.prompt is None else FORWARD  # its label share
+    context.expect(each * tokens * len(whole), not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
@@ -123,16 +124,21 @@ def attribute_many(
         )
         for encoding, request in zip(encodings, requests, strict=True)
     ]
-    return attribute_subjects(subjects, method, requests)
+    start = time.perf_counter()
+    passes.read_label_shares(subjects)
+    return attribute_subjects(subjects, method, requests, start)
 
 
 def attribute_subjects(
-    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest]
+    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest], start: float | None = None
 ) -> list[Attribution]:
-    """As :func:`attribute_many`, for existing subjects; all share a batcher."""
+    """As :func:`attribute_many`, for existing subjects; all share a batcher.
+
+    ``start`` is the ``time.perf_counter()`` of their first pass (None: now).
+    """
     if not subjects:
         return []
-    start, classifier, batcher = time.perf_counter(), subjects[0].classifier, subjects[0].batcher
+    start, classifier, batcher = start or time.perf_counter(), subjects[0].classifier, subjects[0].batcher
     if any(request.parameters != requests[0].parameters for request in requests):
         raise ValueError("Texts are run together with the same parameters only.")
     parameters, halvings = parse(method, requests[0].parameters), batcher.halvings
@@ -151,10 +157,11 @@ def attribute_subjects(
             scores=_checked(outcome, method, classifier),
             errors=outcome.errors,
             signed=method.is_signed(parameters),
-            completeness=None if outcome.expected is None else Completeness.of(outcome.scores, outcome.expected),
+            completeness=outcome.completeness,
             cost=Cost(subject.forward, subject.backward, seconds * count),
             cut=subject.encoding.cut,
-            warnings=(*cut_warning(subject.encoding), *subject.warnings, *halved, *outcome.warnings),
+            label_share=subject.label_share,
+            warnings=(*subject.caveats, *subject.warnings, *halved, *outcome.warnings, *_sum_warning(outcome, method)),
             notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
             versions={
                 **versions(),
@@ -209,8 +216,9 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     ]
 
 
-def cut_warning(encoding: Encoding) -> list[str]:
-    """The warning for an ``encoding`` whose text was cut; empty if it was not."""
-    if not encoding.cut:
-        return []
-    return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]
+def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
+    """The warning where the scores do not add up to what the method promises; see :attr:`Outcome.within`."""
+    sums, size = outcome.completeness, float(np.abs(outcome.scores).sum())
+    failure = sums.failure(outcome.within, size) if sums else ""
+    whose = f"{method.label}'" if method.label.endswith("s") else f"{method.label}'s"
+    return [f"{whose} scores add up to {failure}. {outcome.remedy}".rstrip()] if failure else []

@@ -53,6 +53,23 @@ def read_originals(subjects: Sequence[Subject]) -> None:
         subject.see(logits[0])
 
 
+def read_label_shares(subjects: Sequence[Subject]) -> None:
+    """Make every subject with a prompt know its label share and, by the same forward pass, the logits of its text."""
+    asked = [subject for subject in subjects if subject.classifier.prompt is not None]
+    if not asked:
+        return
+
+    def run(batch: Batch) -> None:
+        logits, shares = batch.classifier.next_token(batch.inputs)
+        batch.count(forward=1)
+        rows = zip(batch.parts, batch.classifier.finite(logits), shares.tolist(), strict=True)
+        for part, own, share in rows:
+            part.subject.see(own, share)
+
+    with asked[0].batcher.span(0, 0, 1):  # the progress is that of what follows
+        _exhaust(stream(asked, [1] * len(asked), run, gradients=False, phase="prediction"))
+
+
 def fix_targets(subjects: Sequence[Subject]) -> None:
     """Read the texts whose predicted class is explained."""
     read_originals([subject for subject in subjects if subject.explains_prediction])

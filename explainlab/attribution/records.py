@@ -13,6 +13,9 @@ from explainlab.request import Request
 from explainlab.result import Cost, Result
 from explainlab.text.units import Feature
 
+CANCELS = 0.001
+"""Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -40,6 +43,25 @@ class Completeness:
         error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
         return cls(total, float(expected), error)
 
+    @property
+    def off(self) -> str:
+        """``approximation_error`` as a percentage with two digits; empty where it is None."""
+        if self.approximation_error is None:
+            return ""
+        percentage = 100 * self.approximation_error
+        return f"{percentage:,.0f}%" if percentage >= 10 else f"{percentage:.2g}%"
+
+    def failure(self, within: float, size: float) -> str:
+        """``−0.107, not +0.578 (off by 118%)`` where the sum is off by more than ``within``; otherwise empty.
+
+        ``within`` is a share of |expected|; where the scores cancel, of their total size Σ|φ| = ``size``.
+        """
+        cancel = abs(self.expected) <= CANCELS * size
+        if abs(self.sum - self.expected) <= within * (size if cancel else abs(self.expected)):
+            return ""
+        total, expected = (f"{value:+.3g}".replace("-", "−") for value in (self.sum, self.expected))
+        return f"{total}, not {expected}" + (f" (off by {self.off})" if self.off and not cancel else "")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attribution(Result):
@@ -47,7 +69,8 @@ class Attribution(Result):
 
     ``scores`` float64 [n_features], special tokens included. ``errors`` float64 [n_features]: estimates of the scores'
     numerical errors, where the method has them. ``signed``: False where scores are magnitudes only. ``cut``: number of
-    tokens that did not fit into the model. ``notes``: facts of this run that are in no other field.
+    tokens that did not fit into the model. ``label_share``: for a language model with a prompt, the share of the next
+    token that the label words together hold, in [0, 1]. ``notes``: facts of this run that are in no other field.
     """
 
     prediction: Prediction
@@ -58,6 +81,7 @@ class Attribution(Result):
     signed: bool
     completeness: Completeness | None
     cut: int = 0
+    label_share: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -110,6 +134,7 @@ class Attribution(Result):
         return {
             **request,
             "prediction": asdict(self.prediction),
+            **({} if self.label_share is None else {"label_share": self.label_share}),
             "target": asdict(self.target),
             "target_asked": self.request.target,
             "features": [
@@ -141,6 +166,7 @@ class Attribution(Result):
             completeness=Completeness(**body["completeness"]) if body["completeness"] else None,
             cost=Cost(**body["cost"]),
             cut=body["cut"],
+            label_share=body.get("label_share"),
             warnings=tuple(body["warnings"]),
             notes=tuple(body["notes"]),
             versions=body["versions"],

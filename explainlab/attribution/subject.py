@@ -20,6 +20,7 @@ from explainlab.attribution.passes import Points
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
+from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.models.inputs import Inputs
@@ -31,12 +32,16 @@ T = TypeVar("T")
 
 
 class Original:
-    """A text and its classifier, shared by all its subjects; ``logits`` float64 [classes] once known."""
+    """A text and its classifier, shared by all its subjects.
+
+    Once known: ``logits`` float64 [classes] and, for a classifier with a prompt, the ``label_share``.
+    """
 
     def __init__(self, classifier: Classifier, encoding: Encoding) -> None:
         self.classifier = classifier
         self.encoding = encoding
         self.logits: np.ndarray | None = None
+        self.label_share: float | None = None
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -139,6 +144,16 @@ class Subject:
         return Target(index, self.classifier.labels[index])
 
     @property
+    def label_share(self) -> float | None:
+        """The share of the next token that the label words hold; None until read, and without a prompt."""
+        return self._text.label_share
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a reader must know of how the model read the text: see :func:`explainlab.models.caveats.caveats`."""
+        return caveats(self.classifier, self.encoding, self.label_share)
+
+    @property
     def explains_prediction(self) -> bool:
         """Whether the target is the predicted class, known only after a pass over the text."""
         return self._requested is None
@@ -238,8 +253,10 @@ class Subject:
         gradient = torch.func.grad(self.explained)(logits)
         return float((gradient * logits).abs().sum())
 
-    def see(self, logits: np.ndarray) -> None:
-        """Take float64 [classes] as the logits of the text itself; the first fix the target."""
+    def see(self, logits: np.ndarray, label_share: float | None = None) -> None:
+        """Take float64 [classes] as the logits of the text itself, with its label share; the first fix the target."""
+        if label_share is not None:
+            self._text.label_share = label_share
         if self._original is None:
             self._original = logits
         if self._text.logits is None:

@@ -1,17 +1,19 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import ROLES, Dataset, Row, read_dataset
+from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset
 from explainlab.data.sources import source_digest
-from explainlab.data.survey import Preview, Survey, Written, preview, survey
+from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
 from explainlab.data.uploads import keep_upload
 from explainlab.reader import Reader
 
 __all__ = [
     "EXAMPLES",
+    "NO_CLASS",
     "ROLES",
     "Dataset",
     "ExampleSet",
+    "Misfit",
     "Preview",
     "Reader",
     "Row",
@@ -20,6 +22,8 @@ __all__ = [
     "embedded_examples",
     "examples_for",
     "keep_upload",
+    "misfit",
+    "nearest",
     "preview",
     "read_dataset",
     "source_digest",

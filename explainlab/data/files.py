@@ -20,6 +20,7 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.formats import Record
+from explainlab.data.sampling import Sample
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
 from explainlab.limits import Limits
@@ -29,6 +30,8 @@ ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
 Span = tuple[int, int]
 
+NO_CLASS = "is not a class of the model"
+"""In the reason why a row cannot be used: its label names none of the classes."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -51,11 +54,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``."""
+    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``.
+
+    ``total``: the rows of the source that can be used; None where its end was not reached.
+    """
 
     name: str
     rows: tuple[Row, ...]
     skipped: tuple[tuple[int, str], ...] = ()
+    total: int | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -75,14 +82,16 @@ def read_dataset(
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
+    seed: int | None = None,
 ) -> Dataset:
     """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name it matches
     (exactly, else in another case, else as an index from 0). Without ``labels`` the label column may be missing or
-    empty, and labels stay as written. ``limit`` ends the reading after that many good rows. ``skip_bad`` collects bad
-    rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's column names,
-    ``classes`` labels as the file writes them to what they mean.
+    empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
+    source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
+    ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
+    the file's column names, ``classes`` labels as the file writes them to what they mean.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
     first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the limits of
@@ -93,18 +102,20 @@ def read_dataset(
     name = locate(path, reader).name
     rows: list[Row] = []
     skipped: list[tuple[int, str]] = []
+    sample = None if seed is None or limit is None else Sample(limit, seed)
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
         if isinstance(row, Row):
-            rows.append(row)
+            (rows.append if sample is None else sample.see)(row)
         elif skip_bad:
             skipped.append((number, row.problem))
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
-        if len(rows) == limit:
-            break
-    if not rows:
+        if sample is None and len(rows) == limit:
+            return Dataset(name, tuple(rows), tuple(skipped))
+    total = len(rows) if sample is None else sample.seen
+    if not total:
         raise _nothing_left(name, skipped)
-    return Dataset(name, tuple(rows), tuple(skipped))
+    return Dataset(name, tuple(rows if sample is None else sample.rows()), tuple(skipped), total)
 
 
 def stream_rows(
@@ -125,7 +136,7 @@ def stream_rows(
             _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
-            raise DataError(problem, "Split it, or read it with a limit.")
+            raise DataError(problem, "Split it, or take only its first rows.")
         try:
             yield number, record, _row(number, record, names, known, reader.limits)
         except DataError as error:
@@ -143,10 +154,16 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {role: role for role in ROLES} | dict(columns or {})
 
 
+def missing_columns(record: Record, columns: Mapping[str, str], needs_label: bool) -> dict[str, str]:
+    """By role the columns that a record lacks, of the named ones and of those that every file needs."""
+    needed = {"text", *columns} | ({"label"} if needs_label else set())
+    names = {role: columns.get(role, role) for role in ROLES if role in needed}
+    return {role: column for role, column in names.items() if column not in record}
+
+
 def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_label: bool) -> None:
     """Raise unless the first record has the named columns and those that every file needs."""
-    needed = {"text", *columns} | ({"label"} if needs_label else set())
-    missing = [columns.get(role, role) for role in ROLES if role in needed and columns.get(role, role) not in record]
+    missing = [*missing_columns(record, columns, needs_label).values()]
     if missing:
         absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
         raise DataError(
@@ -196,7 +213,7 @@ class Classes:
         if index and int(index[1]) < len(self.names):
             return self.names[int(index[1])]
         raise DataError(
-            f"The label {quote(label)} is not a class of the model." if label else "The label is missing.",
+            f"The label {quote(label)} {NO_CLASS}." if label else "The label is missing.",
             f"Use {' or '.join(self.names)}, or an index from 0 to {len(self.names) - 1}; or skip bad rows.",
         )
 

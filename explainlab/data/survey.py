@@ -1,14 +1,17 @@
-"""A data set before use: its columns and first rows, and the classes that its labels name."""
+"""A data set before use: its columns and first rows, the classes that its labels name, and which names do not fit."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from reprlib import repr as quote
 
-from explainlab.data.files import Classes, Row, column_names, stream_rows
+from explainlab.data.files import Classes, Row, column_names, missing_columns, stream_rows
+from explainlab.data.formats import Record
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
@@ -17,6 +20,10 @@ MOST_LABELS = 1_000
 """Most distinct values of a column of classes."""
 LISTED = 1_000
 """Bad rows that are listed; all are counted."""
+LOOKED_AT = 1_000
+"""First records whose names are held against those expected."""
+LISTED_NAMES = 5
+"""Names that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,18 @@ class Survey:
         return tuple(written for written in self.labels if written.names is None)
 
 
+@dataclass(frozen=True)
+class Misfit:
+    """Names that do not fit: the ``problem``, and the nearest ``columns`` for roles that have none.
+
+    ``of_labels``: with these columns there are labels that are no class of the model.
+    """
+
+    problem: str
+    columns: dict[str, str]
+    of_labels: bool
+
+
 def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Preview:
     """The first ``rows`` records of a data set; no more of its file is read.
 
@@ -85,8 +104,7 @@ def survey(
     skipped: list[tuple[int, str]] = []
     written: Counter[str] = Counter()
     for number, record, row in stream_rows(path, labels, columns, classes, reader):
-        cell = record.get(column)
-        written["" if cell is None else str(cell).strip()] += 1
+        written[_label(record, column)] += 1
         if len(written) > MOST_LABELS:
             raise DataError(f"The column {column} has over {MOST_LABELS:,} different labels.", "Choose another column.")
         if isinstance(row, Row):
@@ -105,3 +123,51 @@ def _named(classes: Classes, label: str) -> str | None:
         return classes.match(label)
     except DataError:
         return None
+
+
+def misfit(
+    path: str | Path,
+    labels: Sequence[str] | None,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
+) -> Misfit | None:
+    """Which columns are missing, and which labels of the first 1,000 records are no class; None where all fits.
+
+    The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
+    """
+    source = locate(path, reader)
+    records = list(islice(source.records(), LOOKED_AT))
+    missing = missing_columns(records[0], columns or {}, labels is not None) if records else {}
+    near: dict[str, str] = {}
+    for role, column in missing.items():
+        taken = {*(columns or {}).values(), *near.values()}
+        name = nearest(column, [other for other in records[0] if other not in taken])
+        near |= {role: name} if name else {}
+    problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
+    known, column = Classes(labels, classes or {}), column_names({**(columns or {}), **near})["label"]
+    written = dict.fromkeys(_label(record, column) for record in records)
+    strange = [label for label in written if label and _named(known, label) is None]
+    if strange:
+        problems.append(f"No class of the model is called {_quoted(strange)}.")
+    return Misfit(" ".join(problems), near, bool(strange)) if problems else None
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The name among ``known`` that is most like ``name``, in any case; None if none is like it."""
+    folded = {other.casefold(): other for other in reversed(known)}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
+    return folded[near[0]] if near else None
+
+
+def _quoted(names: Iterable[str]) -> str:
+    """The first of ``names`` for a sentence that denies them: "'a', 'b' or 'c'"."""
+    first = [quote(name) for name in islice(names, LISTED_NAMES + 1)]
+    *others, last = [*first[:LISTED_NAMES], "others"] if len(first) > LISTED_NAMES else first
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _label(record: Record, column: str) -> str:
+    """The label as the file writes it; empty if it has none."""
+    cell = record.get(column)
+    return "" if cell is None else str(cell).strip()

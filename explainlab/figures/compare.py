@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.heatmap import Heatmap, agreement, heatmap, limit
+from explainlab.figures.heatmap import Heatmap, agreement, heatmap, limit, opposite
 from explainlab.figures.palette import DEFAULT
+
+CONTRADICTED = opposite(["the other map"])
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ def compare(first: Attribution, second: Attribution, palette: str = DEFAULT) -> 
     scale = limit([first, second]) if one_scale else None
     return Comparison(
         maps=(
-            heatmap(first, palette, scale, [ours[i] for i in places]),
-            heatmap(second, palette, scale, [theirs[i] for i in places]),
+            heatmap(first, palette, scale, dict.fromkeys([ours[i] for i in places], CONTRADICTED)),
+            heatmap(second, palette, scale, dict.fromkeys([theirs[i] for i in places], CONTRADICTED)),
         ),
         one_scale=one_scale,
         shared=len(ours),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
 import pandas as pd
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.heatmap import heatmap, heatmaps, method_label, number, settings
+from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number, settings, sum_words
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
+from explainlab.models.caveats import share_words
 from explainlab.settings import ASSETS
 
 COMPONENTS = ASSETS / "components"
@@ -26,24 +29,88 @@ def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None
     return draw_svg(heatmap(attribution, palette, limit))
 
 
-def to_html(
-    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, snippets: Sequence[str] = ()
-) -> str:
-    """A standalone document with every heatmap, its settings, checks and scores; no scripts, no external resources.
+@dataclass(frozen=True)
+class ReportMap:
+    """A map of a report: an attribution, ``drawn`` as on its page, its title, and whether to ``trust`` it in words."""
 
-    ``shared``: the same scale for all heatmaps; ``snippets``: code that reproduces the numbers.
+    attribution: Attribution
+    drawn: Heatmap
+    title: str
+    trust: str = ""
+
+
+def report_maps(
+    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, trust: Sequence[str] = ()
+) -> list[ReportMap]:
+    """Attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale.
+
+    ``trust`` says of each whether to trust it (empty: nothing is known).
     """
-    maps = heatmaps(attributions, palette, shared)
+    maps = zip(attributions, heatmaps(attributions, palette, shared), trust or [""] * len(attributions), strict=True)
+    return [ReportMap(a, drawn, f"{method_label(a)}: why {a.target.label}", words) for a, drawn, words in maps]
+
+
+def to_html(
+    maps: Sequence[ReportMap],
+    palette: str = DEFAULT,
+    *,
+    title: str = "Explanation",
+    verdict: str = "",
+    facts: Mapping[str, str] = MappingProxyType({}),
+    snippets: Sequence[str] = (),
+) -> str:
+    """A standalone document about one text: its prediction, and ``maps`` with settings, checks and scores.
+
+    It has no scripts and no external resources. ``verdict`` is the answer in words, ``facts`` what else is known
+    of the text, by name, and ``snippets`` are code that reproduces the numbers.
+    """
+    attributions = [entry.attribution for entry in maps]
+    shared = shared_warnings(attributions)
     return render(
         "report.html.j2",
         styles=["token_heatmap"],
         palette=PALETTES[palette],
+        title=title,
+        verdict=verdict,
+        facts=facts,
         snippets=snippets,
+        warnings=shared,
+        tokens=token_words(attributions[0]),
+        result=attributions[0],
+        label_share=label_share_words(attributions[0]),
         reports=[
-            {"map": drawn, "result": a, "method": method_label(a), "settings": settings(a)}
-            for drawn, a in zip(maps, attributions, strict=True)
+            {
+                "map": entry.drawn,
+                "result": entry.attribution,
+                "title": entry.title,
+                "trust": entry.trust,
+                "settings": settings(entry.attribution),
+                "warnings": [warning for warning in entry.attribution.warnings if warning not in shared],
+                "sum": sum_words(entry.attribution),
+            }
+            for entry in maps
         ],
     )
+
+
+def shared_warnings(attributions: Sequence[Attribution]) -> list[str]:
+    """The warnings that all ``attributions`` have: they are about the text, or there is only one map."""
+    first, *others = [attribution.warnings for attribution in attributions]
+    return [warning for warning in first if all(warning in other for other in others)]
+
+
+def token_words(attribution: Attribution) -> str:
+    """How many tokens the model read, a prompt's counted apart."""
+    prompt = sum(len(feature.ids) for feature in attribution.features if feature.prompt)
+    own = sum(len(feature.ids) for feature in attribution.features) - prompt
+    words = f"{own:,} token{'' if own == 1 else 's'}"
+    return f"{words}, and {prompt:,} of the prompt" if prompt else words
+
+
+def label_share_words(attribution: Attribution) -> str:
+    """How much the label words hold together; empty for a model without a prompt."""
+    share = attribution.label_share
+    return "" if share is None else f"{share_words(share)} of the next token"
 
 
 def to_csv(*attributions: Attribution) -> str:

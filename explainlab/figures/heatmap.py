@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
-OPPOSITE = "gives the opposite sign"  # the meaning of a mark on a token, in the sentence "another map ..."
+LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -48,8 +49,9 @@ class Token(Record):
     it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
     the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``share`` and
     ``rank`` are None for special tokens; ``strength``: |score| / limit, at most 1; ``clipped``: it was more than 1;
-    ``value`` and ``error_value``: score and error as text; ``told``: pairs of name and value that the token's card
-    shows instead of score, share and rank.
+    ``value`` and ``error_value``: score and error as text; ``conflict``: what the mark ≠ on it means, such as
+    "KernelSHAP gives the opposite sign" (empty: no mark); ``told``: pairs of name and value that the token's card shows
+    instead of score, share and rank.
     """
 
     before: str
@@ -72,7 +74,7 @@ class Token(Record):
     rank: int | None
     strength: float
     clipped: bool
-    conflict: bool
+    conflict: str
     told: list[tuple[str, str]] = []
 
 
@@ -89,8 +91,8 @@ class Heatmap(Record):
     ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
     ``limit_value``: the same as text; ``shared``: other heatmaps use this limit too; ``cut``: the number of tokens
     that did not fit; ``special_share``: the special tokens' share of the total |score| (None if a total means
-    nothing); ``colors``: the hues by theme; ``mark``: what a token marked as in conflict means, in the sentence
-    "another map ..."; ``scale_label``: the label of a scale without signs.
+    nothing or it is about 0) and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what
+    its marks ≠ mean; ``scale_label``: the label of a scale without signs.
     """
 
     key: str
@@ -108,8 +110,9 @@ class Heatmap(Record):
     paragraphs: list[Paragraph]
     cut: int
     special_share: float | None
+    special_name: str
     file_name: str
-    mark: str = OPPOSITE
+    mark: str = ""
     scale_label: str = "magnitude only"
 
     @property
@@ -119,7 +122,7 @@ class Heatmap(Record):
 
     @property
     def has_conflicts(self) -> bool:
-        """Whether any token is marked as in conflict with another heatmap."""
+        """Whether any token has a mark ≠."""
         return any(token.conflict for token in self.tokens)
 
 
@@ -127,7 +130,8 @@ class Agreement(Record):
     """The agreement of two attributions; ``first`` and ``second`` are their indices.
 
     ``rank_correlation`` is Spearman's over the content features (of |score| if either has no signs; None if either is
-    constant); ``conflicts`` are the indices of features that both score clearly, with opposite signs.
+    constant); ``conflicts`` are the indices of features that both score clearly, with opposite signs (none where signs
+    are not :func:`opposable`).
     """
 
     first: int
@@ -140,19 +144,19 @@ def heatmap(
     attribution: Attribution,
     palette: str = DEFAULT,
     scale: float | None = None,
-    conflicts: Sequence[int] = (),
-    mark: str = OPPOSITE,
+    conflicts: Mapping[int, str] = MappingProxyType({}),
+    mark: str = "",
 ) -> Heatmap:
     """The heatmap of an attribution; ``scale`` is the score of full colour if heatmaps share it (None: the largest).
 
-    ``conflicts`` are the indices of features to mark; ``mark`` is what the mark means. Raises ``ValueError`` for scores
-    that are not finite.
+    ``conflicts`` says of each feature marked ≠, by its index, what the mark means; ``mark`` says it of all (empty: as
+    of the first). Raises ``ValueError`` for scores that are not finite.
     """
     if not np.isfinite(attribution.scores).all():
         raise ValueError("An attribution with scores that are not finite cannot be drawn.")
     top = limit([attribution]) if scale is None else float(scale)
     request = attribution.request
-    tokens = _tokens(attribution, top, frozenset(conflicts))
+    tokens = _tokens(attribution, top, conflicts)
     return Heatmap(
         key=digest([[f.text, f.start, f.end, f.part, f.special] for f in attribution.features]),
         method=method_label(attribution),
@@ -169,25 +173,43 @@ def heatmap(
         paragraphs=_paragraphs(attribution),
         cut=attribution.cut,
         special_share=_special_share(attribution),
+        special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
-        mark=mark,
+        mark=mark or next(iter(conflicts.values()), ""),
     )
 
 
 def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False) -> list[Heatmap]:
     """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
+    A feature of a map is marked where another map has the other sign, with the names of the methods that contradict.
     With ``shared``, heatmaps of the same output share a scale, those with signs and those without; otherwise each has
     its own.
     """
     kinds = [(a.signed, a.request.output) for a in attributions]
     scales = {kind: limit([a for a, own in zip(attributions, kinds, strict=True) if own == kind]) for kind in kinds}
-    pairs = agreement(attributions) if comparable(attributions) else []
-    conflicts = sorted({index for pair in pairs for index in pair.conflicts})
+    against: list[dict[int, list[str]]] = [{} for _ in attributions]
+    for pair in agreement(attributions) if comparable(attributions) else []:
+        for own, other in ((pair.first, pair.second), (pair.second, pair.first)):
+            for index in pair.conflicts:
+                against[own].setdefault(index, []).append(method_label(attributions[other]))
     return [
-        heatmap(a, palette, scales[kind] if shared else None, conflicts)
-        for a, kind in zip(attributions, kinds, strict=True)
+        heatmap(
+            attribution,
+            palette,
+            scales[kind] if shared else None,
+            {index: opposite(names) for index, names in of_map.items()},
+            opposite([name for names in of_map.values() for name in names], "or"),
+        )
+        for attribution, kind, of_map in zip(attributions, kinds, against, strict=True)
     ]
+
+
+def opposite(names: Sequence[str], word: str = "and") -> str:
+    """``A, B and C give the opposite sign``; repeated ``names`` once; empty for none."""
+    *most, last = dict.fromkeys(names) or [""]
+    whole = f"{', '.join(most)} {word} {last}" if most else last
+    return f"{whole} {'give' if most and word == 'and' else 'gives'} the opposite sign" if last else ""
 
 
 def limit(attributions: Sequence[Attribution]) -> float:
@@ -198,6 +220,11 @@ def limit(attributions: Sequence[Attribution]) -> float:
 def comparable(attributions: Sequence[Attribution]) -> bool:
     """Whether all attributions score the same features."""
     return len({a.features for a in attributions}) <= 1
+
+
+def opposable(first: Attribution, second: Attribution) -> bool:
+    """Whether opposite signs of the two contradict each other: both have signs, and both explain the same class."""
+    return first.signed and second.signed and first.target.label == second.target.label
 
 
 def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
@@ -236,6 +263,17 @@ def spelled(text: str) -> str:
     return "".join(f"U+{ord(c):04X}" if unicodedata.category(c) in invisible else c for c in text)
 
 
+def sum_words(attribution: Attribution) -> str:
+    """What the scores add up to, beside what they should unless that is the same; empty without a promise."""
+    sums = attribution.completeness
+    if sums is None:
+        return ""
+    total, expected = number(sums.sum), number(sums.expected)
+    if total == expected:
+        return f"sum {total}, as it should be"
+    return f"sum {total}, should be {expected}" + (f" (off by {sums.off})" if sums.off else "")
+
+
 def settings(attribution: Attribution) -> dict[str, Any]:
     """The parameters that affected the scores; all of them if this version does not know the method."""
     given, method = attribution.request.parameters, methods().get(attribution.request.question)
@@ -249,7 +287,7 @@ def method_label(attribution: Attribution) -> str:
     return method.label if method else attribution.request.question
 
 
-def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> list[Token]:
+def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) -> list[Token]:
     shares, ranks = attribution.shares, attribution.ranks
     texts = _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
@@ -287,7 +325,7 @@ def _tokens(attribution: Attribution, top: float, conflicts: frozenset[int]) -> 
                 rank=None if feature.special else int(ranks[i]),
                 strength=min(1.0, abs(score) / top) if top else 0.0,
                 clipped=abs(score) > top,
-                conflict=i in conflicts,
+                conflict=conflicts.get(i, ""),
             )
         )
         if not feature.special:
@@ -326,9 +364,17 @@ def _content_scores(attribution: Attribution) -> np.ndarray:
     return scores
 
 
-def _special_share(attribution: Attribution) -> float:
+def _special_share(attribution: Attribution) -> float | None:
+    """None where it rounds to 0%."""
     sizes = np.abs(attribution.scores)
-    return float(sizes[~attribution.content].sum() / sizes.sum()) if sizes.any() else 0.0
+    share = float(sizes[~attribution.content].sum() / max(sizes.sum(), np.finfo(float).tiny))
+    return share if share >= LEAST_SHARE else None
+
+
+def _special_name(attribution: Attribution) -> str:
+    special = [feature for feature in attribution.features if feature.special]
+    names = ["the prompt"] * any(f.prompt for f in special) + ["special tokens"] * any(not f.prompt for f in special)
+    return " and ".join(names).capitalize()
 
 
 def _correlation(a: Attribution, b: Attribution) -> float | None:
@@ -341,7 +387,7 @@ def _correlation(a: Attribution, b: Attribution) -> float | None:
 
 
 def _conflicts(a: Attribution, b: Attribution) -> list[int]:
-    if not (a.signed and b.signed):
+    if not opposable(a, b):
         return []
     clear = [np.abs(m.scores) >= max(CLEAR * limit([m]), np.finfo(float).tiny) for m in (a, b)]
     opposite = np.sign(a.scores) * np.sign(b.scores) < 0

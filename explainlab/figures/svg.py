@@ -235,9 +235,11 @@ def _legend_words(heatmap: Heatmap) -> str:
 def _notes(heatmap: Heatmap) -> list[str]:
     notes = []
     if heatmap.has_conflicts:
-        notes.append(f"≠ another map shown beside this one {heatmap.mark}.")
+        notes.append(f"≠ {heatmap.mark}.")
     if heatmap.special_share is not None and any(token.special for token in heatmap.tokens):
-        notes.append(f"Special tokens (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|.")
+        notes.append(
+            f"{heatmap.special_name} (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|."
+        )
     if heatmap.cut:
         notes.append(f"The model did not read the last {heatmap.cut} tokens of the text.")
     return notes

@@ -133,6 +133,22 @@ class Classifier:
         with self.lock:
             return self._scores(self.model.position_logits(inputs, embeddings))
 
+    def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """The logits [B, classes] and the label share [B] of a classifier with a ``prompt``, both float32.
+
+        The label share is the probability that the next token is one of the label words; class probabilities compare
+        these words only with each other. One forward pass without gradients.
+        """
+        with self.lock, torch.no_grad():
+            logits, share = self.model.next_token(inputs)
+        return self._scores(logits), share.to(self.device)
+
+    def label_share(self, encoding: Encoding) -> float | None:
+        """The label share of one text, in [0, 1] (see :meth:`next_token`); None for a classifier without a prompt."""
+        if self.prompt is None:
+            return None
+        return float(self.next_token(self.inputs([encoding]))[1][0])
+
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         """The attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same pass.
 

@@ -88,5 +88,12 @@ class Model(Protocol):
         """What a causal decoder remembers of the token ids [N] with which texts begin (``causal decoder``)."""
         raise self._lacks()
 
+    def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """The logits [B, classes], and the share [B] of the next token that the label words together hold.
+
+        Only for a language model whose head has the rows of label words (:mod:`explainlab.models.completion`).
+        """
+        raise self._lacks()
+
     def _lacks(self) -> UnsupportedError:
         return UnsupportedError(f"A {self.architecture.family} model cannot do this.", "Choose another model.")

@@ -125,13 +125,7 @@ class DecoderModel(TransformerModel):
     """A causal decoder, whose head ``score`` we apply: transformers' own pooling looks for padding ids."""
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        known = prefix.length if prefix else 0
-        with self._embedded(embeddings if embeddings is None else embeddings[:, known:]):
-            states = self._states(inputs, prefix)
-        if not inputs.padded:
-            return self._head(states[:, -1])
-        rows = torch.arange(len(states), device=states.device)
-        return self._head(states[rows, (inputs.last - known).to(states.device)])
+        return self._head(self._last_state(inputs, embeddings, prefix))
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
         with self._embedded(embeddings):
@@ -143,6 +137,23 @@ class DecoderModel(TransformerModel):
             self.body(input_ids=ids[None], past_key_values=read, use_cache=True)
         layers: Iterable[Any] = read.layers
         return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in layers))
+
+    def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        state = self._last_state(inputs)
+        logits, vocabulary = self._head(state), cast(nn.Linear, self.network.get_output_embeddings())
+        whole: Tensor = vocabulary(state.to(vocabulary.weight.device)).to(self.device)
+        share = (logits.float().logsumexp(dim=-1) - whole.float().logsumexp(dim=-1)).exp()
+        return logits, share.clamp(max=1)  # rounding may exceed 1
+
+    def _last_state(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        """[B, d]: the last layer at the last real position."""
+        known = prefix.length if prefix else 0
+        with self._embedded(embeddings if embeddings is None else embeddings[:, known:]):
+            states = self._states(inputs, prefix)
+        if not inputs.padded:
+            return states[:, -1]
+        rows = torch.arange(len(states), device=states.device)
+        return states[rows, (inputs.last - known).to(states.device)]
 
     def _head(self, states: Tensor) -> Tensor:
         """[..., classes] from states [..., d] of the last layer."""

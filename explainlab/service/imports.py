@@ -90,6 +90,7 @@ class _AttributionFile(_Common):
     completeness: Completeness | None
     truncated: bool
     cut: Count
+    label_share: float | None = Field(None, ge=0, le=1)
     notes: list[str]
 
     @model_validator(mode="after")

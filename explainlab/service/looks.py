@@ -23,6 +23,14 @@ def survey(source: str, classes: Sequence[str], columns: Mapping[str, str], user
     return data.survey(source, classes, columns, reader=reader_for(user.id))
 
 
+def misfit(
+    source: str, classes: Sequence[str] | None, columns: Mapping[str, str], meant: Mapping[str, str], user: User
+) -> data.Misfit | None:
+    """See :func:`explainlab.data.misfit`; raises as :func:`explainlab.service.limits.require_source` too."""
+    require_source(source)
+    return data.misfit(source, classes, columns, meant, reader_for(user.id))
+
+
 def source_digest(source: str, user: User) -> str:
     """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.service.limits.require_source` too."""
     require_source(source)

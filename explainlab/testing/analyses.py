@@ -231,11 +231,11 @@ def keys(run: AnalysisRun) -> None:
 
 
 def _other_parameters(run: AnalysisRun) -> Iterator[dict[str, Any]]:
-    """The parameters with one of them changed, for each that can be; ``rows`` has no effect on a single text."""
+    """The parameters with one of them changed, for each that can be; which rows has no effect on a text."""
     parameters = run.request().parameters
     for spec in specs(run.analysis.Parameters):
         for value in _other_values(spec, parameters[spec.name]):
-            if spec.name == "rows" and run.text is not None:
+            if spec.name in ("rows", "sample") and run.text is not None:
                 continue
             try:
                 other = run.request(parameters={**run.parameters, spec.name: value}).parameters

@@ -48,3 +48,30 @@ def test_a_failed_job_stays_to_be_read() -> None:
 def test_a_job_to_be_run_again_makes_the_page_look_again() -> None:
     assert shown("cancelled").session_state["runs"] == 1
     assert shown("cancelled", queued=False).session_state["runs"] == 2
+
+
+def _several() -> None:
+    import streamlit as st
+
+    from explainlab.app.place import Place, Requests
+    from explainlab.request import Request
+    from explainlab.service.service import service
+
+    steps = {"rule": "right", "steps": 9_999}
+    texts = ("a long film " * 9, "another long film " * 9)
+    shared = {"model": "embedded:bert-mini-sst2", "question": "integrated_gradients", "parameters": steps}
+    requests = [Request(**shared, text=text) for text in texts]
+    place = Place("several")
+    if place.view is None:
+        place.ask(service(), Requests(tuple(requests)))
+    jobs = [place.answer(service(), request).job for request in requests]
+    place.draw_jobs(service(), jobs)
+    st.session_state["jobs"] = jobs
+
+
+def test_several_jobs_are_cancelled_by_one_button() -> None:
+    app = AppTest.from_function(_several, default_timeout=60).run()
+    app.button(key="cancel_all_several").click().run()
+    assert not app.exception
+    assert all(job.stop.is_set() for job in app.session_state["jobs"])
+    assert not [button for button in app.button if button.key == "cancel_all_several"]

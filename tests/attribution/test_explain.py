@@ -14,12 +14,13 @@ import torch
 from explainlab import Attribution, explain, methods
 from explainlab.attribution.explain import answer
 from explainlab.attribution.methods.paths import IntegratedGradients
+from explainlab.attribution.records import Completeness
 from explainlab.attribution.subject import Subject, class_index
 from explainlab.errors import ModelError, RequestError, TextError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from tests.attribution.conftest import Toys
-from tests.conftest import ON_ENCODERS, Zoo
+from tests.conftest import ON_ENCODERS, Zoo, loaded
 from tests.toys import Broken, with_network
 from tests.zoo import LABELS
 
@@ -217,6 +218,58 @@ def test_the_request_is_complete(encoder: Classifier, result: Attribution) -> No
 
 
 # What is told --------------------------------------------------------------------------------------------------------
+
+
+ARABIC = "هذا الفيلم جميل جدا وقصته ممتعة للغاية."
+
+
+def test_a_text_that_the_model_cannot_read_is_told() -> None:
+    (warning,) = explain(loaded("embedded:bert-mini-sst2"), ARABIC, "gradient").warnings
+    assert warning.startswith("The model cannot read this text")
+
+
+def test_the_label_share_of_a_prompt_is_told(speaker: Zoo, encoder: Classifier) -> None:
+    classifier = speaker("gpt2")
+    found = explain(classifier, TEXT, "input_x_gradient")
+    assert found.label_share == pytest.approx(classifier.label_share(classifier.encode(TEXT)), rel=1e-4)
+    assert any(warning.startswith("The label words together hold") for warning in found.warnings)
+    assert Attribution.from_json(found.to_json()).label_share == found.label_share
+    assert (found.cost.forward, found.cost.backward) == (2, 1)
+    assert explain(classifier, TEXT, "occlusion").cost.forward == 1 + int(found.content.sum())
+    alone = explain(encoder, TEXT, "input_x_gradient")
+    assert alone.label_share is None
+    assert "label_share" not in alone.to_json()
+
+
+@pytest.mark.parametrize(
+    ("total", "expected", "within", "told"),
+    [
+        (-0.107, 0.578, 0.05, "−0.107, not +0.578 (off by 119%)"),
+        (0.51, 0.5, 0.05, ""),
+        (0.51, 0.5, 0.01, "+0.51, not +0.5 (off by 2%)"),
+        (0.5, 0.5 * (1 + 8.7e-16), 0.01, ""),
+        (0.04, 1e-4, 0.05, ""),  # scores of a total size of 1 that cancel
+        (0.06, 1e-4, 0.05, "+0.06, not +0.0001"),
+    ],
+)
+def test_a_sum_fails_beyond_what_is_promised(total: float, expected: float, within: float, told: str) -> None:
+    sums = Completeness(total, expected, abs(total / expected - 1))
+    assert sums.failure(within, size=1.0) == told
+
+
+def test_a_failing_sum_is_a_warning() -> None:
+    classifier, text = loaded("embedded:bert-mini-sst2"), "The first act drags, but the ending is so beautiful."
+    for method, settings, beginning, remedy in (
+        ("deep_lift", {}, "DeepLift's scores add up to ", "Its rule does not cover"),
+        ("integrated_gradients", {"rule": "right", "steps": 2}, "Integrated gradients' scores add", "This text needs"),
+    ):
+        result = explain(classifier, text, method, **settings)
+        (warning,) = result.warnings
+        assert warning.startswith(beginning)
+        assert f"(off by {100 * result.completeness.approximation_error:,.0f}%). {remedy}" in warning
+    assert explain(classifier, text).warnings == ()
+    assert explain(classifier, text, "kernel_shap").warnings == ()
+    assert explain(classifier, text, rule="gauss_legendre", steps=100).warnings == ()
 
 
 def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:

@@ -1,4 +1,7 @@
-"""Command lines whose output was recorded before results became typed records; see ``recorded.json.gz``."""
+"""Command lines whose output was recorded before results became typed records; see ``recorded.json.gz``.
+
+A data set's rows were its first ones then, which these commands now ask for.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ EXPLAIN: dict[str, list[str]] = {
     "random": ["--seed", "7"],
 }
 CAUSAL: dict[str, list[str]] = {"sp_pi": [], "mp_pi": ["--set", "passes=8"]}
-DATA = ["--data", "embedded:sentiment", "--set", "rows=3"]
+FIRST = ["--set", "sample=first"]
+DATA = ["--data", "embedded:sentiment", "--set", "rows=3", *FIRST]
 SCORES = ",".join(["0.0", *["0.5", "-0.2", "0.1", "0.3"] * 3][:12])
 
 STUDIES: dict[str, list[str]] = {
@@ -51,14 +55,14 @@ STUDIES: dict[str, list[str]] = {
     ],
     "intermediate_predictions": ["intermediate_predictions", "--model", GPT2, "--text", NEWS, "--unit", "word"],
     "intermediate_predictions of data": [
-        *["intermediate_predictions", "--model", GPT2, "--data", "embedded:news", "--set", "rows=3"],
+        *["intermediate_predictions", "--model", GPT2, "--data", "embedded:news", "--set", "rows=3", *FIRST],
     ],
-    "predictions": ["predictions", "--model", BERT, "--data", "embedded:sentiment", "--set", "rows=40"],
-    "mistake_drivers": ["mistake_drivers", "--model", BERT, "--data", "embedded:sentiment", "--set", "right=4"],
+    "predictions": ["predictions", "--model", BERT, "--data", "embedded:sentiment", "--set", "rows=40", *FIRST],
+    "mistake_drivers": ["mistake_drivers", "--model", BERT, "--data", "embedded:sentiment", "--set", "right=4", *FIRST],
     "evaluation": ["evaluation", "--model", BERT, "--text", TEXT, "--set", "methods=occlusion"],
 }
 EVALUATE = [
-    *["evaluate", "--model", BERT, "--data", "embedded:sentiment", "--limit", "3"],
+    *["evaluate", "--model", BERT, "--data", "embedded:sentiment", "--limit", "3", "--sample", "first"],
     *["--methods", "input_x_gradient,occlusion", "--metrics", "comprehensiveness,log_odds:k=10,activation_auc"],
 ]
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from explainlab.data import EXAMPLES, preview, read_dataset, survey
+from explainlab.data import EXAMPLES, Misfit, misfit, nearest, preview, read_dataset, survey
 from explainlab.data.survey import LISTED, MOST_LABELS
 from explainlab.errors import DataError
 
@@ -108,3 +108,49 @@ def test_a_column_that_holds_no_classes_and_one_that_is_not_there(file) -> None:
 def test_bad_rows_are_all_counted_and_the_first_listed(file) -> None:
     found = survey(file([{"text": "", "label": 1}] * (LISTED + 5) + [{"text": "a", "label": 1}]), LABELS)
     assert (found.rows, found.bad, len(found.skipped)) == (1, LISTED + 5, LISTED)
+
+
+# Names that do not fit -----------------------------------------------------------------------------------------------
+
+
+def test_a_missing_column_is_told_with_the_nearest_name(file) -> None:
+    path = file([{"Texts": "fine", "Labels": "1", "id": 3}])
+    found = misfit(path, LABELS)
+    assert found == Misfit("data.jsonl has no column 'text' or 'label'.", {"text": "Texts", "label": "Labels"}, False)
+    assert misfit(path, LABELS, found.columns) is None
+    assert misfit(path, None, {"text": "Texts"}) is None, "a label is not needed where it names nothing"
+    assert misfit(file([{"review": "fine", "stars": "1"}]), LABELS).columns == {}
+    assert misfit(file([]), LABELS) is None
+
+
+def test_no_column_is_the_nearest_for_two_roles(file) -> None:
+    found = misfit(file([{"text label": "fine", "other": 1}]), LABELS)
+    assert [*found.columns.values()].count("text label") == 1
+
+
+def test_labels_that_are_no_class_are_told(file) -> None:
+    records = [{"text": "fine", "Label": label} for label in ("pos", "neg", "1", "", None, "positive")]
+    found = misfit(file(records), LABELS)
+    assert found == Misfit(
+        "data.jsonl has no column 'label'. No class of the model is called 'pos' or 'neg'.", {"label": "Label"}, True
+    )
+    columns = {"label": "Label"}
+    assert misfit(file(records), LABELS, columns).columns == {}
+    assert misfit(file(records), LABELS, columns, {"pos": "positive", "neg": "negative"}) is None
+    many = misfit(file([{"text": "fine", "label": f"label {i}"} for i in range(9)]), LABELS)
+    assert many.problem.endswith("'label 4' or others.")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("pos", LABELS, "positive"),
+        ("NEG", LABELS, "negative"),
+        ("sport", ("World", "Sports"), "Sports"),
+        ("good", LABELS, None),
+        ("text", (), None),
+        ("text", ("TEXT", "Text"), "TEXT"),
+    ],
+)
+def test_the_nearest_name_in_any_case(name: str, known: tuple[str, ...], near: str | None) -> None:
+    assert nearest(name, known) == near

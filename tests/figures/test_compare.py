@@ -45,7 +45,7 @@ def test_two_methods_of_one_text_agree_as_on_the_explain_page(encoder: Classifie
 
 
 def test_two_models_are_compared_word_by_word(encoder: Classifier, decoder: Classifier, first: Attribution) -> None:
-    second = explain(decoder, TEXT, "occlusion", unit="word")
+    second = explain(decoder, TEXT, "occlusion", unit="word", target=first.target.label)
     found = compare(first, second)
     ours, theirs = content(first), content(second)
     assert [text for text, _ in ours] == [text for text, _ in theirs]
@@ -58,7 +58,11 @@ def test_two_models_are_compared_word_by_word(encoder: Classifier, decoder: Clas
         if a * b < 0 and abs(a) >= 0.1 * limits[0] and abs(b) >= 0.1 * limits[1]
     ]
     assert list(found.conflicts) == clear
-    assert [t.name for t in found.maps[1].tokens if t.conflict] == clear
+    assert [t.name for t in found.maps[1].tokens if t.conflict] == clear != []
+    assert found.maps[1].mark == "the other map gives the opposite sign"
+    of_another_class = compare(first, explain(decoder, TEXT, "occlusion", unit="word", target=2 - first.target.index))
+    assert of_another_class.conflicts == ()
+    assert not any(drawn.has_conflicts for drawn in of_another_class.maps)
 
 
 def test_two_texts_are_compared_where_they_are_the_same(encoder: Classifier, first: Attribution) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -10,8 +12,8 @@ import pandas as pd
 import pytest
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.export import to_csv, to_html, to_json, to_svg
-from explainlab.figures.heatmap import limit
+from explainlab.figures.export import ReportMap, report_maps, shared_warnings, to_csv, to_html, to_json, to_svg
+from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.palette import PALETTES
 from explainlab.figures.svg import cells
 
@@ -85,7 +87,7 @@ def test_svg_holds_the_text_and_no_markup_of_it(hostile):
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_svg_tells_scale_target_and_signs(attribution, palette):
-    result = attribution("good bad", [0, 0.25, -0.5, 0])
+    result = attribution("good bad", [0.1, 0.25, -0.5, 0])
     root = ElementTree.fromstring(to_svg(result, palette))
     text = " ".join(root.itertext())
     for expected in ("−0.500", "+0.500", "for positive", "against positive", "probability", "tiny", "Special tokens"):
@@ -143,7 +145,9 @@ def test_cells(text, expected):
 
 
 def test_html_holds_the_text_and_no_markup_of_it(hostile):
-    source = to_html([hostile], snippets=[HOSTILE[0]])
+    facts = {HOSTILE[0]: HOSTILE[2]}
+    titles = {"title": HOSTILE[1], "verdict": HOSTILE[2]}
+    source = to_html(report_maps([hostile], trust=[HOSTILE[0]]), **titles, facts=facts, snippets=[HOSTILE[0]])
     document = Document(source)
     assert not {"script", "svg", "img", "iframe", "link", "object", "form"} & set(document.tags)
     assert not [name for name, _ in document.attributes if name.startswith("on") or name in ("src", "href")]
@@ -158,18 +162,45 @@ def test_html_tells_everything(attribution):
     result = attribution(
         "good bad", [0, 0.25, -0.5, 0], errors=np.full(4, 0.01), warnings=("Mind this.",), notes=("Row 7.",), cut=2
     )
-    text = Document(to_html([result, attribution("good bad", signed=False)], "blue_orange", True, ["code here"])).text
+    maps = report_maps([result, attribution("good bad", signed=False)], "blue_orange", True, ["It can.", "It cannot."])
+    source = to_html(maps, "blue_orange", verdict="The answer.", facts={"Row": "7"}, snippets=["code here"])
+    text = " ".join(re.sub("<[^>]*>", " ", source).split())
     for expected in (
-        "Input", "tiny", "negative 0.2500", "positive 0.7500", "probability of positive", "+0.500", "+0.400", "25%",
-        "1 forward and 1 backward", "torch 2", "Mind this.", "Row 7.", "did not read the last 2", "magnitude only",
-        "−0.500", "one scale for all maps", "code here", "66.7%",
+        "Input × gradient: why positive", "tiny", "Prediction positive (75.0%)", "positive 0.7500 negative 0.2500",
+        "probability of positive", "sum +0.500, should be +0.400 (off by 25%)", "1 forward and 1 backward", "torch 2",
+        "Mind this.", "Row 7.", "did not read the last 2", "magnitude only", "−0.500", "one scale for all maps",
+        "code here", "66.7%", "Explanation The answer.", "It can.", "It cannot.", "Row 7 ", "Length 4 tokens",
     ):  # fmt: skip
         assert expected in text
 
 
+def test_html_tells_a_shared_warning_once_above_all_maps(attribution):
+    about, own = "The model cannot read this text.", "The sum fails."
+    results = [attribution("a b", warnings=(about, own)), attribution("a b", warnings=(about,))]
+    text = Document(to_html(report_maps(results))).text
+    assert shared_warnings(results) == [about]
+    assert (text.count(about), text.count(own)) == (1, 1)
+    assert text.index(about) < text.index("why positive") < text.index(own)
+
+
+def test_html_tells_a_prompt_apart(attribution):
+    result = attribution("a b", label_share=0.0068)
+    asked = replace(result.features[0], prompt=True, ids=(1, 2, 3))
+    text = Document(to_html(report_maps([replace(result, features=(asked, *result.features[1:]))]))).text
+    assert "Label words0.7% of the next token" in text
+    assert "3 tokens, and 3 of the prompt" in text
+
+
+def test_html_draws_maps_as_they_are_given(attribution):
+    result = attribution("a b", [0, 1, -1, 0])
+    source = to_html([ReportMap(result, heatmap(result, scale=4), "Why it is true")])
+    assert "+4.00" in source
+    assert "Why it is true" in Document(source).text
+
+
 def test_html_draws_the_original_text(attribution):
     text = "Good,  bad\nand <br /> ugly."
-    assert text in Document(to_html([attribution(text)])).text
+    assert text in Document(to_html(report_maps([attribution(text)]))).text
 
 
 def test_csv_comes_back(attribution):

@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
-from explainlab.figures.heatmap import Token, agreement, heatmap, heatmaps, limit, number, spelled
+from explainlab.figures.heatmap import (
+    Token,
+    agreement,
+    heatmap,
+    heatmaps,
+    limit,
+    number,
+    opposite,
+    spelled,
+    sum_words,
+)
+from explainlab.request import Request
 
 
 def flow(drawn, part=0):
@@ -79,6 +91,42 @@ def test_share_and_rank_count_content(attribution):
     assert tokens[1].share == pytest.approx(2 / 3)
 
 
+def test_what_is_not_drawn_is_named(attribution):
+    result = attribution("a b")
+    asked, *rest = result.features
+    assert heatmap(result).special_name == "Special tokens"
+    both = replace(result, features=(replace(asked, prompt=True), *rest))
+    assert heatmap(both).special_name == "The prompt and special tokens"
+    assert heatmap(replace(both, features=(*both.features[:-1], replace(rest[-1], prompt=True)))).special_name == (
+        "The prompt"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sums", "words"),
+    [
+        (Completeness(0.578, 0.578 * (1 + 8.7e-16), 8.7e-16), "sum +0.578, as it should be"),
+        (Completeness(0.5, 0.4, 0.25), "sum +0.500, should be +0.400 (off by 25%)"),
+        (Completeness(0.5, 0.0, None), "sum +0.500, should be 0"),
+        (None, ""),
+    ],
+)
+def test_a_sum_is_told_beside_what_it_should_be(attribution, sums, words):
+    assert sum_words(attribution("a b", completeness=sums)) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["A", "A"], "A gives the opposite sign"),
+        (["A", "B", "C", "A"], "A, B and C give the opposite sign"),
+    ],
+)
+def test_contradicting_methods_in_words(names, words):
+    assert opposite(names) == words
+
+
 def test_all_zero_scores_have_no_strength(attribution):
     drawn = heatmap(attribution("a b", [0, 0, 0, 0]))
     assert drawn.limit == 0
@@ -100,11 +148,34 @@ def test_unsigned_values_have_no_sign(attribution):
     assert drawn.tokens[1].value == "0.150"
 
 
-def test_conflicts_are_marked_in_every_map(attribution):
-    results = [attribution("a b c", [0, 1, -1, 0.05, 0]), attribution("a b c", [0, -1, -1, -1, 0])]
-    assert agreement(results)[0].conflicts == [1]
-    for drawn in heatmaps(results):
-        assert [t.conflict for t in drawn.tokens] == [False, True, False, False, False]
+def test_conflicts_are_marked_where_they_are_with_who_contradicts(attribution):
+    def by(method, *scores, **fields):
+        request = Request(model="tiny", text="a b c", question=method)
+        return attribution("a b c", [0, *scores, 0], request=request, **fields)
+
+    results = [by("lime", 1, -1, 0.05), by("occlusion", -1, -1, -1), by("kernel_shap", -1, 1, 1)]
+    assert [pair.conflicts for pair in agreement(results)] == [[1], [1, 2], [2, 3]]
+    drawn = heatmaps(results)
+    assert [token.conflict for token in drawn[0].tokens] == [
+        "", "Occlusion and KernelSHAP give the opposite sign", "KernelSHAP gives the opposite sign", "", ""
+    ]  # fmt: skip
+    assert drawn[0].mark == "Occlusion or KernelSHAP gives the opposite sign"
+    assert [bool(token.conflict) for token in drawn[1].tokens] == [False, True, True, True, False]
+    assert drawn[1].tokens[3].conflict == "KernelSHAP gives the opposite sign"
+
+
+def test_a_map_of_another_class_or_without_signs_contradicts_nothing(attribution):
+    first = attribution("a b", [0, 1, -1, 0])
+    other = attribution("a b", [0, -1, 1, 0], target=Target(0, "negative"))
+    magnitude = attribution("a b", [0, 1, 1, 0], signed=False)
+    for drawn in heatmaps([first, other, magnitude]):
+        assert not drawn.has_conflicts
+        assert drawn.mark == ""
+    against = attribution("a b", [0, -1, -1, 0])
+    marked = heatmaps([first, against, other, magnitude])
+    assert [[bool(token.conflict) for token in drawn.tokens] for drawn in marked] == [
+        [False, True, False, False], [False, True, False, False], [False] * 4, [False] * 4
+    ]  # fmt: skip
 
 
 def test_special_tokens_and_unsigned_maps_never_conflict(attribution):

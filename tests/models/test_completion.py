@@ -93,6 +93,25 @@ def test_scores_are_the_next_tokens(speaker: Zoo, speaker_path: Callable[[str], 
 
 
 @every_speaker
+def test_the_label_share_is_that_of_the_whole_vocabulary(
+    speaker: Zoo, speaker_path: Callable[[str], Path], zoo: Zoo, name: str
+) -> None:
+    classifier, texts = speaker(name), ("a film", TEXT)
+    encodings = [classifier.encode(text) for text in texts]
+    inputs = classifier.inputs(encodings)
+    assert inputs.padded
+    logits, shares = classifier.next_token(inputs)
+    assert torch.equal(logits, classifier.logits(inputs))
+    words = [tokenizer_of(name).convert_tokens_to_ids(word) for word in ("N", "Z", "P")]
+    for share, encoding in zip(shares.tolist(), encodings, strict=True):
+        with torch.no_grad():
+            whole = _spoken(speaker_path(name))(input_ids=torch.from_numpy(encoding.ids)[None]).logits[0, -1]
+        assert share == pytest.approx(float(whole.double().softmax(0)[words].sum()), rel=1e-4)
+        assert classifier.label_share(encoding) == pytest.approx(share, rel=1e-4)
+    assert zoo("gpt2").label_share(zoo("gpt2").encode(TEXT)) is None
+
+
+@every_speaker
 def test_embeddings_batches_and_padding_change_nothing(speaker: Zoo, name: str) -> None:
     classifier = speaker(name)
     short, long = classifier.encode("a film"), classifier.encode(TEXT)

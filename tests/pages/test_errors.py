@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
 from explainlab.analyses.errors.page.row import carried
-from explainlab.analyses.errors.page.view import first_view
+from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.registry import targets_together
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
@@ -177,14 +178,12 @@ def test_a_file_that_cannot_be_used_says_why(
 def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path) -> None:
     cells = [(POSITIVE[0], "good"), (NEGATIVE[0], "bad"), (NEGATIVE[1], "good"), ("What?", "unsure")]
     cheap(app, written(tmp_path / "named.csv", cells, ("review", "opinion")))
-    app.session_state["errors_data_options"] = True
-    app.run()
     for role, column in (("Text", "review"), ("Label", "opinion")):
         next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
     press(app, "Check the labels")
     assert "4 cannot" in words(app.warning)
     for label, named in (("good", "positive"), ("bad", "negative")):
-        next(box for box in app.selectbox if box.label.startswith(f"{label}: ")).set_value(named).run()
+        next(box for box in app.selectbox if box.label.startswith(f"{label} (")).set_value(named).run()
     press(app, "Predict")
     assert {metric.label: metric.value for metric in app.metric}["Mistakes"] == "1"
     assert rows(app) == [3]
@@ -213,3 +212,10 @@ def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE
     assert not app.error
+
+
+def test_rows_are_explained_in_one_pass_until_the_reader_asks_for_more() -> None:
+    view = first_view()
+    assert targets_together(view.map_request("a film", None, "positive")), "both classes come from one batch"
+    older = ErrorsView(**{**view.model_dump(), "method": "integrated_gradients"})
+    assert following(opened("errors"), older).selectbox(key="errors_method").value == "integrated_gradients"

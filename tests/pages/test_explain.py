@@ -88,6 +88,12 @@ def test_an_empty_text_is_refused_in_words(app: AppTest) -> None:
     assert [button.label for button in app.button].count("Run again") >= 1
 
 
+def test_a_text_that_the_model_cannot_read_is_told_once_beside_the_prediction(app: AppTest) -> None:
+    app.text_area(key="explain_text").set_value("هذا الفيلم جميل جدا وقصته ممتعة للغاية.").run()
+    answered(app)
+    assert sum("The model cannot read this text" in warning.value for warning in app.warning) == 1
+
+
 def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     app.number_input(key="explain_integrated_gradients_steps").set_value(7).run()
     assert any("controls have changed" in caption.value for caption in app.caption)

@@ -75,6 +75,18 @@ def test_a_template_is_used_on_every_page(where: str, speaker: str) -> None:
     assert read_template(ASKED.name) == ASKED
 
 
+def test_what_the_label_words_hold_is_told_beside_the_prediction(speaker: str) -> None:
+    app = opened()
+    press(started(app, ASKED.name, speaker), "Save and use")
+    press(app, "Explain")
+    answered(app)
+    assert "Label words: **less than 0.1% of the next token**" in words(app.caption) or (
+        "of the next token** · 3 tokens, and" in words(app.caption)
+    )
+    told = [warning.value for warning in app.warning]
+    assert sum("The label words together hold" in warning for warning in told) == 1
+
+
 def test_an_edited_template_is_checked_and_saved_under_a_name(speaker: str) -> None:
     app = started(opened(), ASKED.name, speaker)
     field(app.text_area, "Instruction").set_value("<b>Hark!</b>\n").run()

@@ -35,15 +35,61 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
         app.switch_page(str(ROOT / "pages" / "status.py")).run()
         assert not app.exception
-        queue = table(app, "Job")
-        assert list(queue.iloc[0][["Job", "Kind", "About"]]) == ["Integrated gradients", "one text", HOSTILE[:80] + "…"]
-        assert list(queue.iloc[-1]) == ["waiting", "another user's job", "a data set, or ahead", "", ""]
-        assert [metric.value for metric in app.metric[:2]] == ["1", str(len(queue) - 1)]
-        assert "sentiment" not in queue.to_csv() + words([*app.caption, *app.markdown])
+        titles, details = words(app.markdown), words(app.caption).replace("\u2060", "")
+        assert "**Integrated gradients**: " in titles
+        assert f"{MODEL}: {HOSTILE[:80]}…" in details
+        assert "Waiting: another user's job, a data set, or in advance" in titles
+        waiting = len(worker.unfinished()) - 1
+        assert [metric.value for metric in app.metric[:2]] == ["1", str(waiting)]
+        assert "sentiment" not in titles + details
     finally:
         worker.cancel(other.key, "theirs")
         worker.cancel(running.key, "mine")
         assert worker.wait(running, 60)
+
+
+def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker, steps = service().engine, {"rule": "right", "steps": 9_999}
+    endless = Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps)
+    running = service().submit(endless, "mine", LOCAL)
+    while running.progress.status == "queued":
+        worker.wait(running, 0.01)
+    waiting = [
+        service().submit(Request(model=MODEL, text=text, question="occlusion"), "mine", LOCAL)
+        for text in ("one", "two")
+    ]
+    ann = User("ann", "Ann")
+    hers = service().submit(Request(model=MODEL, text="hers", question="occlusion"), "theirs", ann)
+    try:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+        app.switch_page(str(ROOT / "pages" / "status.py")).run()
+        peers = worker.peers(waiting[0].key)
+        assert app.button(key=f"status_Earlier_{peers[0].key}").disabled
+        assert app.button(key=f"status_Later_{peers[-1].key}").disabled
+        app.button(key=f"status_Earlier_{waiting[1].key}").click().run()
+        assert [job for job in worker.peers(waiting[0].key) if job in waiting] == [waiting[1], waiting[0]]
+        app.button(key=f"status_cancel_{waiting[1].key}").click().run()
+        assert waiting[1].progress.status == "cancelled"
+        assert not [button for button in app.button if hers.key in button.key]
+        service().withdraw([hers], LOCAL)
+        service().move(hers, 1, LOCAL)
+        assert (hers.progress.status, running.progress.status) == ("queued", "running")
+        monkeypatch.setattr(settings(), "administrators", "ann, local")
+        app.run()
+        assert "Another user's job" in words(app.caption)
+        assert "hers" not in words(app.caption)
+        app.button(key=f"status_cancel_{hers.key}").click().run()
+        assert hers.progress.status == "cancelled"
+        app.button(key="status_cancel_all").click().run()
+        assert waiting[0].progress.status == "cancelled"
+        assert worker.wait(running, 60)
+        assert running.progress.status == "cancelled"
+    finally:
+        for job in (running, *waiting, hers):
+            for owner in list(job.owners):
+                worker.cancel(job.key, owner)
 
 
 def test_limits_and_versions_are_those_in_force(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Selectbox
 
+from explainlab.analyses.errors.page.view import first_view as errors_view
 from explainlab.data.uploads import PREFIX
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, opened, press, words
+from tests.pages.scripted import answered, following, opened, press, words
 
 NAME = "opinions <b>[2026](x).csv"
 CONTENT = (
@@ -23,8 +28,12 @@ CONTENT = (
 
 @pytest.fixture
 def app() -> AppTest:
-    app = opened("errors")
-    app.session_state["errors_data_options"] = True
+    return unfold(opened("errors"))
+
+
+def unfold(app: AppTest, page: str = "errors") -> AppTest:
+    """The place for files, columns and labels, unfolded."""
+    app.session_state[f"{page}_data_options"] = True
     return app.run()
 
 
@@ -32,19 +41,25 @@ def bring(app: AppTest, name: str, content: bytes) -> AppTest:
     return answered(app.file_uploader[0].set_value((name, content, "text/csv")).run())
 
 
+def box(app: AppTest, label: str) -> Selectbox:
+    """The box whose label begins so."""
+    return next(box for box in app.selectbox if box.label.startswith(label))
+
+
 def matched(app: AppTest) -> AppTest:
     """With the file's columns and labels matched, and predicted."""
     for role, column in (("Text", "review"), ("Label", "opinion")):
-        next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
+        box(app, f"{role} column").set_value(column).run()
     press(app, "Check the labels")
     for label, named in (("good", "positive"), ("bad", "negative")):
-        next(box for box in app.selectbox if box.label.startswith(f"{label}: ")).set_value(named).run()
+        box(app, f"{label} (").set_value(named).run()
     return press(app, "Predict")
 
 
 def test_a_file_is_brought_matched_and_predicted(app: AppTest) -> None:
     bring(app, NAME, CONTENT.encode())
-    assert "no column" in words(app.error)
+    assert "no column 'text' or 'label'" in words(app.warning)
+    assert "controls have changed" in words(app.caption), "nothing is computed before it is asked for"
     assert f"First rows of {NAME}" in words(app.markdown)
     matched(app)
     metrics = {metric.label: metric.value for metric in app.metric}
@@ -78,3 +93,57 @@ def test_a_file_that_is_damaged_is_told_by_its_name(app: AppTest) -> None:
     assert "rows.csv.gz" in words(app.error)
     assert PREFIX not in words(app.error)
     assert app.title[0].value == "Errors"
+
+
+SMALL = {"activation": {}, "integration": {"steps": "2,4"}, "candidates": {}}
+NEAR = "Text;Labels\nA lovely film.;pos\nDull and slow.;neg\nBoring.;pos\nWhat?;unsure\n".replace(";", ",")
+
+
+def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: Path) -> None:
+    """The place of columns and labels is folded, and unfolds."""
+    path = tmp_path / "near.csv"
+    path.write_text(NEAR)
+    app = opened("errors")
+    assert not any(box.label == "Text column" for box in app.selectbox)
+    following(app, errors_view(), source=str(path))
+    told = words(app.warning)
+    assert "near.csv has no column 'text' or 'label'. No class of the model is called 'pos', 'neg' or 'unsure'." in told
+    assert "The nearest names are filled in below" in told
+    assert (box(app, "Text column").value, box(app, "Label column").value) == ("Text", "Labels")
+    assert (box(app, "pos (2 rows)").value, box(app, "neg (1 row)").value) == ("positive", "negative")
+    assert box(app, "unsure (1 row)").value == ""
+    press(app, "Predict")
+    assert {metric.label: metric.value for metric in app.metric}["Accuracy"] == "66.7%"
+    answered(box(app, "pos (2 rows)").set_value("").run())
+    assert "nearest names" not in words(app.warning), "what was filled in was changed"
+    press(app, "Predict")
+    assert "3 rows" not in words(app.markdown)
+    press(app, "Match the labels")
+    assert box(app, "pos (2 rows)").value == "positive"
+
+
+def test_another_model_has_other_classes(tmp_path: Path) -> None:
+    path = tmp_path / "news.csv"
+    path.write_text("text,label\nThe team won.,sport\nShares fell.,business\n")
+    app = opened("errors")
+    following(app, errors_view(), source=str(path))
+    assert "No class of the model is called 'sport' or 'business'." in words(app.warning)
+    answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
+    assert box(app, "sport (1 row)").value == "Sports"
+    assert not app.exception
+
+
+@pytest.mark.parametrize("page", ["activation", "integration", "candidates"])
+def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -> None:
+    module = import_module(f"explainlab.analyses.{page}.page.view")
+    path = tmp_path / "near.csv"
+    path.write_text(NEAR)
+    app = opened(page)
+    following(app, module.first_view(), data=module.DataChoice(source=str(path), **SMALL[page]))
+    assert "near.csv has no column 'text'. The nearest names are filled in" in words(app.warning)
+    assert box(app, "Text column").value == "Text"
+    press(app, "Study the data set")
+    assert not app.error
+    assert "Rows: all 4." in words(app.caption)
+    other = opened(page, r=app.query_params["r"])
+    assert "Rows: all 4." in words(other.caption)

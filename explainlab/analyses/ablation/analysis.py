@@ -21,11 +21,11 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, own_output, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
-from explainlab.analyses.parameters import Methods, Metrics, Settings
+from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings
 from explainlab.analyses.records import Interval, MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -65,6 +65,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "ablation"
     label = "Methods with equal budgets"
@@ -94,7 +95,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             if isinstance(method, BestOfMany):
                 total += method.drawn(own, n, depth)[1] + maps * judged
             else:
-                total += (method.work(own, n, depth) + judged) * (maps if method.random else 1)
+                total += (method_work(MethodRequest(name, own), n, depth) + judged) * (maps if method.random else 1)
         return total
 
     def evaluations(self, parameters: Parameters) -> int:

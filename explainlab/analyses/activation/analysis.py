@@ -26,7 +26,7 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import RANDOM, MethodSpecs, method_spec
+from explainlab.analyses.parameters import RANDOM, MethodSpecs, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -84,6 +84,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             ),
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "activation"
     label = "Activation curves"

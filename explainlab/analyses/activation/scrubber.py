@@ -53,7 +53,7 @@ class ScrubbedMethod(Record):
     label: str
     signed: bool
     limit_value: str
-    special_share: float
+    special_share: float | None
     tokens: list[FrameToken]
     reveals: list[Reveal]
 

@@ -17,7 +17,7 @@ from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
-from explainlab.analyses.parameters import Metrics
+from explainlab.analyses.parameters import Metrics, Sample
 from explainlab.analyses.records import MetricFacts, metric_of, text_fields
 from explainlab.analyses.summary import spelled
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -72,6 +72,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "rpi_candidates"
     label = "RPI candidates"

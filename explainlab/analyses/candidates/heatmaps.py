@@ -18,7 +18,7 @@ from explainlab.request import Request
 
 TOP = 3
 """The paper marks what only one winner ranks so high (Barkan et al. 2024, Table 1)."""
-MARK = f"does not rank this among its top {TOP}"
+MARK = f"no other winner ranks this among its top {TOP}"
 
 
 class SmallMap(Record):
@@ -87,7 +87,7 @@ def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Wi
     winners = []
     for candidate, keys in groups.items():
         only = [feature for feature in tops[candidate] if len(groups) > 1 and often[feature] == 1]
-        drawn = heatmap(attributions[candidate], palette, scale, only, MARK)
+        drawn = heatmap(attributions[candidate], palette, scale, dict.fromkeys(only, MARK))
         winners.append(Winner(candidate, tuple(keys), _named(drawn, body.candidates[candidate])))
     return winners
 

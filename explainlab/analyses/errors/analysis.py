@@ -23,6 +23,7 @@ from explainlab.analyses.errors.result import (
     PredictedRow,
     PredictionsData,
 )
+from explainlab.analyses.parameters import Sample
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -73,6 +74,7 @@ class Predictions(DataAnalysis[PredictionsData]):
     class Parameters(declared.Parameters):
         bins: int = Field(15, ge=1, le=100, description="Equal-width bins of confidence.")
         rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
+        sample: Sample = "first"
 
     id = "predictions"
     label = "Predictions"

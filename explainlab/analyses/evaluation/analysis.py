@@ -13,7 +13,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluatedText, EvaluationData, EvaluationText, MethodMetric, Passes
-from explainlab.analyses.parameters import Methods, Metrics, Settings, listed
+from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings, listed
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -52,6 +52,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             [], description="JSON files of attributions made elsewhere."
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
         @property
         def names(self) -> list[str]:

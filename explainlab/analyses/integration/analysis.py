@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import ADAPTIVE, AnalysisResult
 from explainlab.analyses.integration.result import (
     Adaptive,
     AdaptiveMeans,
@@ -24,7 +24,7 @@ from explainlab.analyses.integration.result import (
     RuleRow,
     TextErrors,
 )
-from explainlab.analyses.parameters import Rules, Steps
+from explainlab.analyses.parameters import Rules, Sample, Steps
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, quartiles
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -60,6 +60,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         )
         tolerance: float = Field(0.05, ge=1e-6, le=1, description="Error at which a step count is enough.")
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 
@@ -76,8 +77,8 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`: with the most that adaptive integration and doubling may take."""
-        return self.evaluations(parameters) + IntegratedGradients.Parameters().max_steps + 2 * MOST_DOUBLED
+        """See :meth:`Analysis.work`: adaptive integration and doubling are beside the fixed rules."""
+        return self.evaluations(parameters) + 2 * ADAPTIVE
 
     def adaptive(self, parameters: Parameters) -> bool:
         """See :meth:`Analysis.adaptive`."""

@@ -19,6 +19,7 @@ from explainlab.analyses.intermediate_predictions.result import (
     SettledSummary,
     TextPositions,
 )
+from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -36,6 +37,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
 
     class Parameters(declared.Parameters):
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        sample: Sample = "first"
 
     id = "intermediate_predictions"
     label = "Intermediate predictions"

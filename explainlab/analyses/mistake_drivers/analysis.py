@@ -25,7 +25,7 @@ from explainlab.analyses.mistake_drivers.result import (
     Interaction,
     MistakeDriversData,
 )
-from explainlab.analyses.parameters import method_spec
+from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import masked
@@ -106,6 +106,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         right: int = Field(300, ge=0, le=100_000, description="Correct rows to compare with.")
         most: int = Field(100, ge=1, le=1_000, description="Most words and most pairs that are listed.")
         rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
+        sample: Sample = "first"
 
     id = "mistake_drivers"
     label = "Mistake drivers"

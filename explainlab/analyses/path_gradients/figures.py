@@ -138,9 +138,9 @@ def path_maps(
         _, weights = nodes(path.rule, path.steps)
         results.append(body.integral(request, (np.asarray(path.per_feature) @ weights).tolist()))
     top = limit(results)
-    marked = differing([result.scores for result in results], top)
-    mark = f"scores this more than {100 * DIFFERS:g}% of the scale apart"
-    return results, [heatmap(result, palette, top, marked, mark) for result in results]
+    mark = f"another map shown scores this more than {100 * DIFFERS:g}% of the scale apart"
+    marked = dict.fromkeys(differing([result.scores for result in results], top), mark)
+    return results, [heatmap(result, palette, top, marked) for result in results]
 
 
 def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:

@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
+from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import PerturbedText, text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -25,7 +26,6 @@ from explainlab.analyses.trust.result import (
     TrustText,
 )
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import cut_warning
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.selection import case_of
@@ -57,6 +57,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             {}, description="Parameters of the method; on the command line as JSON."
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        sample: Sample = "first"
 
         @field_validator("settings")
         @classmethod
@@ -140,7 +141,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:
-    subject.warnings += [warning for warning in attribution.warnings if warning not in cut_warning(subject.encoding)]
+    subject.warnings += [warning for warning in attribution.warnings if warning not in subject.caveats]
     before = batcher.passes
     (results,) = trust.trust(case_of(subject, attribution.scores[None]), text_seed(subject), batcher)
     subject.forward += batcher.passes - before

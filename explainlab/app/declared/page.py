@@ -12,9 +12,10 @@ from pydantic import create_model
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.registry import complete, get_study
+from explainlab.analyses.registry import complete, get_study, new_request
 from explainlab.app import links
 from explainlab.app.chart import draw_chart
+from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.entries import PageEntry
 from explainlab.app.frame import draw_title
 from explainlab.app.once import once
@@ -50,26 +51,24 @@ class _Controls:
     def first(self) -> RequestView:
         """An embedded model, the examples that suit it, and the default of every parameter."""
         output = get_study(self.analysis_id).default_output({})
-        return self._view(
-            Request(
-                question=self.analysis_id, model="embedded:bert-mini-sst2", data="embedded:sentiment", output=output
-            )
-        )
+        about = {"model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
+        return self._view(new_request(question=self.analysis_id, output=output, **about))
 
     def seed(self, view: RequestView, force: bool = False) -> None:
         """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""
         request = complete(view.request)
         values = {_name(spec): _written(request.parameters[spec.name]) for spec in self._specs()}
-        self.question.seed({"request": request, "model": request.model, "data": request.data, **values}, force)
+        reading = {"source": request.data, "columns": request.columns, "classes": request.classes}
+        shared = {"request": request, "model": request.model, "data": request.data, "reading": reading}
+        self.question.seed({**shared, **values}, force)
 
     def draft(self) -> RequestView:
         """The view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
         before: Request = self.question.now("request")
         chosen = {spec.name: self.question.now(_name(spec)) for spec in self._specs()}
-        fields = {**dict(before), "model": self.question.now("model"), "data": self.question.now("data") or ""}
-        if fields["data"] != before.data:
-            fields |= {"columns": {}, "classes": {}}
-        return self._view(Request(**{**fields, "parameters": {**before.parameters, **chosen}}))
+        data = dict(self.question.reading())
+        fields = {"model": self.question.now("model"), "data": data.pop("source"), **data}
+        return self._view(Request(**{**dict(before), **fields, "parameters": {**before.parameters, **chosen}}))
 
     def shows(self, request: Request) -> RequestView | None:
         """The view of a request for the analysis of a data set; None for another one."""
@@ -93,6 +92,8 @@ class _Controls:
             with column:
                 self.question.draw_parameter(_name(spec), spec)
         button.button("Run", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+        labels = card.labels if card and get_study(self.analysis_id).labelled else None
+        draw_mapping(self.question, labels)
 
     def _view(self, request: Request) -> RequestView:
         return self.record(page=self.entry.url, request=complete(request))

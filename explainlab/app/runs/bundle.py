@@ -17,10 +17,10 @@ from plotly.offline import get_plotlyjs
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import get_analysis, get_study
 from explainlab.attribution.records import Attribution
 from explainlab.figures.declared import Figures
-from explainlab.figures.export import component_file, inert, render, to_csv, to_html, to_json, to_svg
+from explainlab.figures.export import component_file, inert, render, report_maps, to_csv, to_html, to_json, to_svg
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
@@ -31,7 +31,8 @@ MOST_ROWS = 500
 
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
-    report = to_html([result], snippets=[python_code(result), command_line(result)])
+    verdict = get_analysis(result.request.question).headline(result)
+    report = to_html(report_maps([result]), verdict=verdict, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
     return _zip({**files, "result.json": to_json([result])})
 
@@ -45,7 +46,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     record, drawn = result.to_json(), figures_of(result)
     tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
     label = get_study(result.request.question).label
-    files = {"report.html": _report(label, record, data or record["data"], drawn, tables)}
+    files = {"report.html": _report(label, record, data or record["data"], result.sample_words, drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
@@ -85,7 +86,9 @@ class _Table:
         return table
 
 
-def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
+def _report(
+    label: str, record: Mapping[str, Any], data: str | None, rows: str, drawn: Figures, tables: Sequence[_Table]
+) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
     charts = list(drawn.charts.values())
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
@@ -98,6 +101,7 @@ def _report(label: str, record: Mapping[str, Any], data: str | None, drawn: Figu
         label=label,
         record=record,
         data=data,
+        rows=rows,
         maps=drawn.maps.values(),
         charts=charts,
         reason=drawn.none,

@@ -13,6 +13,7 @@ from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import Comparison, compare, table_difference
+from explainlab.figures.heatmap import opposable
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
 from explainlab.service.questions import request_json
@@ -77,8 +78,9 @@ def _draw_agreement(compared: Comparison, first: Attribution, second: Attributio
     correlation = (
         "not defined: one map is constant" if compared.rank_correlation is None else f"{compared.rank_correlation:.2f}"
     )
-    signed = first.signed and second.signed
-    rows = {"Rank correlation": correlation, "Sign conflicts": str(len(compared.conflicts)) if signed else "no signs"}
+    signs = "other classes" if first.signed and second.signed else "no signs"
+    conflicts = str(len(compared.conflicts)) if opposable(first, second) else signs
+    rows = {"Rank correlation": correlation, "Sign conflicts": conflicts}
     if compared.conflicts:
         rows["on"] = plain(", ".join(compared.conflicts))
     st.table(pd.DataFrame([rows]), hide_index=True)

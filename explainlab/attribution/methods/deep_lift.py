@@ -21,6 +21,8 @@ from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import FORWARD
 
+UNCOVERED = "Its rule does not cover a transformer's attention and normalisation."
+
 
 class DeepLift(BatchedMethod):
     """Differences from the baseline, propagated back by the rescale rule through activation modules.
@@ -72,6 +74,7 @@ class DeepLift(BatchedMethod):
                 subject.units.sum_tokens(products[i][:, 0]),
                 expected=float(subject.scalar(subject.original) - starts[i][0]),
                 terms=float(products[i][:, 1].max()),
+                remedy=UNCOVERED,
             )
             for i, subject in enumerate(subjects)
         ]

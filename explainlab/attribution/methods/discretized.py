@@ -25,6 +25,9 @@ ROWS = 2**14
 """Words of the vocabulary compared at once."""
 
 
+TOO_FEW_ANCHORS = "This text needs more anchors: raise steps."
+
+
 class DiscretizedIntegratedGradients(Method):
     """Gradients times steps along a path from the baseline to the text whose points lie near words.
 
@@ -91,7 +94,7 @@ class DiscretizedIntegratedGradients(Method):
             products = (gradient[:, moved].float() * steps).sum(dim=(0, 2))
             tokens[moved.cpu().numpy()] += products.cpu().double().numpy()
         expected = subject.scalar(subject.original) - start
-        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected), remedy=TOO_FEW_ANCHORS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class KernelShap(BatchedMethod):
     class Parameters(declared.Parameters):
         samples: Budget = Field(
             "2n",
-            description=("Model evaluations besides the empty and the full text: 2n, 16n (n features) or a number."),
+            description="Model evaluations besides the empty and the full text: 2n, 16n (n features) or a number.",
         )
         paired: bool = Field(True, description="Draw each coalition together with its complement.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)

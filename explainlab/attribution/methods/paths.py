@@ -28,6 +28,8 @@ CANCELLING = (
     "From the baseline to the text the output changes by only {change:.2g}, while the sizes of the "
     "scores add up to {size:.2g}: they cancel out, so an error relative to their sum means little."
 )
+TOO_FEW_STEPS = "This text needs more steps, or the adaptive rule."
+TOO_FEW_SAMPLES = "They do so only on average: take more samples."
 UNREACHED = (
     "The tolerance was not reached: after {spent} gradients, the estimated error of the scores is "
     "{error:.2g}% of their total size. Raise max_steps or the tolerance."
@@ -90,7 +92,9 @@ class IntegratedGradients(BatchedMethod):
         read_ends(paths)
         evaluate(paths, [alphas] * len(paths))
         return [
-            Outcome(path.subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=path.change)
+            Outcome(
+                path.subject.units.sum_tokens(weights @ path.slopes(alphas)), expected=path.change, remedy=TOO_FEW_STEPS
+            )
             for path in paths
         ]
 
@@ -109,6 +113,7 @@ class IntegratedGradients(BatchedMethod):
             expected=path.change,
             errors=units.sum_tokens(refinement.errors),
             warnings=tuple(warnings),
+            within=parameters.tolerance,
         )
 
 
@@ -163,7 +168,7 @@ class GradientShap(Method):
             product = (ends(part)[1].float() * gradient.float()).sum(dim=(0, 2))
             tokens += product.cpu().double().numpy() / parameters.samples
         expected = end - np.where(from_text, end, start).mean()
-        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected))
+        return Outcome(subject.units.sum_tokens(tokens), expected=float(expected), remedy=TOO_FEW_SAMPLES)
 
     @staticmethod
     def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:

@@ -103,7 +103,7 @@ class MultiPass(Method):
     class Parameters(declared.Parameters):
         passes: Budget = Field(
             "2n",
-            description=("Masked texts to run besides the empty and the full one: 2n, 16n (n features) or a number."),
+            description="Masked texts to run besides the empty and the full one: 2n, 16n (n features) or a number.",
         )
         distribution: Distribution = Field(
             "shapley",

@@ -331,9 +331,10 @@ def test_a_coarse_distribution_is_told(decoder: Classifier) -> None:
 @both
 def test_a_prompt_that_asks_after_the_text_is_warned_of(decoder: Classifier, speaker: Zoo, method: str) -> None:
     asked = speaker("gpt2")
-    (warning,) = explain(asked, TEXT, method).warnings
-    assert "asks for the label words only at its end, after the text" in warning
-    assert not explain(replace(asked, prompt=Prompt(("film: ", 0))), TEXT, method).warnings
+    words = "asks for the label words only at its end, after the text"
+    assert any(words in warning for warning in explain(asked, TEXT, method).warnings)
+    before = replace(asked, prompt=Prompt(("film: ", 0)))
+    assert not any(words in warning for warning in explain(before, TEXT, method).warnings)
     assert not explain(decoder, TEXT, method).warnings
 
 

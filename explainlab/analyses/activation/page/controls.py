@@ -30,8 +30,8 @@ def seed_controls(view: ActivationView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in _ASKED}
     values |= {"methods": list(view.methods), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
-    data = view.data or DataChoice(source="embedded:news")
-    values |= {"data": data.source, "rows": data.rows, "reference": data.reference}
+    data = view.data or DataChoice(source="embedded:news", sample="random")
+    values |= {**question.data_controls(data), "reference": data.reference}
     question.seed(values, force)
 
 
@@ -42,12 +42,7 @@ def draft() -> ActivationView:
         **{name: question.now(name) for name in _ASKED},
         text_pair=question.text_pair,
         methods=tuple(question.now("methods")),
-        data=checked(
-            DataChoice,
-            source=question.now("data") or "",
-            rows=question.now("rows"),
-            reference=question.now("reference"),
-        ),
+        data=checked(DataChoice, **question.data_choice(), reference=question.now("reference")),
     )
 
 
@@ -77,7 +72,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
     """The question about a data set."""
-    source, rows, reference, button = st.columns([4, 2, 3, 3], vertical_alignment="bottom")
+    source, rows, reference, button = st.columns([4, 4, 3, 3], vertical_alignment="bottom")
     with source:
         question.draw_data(card)
     with rows:

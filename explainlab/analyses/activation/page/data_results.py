@@ -15,7 +15,7 @@ from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import Interval
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 
 FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"

@@ -13,6 +13,7 @@ from explainlab.analyses.activation.page import main as activation_page
 from explainlab.analyses.activation.page import results as activation_results
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
+from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
@@ -49,11 +50,13 @@ def draw() -> None:
         "A data set", anchor=False, help="The same curves for many texts: which method is worth its cost on average?"
     )
     activation_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
+    draw_mapping(activation_controls.question, None)
     st.caption(activation_page.cost_words(view, answer))
     request = view.data_request()
     if request is not None:
         study = PAGE.answer(service, request)
         PAGE.draw_state(service, [study])
         if study.result is not None:
+            draw_headline(study.result)
             activation_data_results.draw_data(study.result, partial(PAGE.open_text, service))
     links.draw(link)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
-from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
+from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
@@ -19,12 +19,9 @@ SAMPLES = 16
 Reference = Literal["", "kernel_shap:samples=16n"]
 
 
-class DataChoice(BaseModel):
-    """A data set to be studied: an embedded id or a file's path, how many rows, and the reference method."""
+class DataChoice(ChosenData):
+    """A data set to be studied, and the reference method."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
     rows: int = Field(20, ge=1)
     reference: Reference = ""
 
@@ -59,7 +56,7 @@ class ActivationView(AnalysisView):
         data = self.data
         if data is None:
             return None
-        return self._request({"rows": data.rows, "reference": data.reference}, data=data.source)
+        return self._request({**data.drawn, "reference": data.reference}, **data.subject)
 
     def map_request(self, method: str) -> Request:
         """One method's attribution of the text, of the method's own output."""
@@ -97,7 +94,7 @@ def shows(request: Request) -> ActivationView | None:
     """The view that shows the answer to ``request``; None for the request of another analysis."""
     if request.question != Activation.id:
         return None
-    return view_of(ActivationView, request, request.parameters, first_view().text, ("rows", "reference"))
+    return view_of(ActivationView, request, request.parameters, first_view().text, ("reference",))
 
 
 def carry(text: CarriedText) -> ActivationView:

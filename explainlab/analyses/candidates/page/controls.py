@@ -49,8 +49,8 @@ def seed_controls(view: CandidatesView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
     values |= {"metrics": list(view.metrics), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
-    data = view.data or DataChoice(source="embedded:sentiment")
-    values |= {"data": data.source, "rows": data.rows}
+    data = view.data or DataChoice(source="embedded:sentiment", sample="random")
+    values |= question.data_controls(data)
     question.seed(values, force)
 
 
@@ -61,7 +61,7 @@ def draft() -> CandidatesView:
         **{name: question.now(name) for name in (*_ASKED, *DRAWN)},
         text_pair=question.text_pair,
         metrics=tuple(question.now("metrics")),
-        data=checked(DataChoice, source=question.now("data") or "", rows=question.now("rows")),
+        data=checked(DataChoice, **question.data_choice()),
     )
 
 
@@ -90,7 +90,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
     """The question about a data set."""
-    source, rows, button = st.columns([4, 2, 3], vertical_alignment="bottom")
+    source, rows, button = st.columns([4, 4, 3], vertical_alignment="bottom")
     with source:
         question.draw_data(card)
     with rows:

@@ -13,7 +13,7 @@ from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.result import CandidatesData
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 from explainlab.models.architectures import Architecture
 from explainlab.service.service import Service

@@ -13,6 +13,7 @@ from explainlab.analyses.candidates.page import main as candidates_page
 from explainlab.analyses.candidates.page import results as candidates_results
 from explainlab.analyses.candidates.page.main import PAGE
 from explainlab.app import links
+from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
@@ -45,12 +46,14 @@ def draw() -> None:
         "A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?"
     )
     candidates_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
+    draw_mapping(candidates_controls.question, None)
     st.caption(PAGE.cost_words("passes", "", candidates_page.pace(answer)))
     request = view.data_request()
     if request is not None:
         study = PAGE.answer(service, request)
         PAGE.draw_state(service, [study])
         if study.result is not None:
+            draw_headline(study.result)
             candidates_data_results.draw_data(
                 service, view, study.result, architecture, partial(candidates_page.open_text, service)
             )

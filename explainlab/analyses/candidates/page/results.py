@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import pandas as pd
@@ -31,7 +32,7 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.text import plain
-from explainlab.figures.export import to_html
+from explainlab.figures.export import ReportMap, report_maps, to_html
 from explainlab.figures.heatmap import number, spelled
 from explainlab.models.architectures import Architecture
 from explainlab.request import Request
@@ -254,13 +255,19 @@ def _draw_agreement(body: CandidatesText) -> None:
     st.caption("Rank correlation: Spearman's ρ of the scores, without special tokens; empty where a map is constant.")
 
 
+def _report_maps(request: Request, body: CandidatesText, candidates: Sequence[int], palette: str) -> list[ReportMap]:
+    """The maps of ``candidates`` on one scale, titled by their names."""
+    maps = report_maps([candidate_attribution(request, body, i) for i in candidates], palette, shared=True)
+    return [replace(entry, title=body.candidates[i].name) for i, entry in zip(candidates, maps, strict=True)]
+
+
 def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
     request, body = _map_request(view), result.body
     shown = list(dict.fromkeys([*body.chosen.values(), picked]))
     files = (
         (
             "HTML report",
-            lambda: to_html([candidate_attribution(request, body, i) for i in shown], view.palette, True),
+            lambda: to_html(_report_maps(request, body, shown, view.palette), view.palette),
             "candidates.html",
             "text/html",
         ),

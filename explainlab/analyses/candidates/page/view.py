@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
-from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
+from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -24,12 +24,9 @@ METRICS = tuple(metric_ids("Perturbation"))
 _OF_LAYERS = ("preset", "layers")
 
 
-class DataChoice(BaseModel):
-    """A data set to be studied: an embedded id or a file's path, and how many rows."""
+class DataChoice(ChosenData):
+    """A data set to be studied."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
     rows: int = Field(20, ge=1)
 
 
@@ -74,7 +71,7 @@ class CandidatesView(AnalysisView):
 
     def data_request(self) -> Request | None:
         """The same for each text of the data set."""
-        return None if self.data is None else self._request(data=self.data.source, rows=self.data.rows)
+        return None if self.data is None else self._request(self.data.drawn, **self.data.subject)
 
     def metric_result(self, body: CandidatesText, candidate: int) -> Request:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
@@ -101,8 +98,8 @@ class CandidatesView(AnalysisView):
         }
         source: dict[str, Any] = {"text": self.text, "text_pair": self.text_pair}
         if of_data and self.data:
-            parameters["rows"] = self.data.rows
-            source = {"data": self.data.source}
+            parameters |= self.data.drawn
+            source = self.data.subject
         return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
     def same_setting(self, other: CandidatesView) -> bool:
@@ -122,9 +119,9 @@ class CandidatesView(AnalysisView):
         has_layers = issubclass(get_method(family).Parameters, AttentionParameters)
         return {name: getattr(self, name) for name in ("steps", "timesteps", *(_OF_LAYERS if has_layers else ()))}
 
-    def _request(self, rows: int | None = None, **subject: Any) -> Request:
+    def _request(self, drawn: dict[str, Any] | None = None, **subject: Any) -> Request:
         setting = self._setting()
-        parameters = {**setting.pop("parameters"), **({} if rows is None else {"rows": rows})}
+        parameters = {**setting.pop("parameters"), **(drawn or {})}
         return checked(Request, question=RpiCandidates.id, **setting, **subject, parameters=parameters)
 
 
@@ -140,7 +137,7 @@ def shows(request: Request) -> CandidatesView | None:
     """The view that shows the answer to ``request``; None for the request of another analysis."""
     if request.question != RpiCandidates.id:
         return None
-    return view_of(CandidatesView, request, request.parameters, first_view().text, ("rows",))
+    return view_of(CandidatesView, request, request.parameters, first_view().text, ())
 
 
 def carry(text: CarriedText) -> CandidatesView:

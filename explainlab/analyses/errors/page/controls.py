@@ -17,7 +17,6 @@ from explainlab.request import checked
 PAGE = "errors"
 question = Question(PAGE)
 
-REQUESTED = ("model", "rows")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
 DRAWN = (*_FILTERS, *OF_ROW, "drivers")
@@ -34,27 +33,13 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*REQUESTED, *DRAWN)}
-    values["data"] = view.source
-    values["reading"] = {"source": view.source, "columns": view.columns, "classes": view.classes}
-    question.seed(values, force)
+    values: dict[str, Any] = {name: getattr(view, name) for name in ("model", *DRAWN)}
+    question.seed({**values, **question.data_controls(view)}, force)
 
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in (*REQUESTED, *DRAWN)}, **reading())
-
-
-def reading() -> dict[str, Any]:
-    """The data set, and how its ``columns`` and ``classes`` are read; choices for another data set do not count."""
-    current, source = question.now("reading"), question.now("data") or ""
-    return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
-
-
-def read(part: str, name: str, value: str) -> None:
-    """Read the role or label ``name`` of ``part`` (columns, classes) as ``value`` (a callback); empty: as it is."""
-    kept = {other: to for other, to in reading()[part].items() if other != name}
-    question.set("reading", {**reading(), part: {**kept, **({name: value} if value else {})}})
+    return checked(ErrorsView, **{name: question.now(name) for name in ("model", *DRAWN)}, **question.data_choice())
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
@@ -79,7 +64,7 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
         question.keep_data(card_of(question.now("model") or ""))
         run()
 
-    model, source, rows, button = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
+    model, source, rows, button = st.columns([4, 4, 4, 2], vertical_alignment="bottom")
     with model:
         card = question.draw_model(change_model)
     with source:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from explainlab.analyses.errors.page import ENTRY
 from explainlab.analyses.errors.page import controls as errors_controls
-from explainlab.analyses.errors.page import data as errors_data
 from explainlab.analyses.errors.page import drivers as errors_drivers
 from explainlab.analyses.errors.page import main as errors_page
 from explainlab.analyses.errors.page import results as errors_results
@@ -16,6 +15,7 @@ from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
 from explainlab.app import links
+from explainlab.app.data.mapping import draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
@@ -32,7 +32,8 @@ def draw() -> None:
     )
     errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
-    errors_data.draw_data_options(errors_controls.draw_question(ask), ask)
+    card = errors_controls.draw_question(ask)
+    draw_mapping(errors_controls.question, card.labels if card else None)
     view = PAGE.settle(service)
     predictions = errors_page.find(service, view)
 
@@ -40,6 +41,7 @@ def draw() -> None:
     PAGE.draw_state(service, [predictions.answer])
     if predictions.table is not None:
         draw_headline(predictions.answer.result)
+        draw_cure(errors_controls.question, predictions.answer.result.body.labels, predictions.answer.result.skipped)
         errors_results.draw_summary(view, predictions.answer.result)
         st.divider()
         st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")

@@ -11,6 +11,7 @@ import streamlit as st
 from explainlab.analyses.errors.page import controls
 from explainlab.analyses.errors.page import main as errors_page
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.components import draw_text_area
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
@@ -18,7 +19,6 @@ from explainlab.errors import ExplainLabError
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
-from explainlab.settings import settings
 
 Row = dict[str, Any]
 
@@ -62,10 +62,9 @@ def _draw_boxes(view: ErrorsView, row: Row) -> None:
         second = st.session_state[pair] if row["text_pair"] is not None else None
         controls.question.seed({"row": row["row"], "edit": st.session_state[text], "edit_pair": second}, force=True)
 
-    most = settings().max_characters
-    st.text_area("Edited text", view.edit or row["text"], key=text, height=100, max_chars=most)
+    draw_text_area("Edited text", view.edit or row["text"], text, 100)
     if row["text_pair"] is not None:
-        st.text_area("Edited second text", view.edit_pair or row["text_pair"], key=pair, height=70, max_chars=most)
+        draw_text_area("Edited second text", view.edit_pair or row["text_pair"], pair, 70)
     st.button("Predict the edited text", icon=":material/edit:", on_click=ask, key="errors_edit_ask")
 
 

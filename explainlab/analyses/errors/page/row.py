@@ -15,7 +15,7 @@ from explainlab.analyses.errors.page.edit import draw_edit
 from explainlab.analyses.errors.page.rows import draw_list, draw_walk
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.app import links
+from explainlab.app import links, session
 from explainlab.app.entries import PageEntry, analysis_pages
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.text import plain
@@ -23,10 +23,11 @@ from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.errors import ExplainLabError
-from explainlab.figures.export import to_csv, to_html, to_json
+from explainlab.figures.export import ReportMap, to_csv, to_html, to_json
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
+from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
 
@@ -52,9 +53,10 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     remarks = errors_page.remarks(service, view)
     draw_walk(table, order, place)
     draw_map_options(card)
-    _draw_heatmaps(service, view, card, row, following)
+    own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
+    _draw_heatmaps(service, view, card, row, following, own)
     _draw_links(service, view, row)
-    _draw_remark(remarks, left, row["row"])
+    _draw_remark(remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
         "Edit the text", edited, icon=":material/edit_note:", key=f"errors_edit_{row['row']}", on_change="rerun"
@@ -68,7 +70,7 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
 
 
 def _draw_heatmaps(
-    service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row]
+    service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row], remark: Remark
 ) -> None:
     """The heatmaps for the predicted and for the true class, on one scale, and their difference."""
     unsupported = get_method(view.method).unsupported(card.architecture) if card else ""
@@ -88,44 +90,69 @@ def _draw_heatmaps(
         if any(answer.running for answer in answers):
             st.skeleton(height=160)
         return
-    _draw_compared(view, row, results)
-
-
-def _draw_compared(view: ErrorsView, row: Row, results: Sequence[Attribution]) -> None:
-    top = limit(results)
-    heatmaps = [heatmap(result, view.palette, top if len(results) > 1 else None) for result in results]
-    titles = [f"Why **{plain(row['predicted'])}**, which is predicted", f"Why **{plain(row['label'])}**, which is true"]
-    beside = heatmaps[0].ranked <= SIDE_BY_SIDE
-    places = st.columns(len(heatmaps), gap="medium") if beside else [st.container() for _ in heatmaps]
-    for place, title, drawn, kind in zip(places, titles, heatmaps, ("predicted", "true"), strict=False):
-        with place, st.container(border=True):
-            st.markdown(title if len(heatmaps) > 1 else f"{titles[0]} and true")
-            token_heatmap(drawn, key=f"errors_map_{kind}")
-    shown = list(results)
-    if len(results) == 2:
-        shown.append(difference(*results))
-        drawn = heatmap(shown[-1], view.palette)
-        with st.container(border=True):
-            words = f"Why **{plain(row['predicted'])}** rather than **{plain(row['label'])}**"
-            st.markdown(words, help=_DIFFERENCE_HELP)
-            token_heatmap(drawn, key="errors_map_difference")
+    maps = maps_of(row, results, view.palette)
+    _draw_compared(maps)
     with st.popover("Export maps", icon=":material/download:", key="errors_maps_export"):
-        _draw_files(view, row, shown)
+        _draw_files(view, row, maps, remark)
 
 
-def _draw_files(view: ErrorsView, row: Row, shown: Sequence[Attribution]) -> None:
+def maps_of(row: Row, results: Sequence[Attribution], palette: str) -> list[ReportMap]:
+    """Why the predicted class and, where it is another, why the true one, both on one scale; then their difference."""
+    predicted, true = row["predicted"], row["label"]
+    if len(results) == 1:
+        return [ReportMap(results[0], heatmap(results[0], palette), f"Why {predicted}, which is predicted and true")]
+    titles, top = (f"Why {predicted}, which is predicted", f"Why {true}, which is true"), limit(results)
+    maps = [ReportMap(r, heatmap(r, palette, top), title) for r, title in zip(results, titles, strict=True)]
+    between = difference(*results)
+    return [*maps, ReportMap(between, heatmap(between, palette), f"Why {predicted} rather than {true}")]
+
+
+def row_report(data: str, row: Row, maps: Sequence[ReportMap], palette: str, remark: Remark) -> str:
+    """A standalone document about a row of ``data``: its true class, the reader's ``remark``, and its maps."""
+    predicted, true = row["predicted"], row["label"]
+    facts = {
+        "Data set": data,
+        "Row": f"{row['row']:,}",
+        "True class": f"{true} ({100 * row['probability']:.1f}%)",
+        "Loss": f"{row['loss']:.3f}",
+        "Note": remark.note,
+        "Tags": ", ".join(remark.tags),
+    }
+    said = "which is true" if predicted == true else f"but {true} is true"
+    return to_html(
+        maps,
+        palette,
+        title=f"Row {row['row']:,} of {data}",
+        verdict=f"The model predicts {predicted} ({100 * row['confidence']:.1f}%), {said}.",
+        facts={name: value for name, value in facts.items() if value},
+    )
+
+
+def _draw_compared(maps: Sequence[ReportMap]) -> None:
+    first = maps[:2]
+    beside = first[0].drawn.ranked <= SIDE_BY_SIDE
+    places = st.columns(len(first), gap="medium") if beside else [st.container() for _ in first]
+    kinds = (("predicted", None), ("true", None), ("difference", _DIFFERENCE_HELP))
+    for place, entry, (kind, words) in zip([*places, st.container()], maps, kinds, strict=False):
+        with place.container(border=True):
+            st.markdown(f"**{plain(entry.title)}**", help=words)
+            token_heatmap(entry.drawn, key=f"errors_map_{kind}")
+
+
+def _draw_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: Remark) -> None:
+    shown, data = [entry.attribution for entry in maps], looks.source_name(view.source, session.user())
     for label, write, suffix, kind in (
         ("CSV", lambda: to_csv(*shown), "csv", "text/csv"),
         ("JSON", lambda: to_json(shown), "json", "application/json"),
-        ("HTML", lambda: to_html(shown, view.palette), "html", "text/html"),
+        ("HTML", lambda: row_report(data, row, maps, view.palette, remark), "html", "text/html"),
     ):
         name, key = f"row-{row['row']}.{suffix}", f"errors_maps_{suffix}"
         st.download_button(label, write, name, kind, key=key, on_click="ignore", width="stretch")
 
 
-def _draw_remark(remarks: Remarks, left: Sequence[Remark], number: int) -> None:
+def _draw_remark(remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
     """This user's note and tags on a row; what is entered is stored at once."""
-    own = next((remark for remark in left if remark.row == number and not remark.edit), Remark(row=number))
+    number = own.row
     note, tags = f"errors_note_{number}", f"errors_tags_{number}"
 
     def keep() -> None:

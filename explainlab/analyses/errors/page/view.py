@@ -9,7 +9,7 @@ from pydantic import Field
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
-from explainlab.app.view import AnalysisView
+from explainlab.app.view import AnalysisView, ChosenData
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -18,10 +18,9 @@ Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
 
 
-class ErrorsView(AnalysisView):
+class ErrorsView(ChosenData, AnalysisView):
     """Predictions of a data set, the rows let through and in which order, and the row that is open.
 
-    ``columns`` and ``classes`` tell how the file is read (see :func:`explainlab.data.read_dataset`).
     ``true`` and ``predicted`` are class names (empty: any), ``search`` is looked for in the texts, ``numbers`` (empty:
     all) are the rows that a word was pressed for; ``row`` is None for the first that is let through; ``edit`` and
     ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
@@ -30,10 +29,7 @@ class ErrorsView(AnalysisView):
 
     page: Literal["errors"] = "errors"
     model: str
-    source: str
     rows: int = Field(10_000, ge=1)
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
     dtype: Dtype = "float32"
     show: Show = "mistakes"
     true: str = ""
@@ -68,15 +64,13 @@ class ErrorsView(AnalysisView):
         return complete(checked(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target))
 
     def _request(self, study: str, **parameters: Any) -> Request:
-        shared: dict[str, Any] = self.model_dump(include={"model", "dtype", "columns", "classes"})
-        output = get_study(study).default_output({})
-        parameters = {"rows": self.rows, **parameters}
-        return checked(Request, question=study, **shared, data=self.source, output=output, parameters=parameters)
+        shared = {"model": self.model, "dtype": self.dtype, "output": get_study(study).default_output({})}
+        return checked(Request, question=study, **shared, **self.subject, parameters={**self.drawn, **parameters})
 
 
 def first_view() -> ErrorsView:
     """What the page opens with: an embedded model and the examples that suit it."""
-    return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment")
+    return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment", sample="random")
 
 
 def shows(request: Request) -> ErrorsView | None:
@@ -85,7 +79,7 @@ def shows(request: Request) -> ErrorsView | None:
     if asks not in (Predictions.id, MistakeDrivers.id):
         return None
     values = request.model_dump(include={"model", "dtype", "columns", "classes"})
-    values |= {"source": request.data, "rows": request.parameters["rows"]}
+    values |= {"source": request.data, **{name: request.parameters[name] for name in ("rows", "sample")}}
     if asks == MistakeDrivers.id:
         values["drivers"] = request.parameters["method"]
     return checked(ErrorsView, **values)

@@ -43,11 +43,11 @@ def draw() -> None:
     attributions = [answer.result for answer in answers if answer.result is not None]
     if attributions:
         draw_headline(attributions[0])
-        results.draw_prediction(attributions[0], explain_class)
+        results.draw_prediction(attributions, explain_class)
         results.draw_maps(service, view, attributions)
         draw_beliefs(service, attributions[0].request, view.palette)
         results.draw_agreement(attributions)
-        results.draw_exports(view, attributions, link)
+        results.draw_exports(service, view, attributions, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):

@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.explain.page.component import class_bars
-from explainlab.analyses.explain.page.trust import draw_trust
+from explainlab.analyses.explain.page.trust import draw_trust, trust_words
 from explainlab.analyses.explain.page.view import View
+from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.heatmap import token_heatmap
@@ -17,16 +18,25 @@ from explainlab.app.text import plain
 from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
-from explainlab.figures.export import to_csv, to_html, to_json
-from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps
+from explainlab.figures.export import (
+    label_share_words,
+    report_maps,
+    shared_warnings,
+    to_csv,
+    to_html,
+    to_json,
+    token_words,
+)
+from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, opposable
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.service.service import Service
 
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
 
 
-def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None:
-    """What the model says, every class pressable to be explained instead."""
+def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], None]) -> None:
+    """What the model says and how far it read the text, every class pressable to be explained instead."""
+    result = results[0]
     prediction, target = result.prediction, result.target
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
@@ -37,8 +47,9 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
             delta_color="off",
             delta_arrow="off",
         )
-        tokens = sum(len(f.ids) for f in result.features)
-        facts = [f"{tokens} token{'' if tokens == 1 else 's'}"]
+        share = label_share_words(result)
+        facts = [f"Label words: **{plain(share)}**"] if share else []
+        facts.append(token_words(result))
         if result.truncated:
             facts.append(f"**{result.cut} more were cut: the model never read them**")
         if target.label != prediction.label:
@@ -46,17 +57,19 @@ def draw_prediction(result: Attribution, on_pick: Callable[[str], None]) -> None
         st.caption(" · ".join(facts))
     with right:
         class_bars(result, on_pick)
+    for warning in shared_warnings(results):
+        st.warning(plain(warning), icon=":material/warning:")
 
 
 def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
     """One card a method, two to a row for a short text; under each heatmap, how far to trust it."""
-    cards = heatmaps(results, view.palette, view.scale == "shared")
+    cards, shared = heatmaps(results, view.palette, view.scale == "shared"), shared_warnings(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
         for column, drawn, result in zip(columns, cards[start:], results[start:], strict=False):
             with column, st.container(border=True):
-                _draw_card(service, drawn, result)
+                _draw_card(service, drawn, result, shared)
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
@@ -70,14 +83,13 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     rows = []
     for pair in agreement(results):
         first, second = results[pair.first], results[pair.second]
-        signed = first.signed and second.signed
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(
             {
                 "Map": get_method(first.request.question).label,
                 "and": get_method(second.request.question).label,
                 "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
-                "Sign conflicts": str(len(pair.conflicts)) if signed else "",
+                "Sign conflicts": str(len(pair.conflicts)) if opposable(first, second) else "",
                 "on": plain(words),
             }
         )
@@ -85,15 +97,22 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     st.caption(AGREEMENT)
 
 
-def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
+def draw_exports(service: Service, view: View, results: Sequence[Attribution], link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Download")
+    verdict = get_analysis(results[0].request.question).headline(results[0])
+    trust = [trust_words(service, result) for result in results]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
     report, table, record, _ = st.columns([1, 1, 1, 3])
     report.download_button(
         "HTML report",
-        lambda: to_html(results, view.palette, view.scale == "shared", snippets=[code, commands]),
+        lambda: to_html(
+            report_maps(results, view.palette, view.scale == "shared", trust),
+            view.palette,
+            verdict=verdict,
+            snippets=[code, commands],
+        ),
         "explanation.html",
         "text/html",
         icon=":material/description:",
@@ -126,12 +145,14 @@ def draw_exports(view: View, results: Sequence[Attribution], link: str) -> None:
     links.draw(link)
 
 
-def _draw_card(service: Service, drawn: Heatmap, result: Attribution) -> None:
+def _draw_card(service: Service, drawn: Heatmap, result: Attribution, shown: Sequence[str]) -> None:
+    """A map and all that belongs to it; the warnings ``shown`` stand elsewhere already."""
     method = get_method(result.request.question)
     st.markdown(f"**{plain(method.label)}**", help=described(method))
     token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:
-        st.warning(plain(warning), icon=":material/warning:")
+        if warning not in shown:
+            st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(facts(result)))
     draw_trust(service, result)
     icon = ":material/format_list_numbered:"

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete
+from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.app.place import Place, Requests
@@ -70,6 +70,14 @@ def draw_trust(service: Service, result: Attribution) -> None:
         place.draw_state(service, [answer])
     else:
         _draw_answer(answer.result, result)
+
+
+def trust_words(service: Service, result: Attribution) -> str:
+    """The stored answer about ``result`` in a sentence, in plain text; empty if there is none."""
+    answer = _place(result.request.question).answer_if_requested(service, question(result.request))
+    if answer is None or answer.result is None:
+        return ""
+    return f"{ASK} {get_analysis(Trust.id).headline(answer.result)}"
 
 
 def _place(method_id: str) -> Place:

@@ -30,8 +30,8 @@ def seed_controls(view: IntegrationView, force: bool = False) -> None:
     values["pair_on"] = view.text_pair is not None
     values["pair"] = view.text_pair or ""
     values["first"], values["second"] = view.compare
-    data = view.data or DataChoice(source="embedded:sentiment")
-    values |= {"data": data.source, "rows": data.rows, "grid": data.steps, "rules": list(data.rules)}
+    data = view.data or DataChoice(source="embedded:sentiment", sample="random")
+    values |= {**question.data_controls(data), "grid": data.steps, "rules": list(data.rules)}
     question.seed(values, force)
 
 
@@ -39,8 +39,7 @@ def draft() -> IntegrationView:
     """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
     data = checked(
         DataChoice,
-        source=question.now("data") or "",
-        rows=question.now("rows"),
+        **question.data_choice(),
         steps=question.now("grid"),
         rules=tuple(question.now("rules")),
     )
@@ -92,7 +91,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
     """The question about a data set."""
-    source, rows, grid = st.columns([4, 2, 4], vertical_alignment="bottom")
+    source, rows, grid = st.columns([4, 4, 4], vertical_alignment="bottom")
     with source:
         question.draw_data(card)
     with rows:

@@ -12,7 +12,7 @@ from explainlab.analyses.integration.page.controls import question
 from explainlab.analyses.integration.page.results import ERROR_HELP, IDEAL_HELP
 from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
-from explainlab.app.data_texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES

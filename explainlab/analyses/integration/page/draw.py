@@ -13,6 +13,7 @@ from explainlab.analyses.integration.page import main as integration_page
 from explainlab.analyses.integration.page import results as integration_results
 from explainlab.analyses.integration.page.main import PAGE
 from explainlab.app import links
+from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.service.service import service as get_service
@@ -45,6 +46,7 @@ def draw() -> None:
     st.divider()
     st.header("A data set", anchor=False, help="The same question for many texts: do they all need as many steps?")
     integration_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
+    draw_mapping(integration_controls.question, None)
     seconds_each = integration_page.pace(errors, path)
     st.caption(
         PAGE.cost_words("gradient evaluations", ", and more for the adaptive and the doubling rule", seconds_each)
@@ -54,5 +56,6 @@ def draw() -> None:
         study = PAGE.answer(service, request)
         PAGE.draw_state(service, [study])
         if study.result is not None:
+            draw_headline(study.result)
             integration_data_results.draw_data(study.result, view.rule, partial(PAGE.open_text, service))
     links.draw(link)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.path_gradients.analysis import PathGradients
-from explainlab.app.view import AnalysisView, CarriedText, view_of, with_text
+from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -20,13 +20,9 @@ FIRST = "10,20,30,50,70,100,140,200"
 RULES: tuple[Rule, ...] = tuple(_DEFAULT.rules)
 
 
-class DataChoice(BaseModel):
-    """A data set to be studied: an embedded id or a file's path, how many rows, which step counts and rules."""
+class DataChoice(ChosenData):
+    """A data set to be studied, with which step counts and rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    rows: int = Field(100, ge=1)
     steps: str = COARSE
     rules: tuple[Rule, ...] = RULES
 
@@ -70,8 +66,8 @@ class IntegrationView(AnalysisView):
         data = self.data
         if data is None:
             return None
-        chosen = {"steps": data.steps, "rules": list(data.rules), "rows": data.rows}
-        return self._request("integration_error", {"data": data.source}, **chosen)
+        chosen = {"steps": data.steps, "rules": list(data.rules)}
+        return self._request("integration_error", data.subject, **chosen, **data.drawn)
 
     def same_setting(self, other: IntegrationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""
@@ -102,11 +98,11 @@ def shows(request: Request) -> IntegrationView | None:
     asks, parameters = request.question, request.parameters
     if asks == IntegrationError.id:
         parameters = {**parameters, "steps": ",".join(map(str, parameters["steps"]))}
-        return view_of(IntegrationView, request, parameters, first_view().text, ("rows", "steps", "rules"))
+        return view_of(IntegrationView, request, parameters, first_view().text, ("steps", "rules"))
     if asks == PathGradients.id:
         steps = parameters["steps"]
         parameters = {**parameters, "steps": FIRST, "compare": (steps[0], steps[-1])}
-        return view_of(IntegrationView, request, parameters, first_view().text, ("rows",))
+        return view_of(IntegrationView, request, parameters, first_view().text, ())
     return None
 
 

@@ -1,0 +1,224 @@
+"""A data set's file: uploaded, with its columns and labels; names that do not fit open them, the nearest filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.question import Question
+from explainlab.app.text import plain
+from explainlab.data import NO_CLASS, Misfit, Survey, nearest
+from explainlab.data.hub import PREFIX as HUB
+from explainlab.errors import ExplainLabError
+from explainlab.request import digest
+from explainlab.service import looks
+from explainlab.service.uploads import keep_upload
+from explainlab.settings import settings
+
+_ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
+_FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
+_MOST_MATCHED = 30  # labels without a class that get a box each
+
+Classes = Sequence[str] | None
+"""What the labels of a file must name; None where they need not name anything."""
+
+
+class _Filled(NamedTuple):
+    """The nearest names that were filled in for a file and a model, and what is said about them."""
+
+    source: str
+    classes: Classes
+    reading: dict[str, Any]
+    words: str
+
+
+def draw_mapping(question: Question, classes: Classes) -> None:
+    """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit."""
+    words = _checked(question, classes)
+    label = "File and columns" if classes is None else "File, columns and labels"
+    folded = st.expander(label, icon=":material/dataset:", key=_key(question), on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
+        if words:
+            st.warning(plain(words), icon=":material/rule:")
+        _draw_upload(question)
+        if not question.now("data"):
+            return
+        try:
+            _draw_columns(question)
+            if classes is not None:
+                _draw_labels(question, classes)
+        except ExplainLabError as error:
+            st.error(plain(str(error)), icon=":material/error:")
+
+
+def draw_cure(question: Question, classes: Sequence[str], skipped: Sequence[Sequence[Any]]) -> None:
+    """A button that opens the labels, where rows were ``skipped`` (number, reason) because theirs is no class."""
+    if any(NO_CLASS in reason for _, reason in skipped):
+        st.button("Match the labels", icon=":material/rule:", on_click=_match, args=(question, classes))
+
+
+# ---- what does not fit
+
+
+def _checked(question: Question, classes: Classes) -> str:
+    """What does not fit, in words; once for a file and a model the nearest names are filled in."""
+    source = question.now("data")
+    if not source or source.startswith(HUB):  # a look would fetch it
+        return ""
+    _forget_other_classes(question, classes)
+    filled: _Filled | None = st.session_state.get(question.key("filled"))
+    try:
+        misfit = _misfit(question.reading(), looks.source_digest(source, session.user()), classes)
+        if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
+            filled = _fill_in(question, classes, misfit)
+    except ExplainLabError:  # told where the data set is asked for
+        return ""
+    if filled and (filled.classes, filled.reading) == (classes, question.reading()):
+        return filled.words
+    return misfit.problem if misfit else ""
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _misfit(reading: dict[str, Any], _digest: str, classes: Classes) -> Misfit | None:
+    """What does not fit, cached by all that it depends on, the file by its digest."""
+    return looks.misfit(reading["source"], classes, reading["columns"], reading["classes"], session.user())
+
+
+def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> _Filled:
+    """Open the columns and labels, with the nearest names filled in."""
+    before = question.reading()
+    st.session_state[_key(question)] = True
+    _read(question, "columns", misfit.columns)
+    if misfit.of_labels and classes is not None:
+        _match(question, classes)
+    reading = question.reading()
+    cure = "Choose below what is meant." if reading == before else "The nearest names are filled in below; check them."
+    filled = _Filled(reading["source"], classes, reading, f"{misfit.problem} {cure}")
+    question.set("filled", filled)
+    return filled
+
+
+def _match(question: Question, classes: Sequence[str]) -> None:
+    """Open the labels of the whole file, those without a class matched with the nearest (also a callback)."""
+    st.session_state[_key(question)] = True
+    question.set("surveyed", _survey_inputs(question, classes))
+    known = question.reading()["classes"]
+    labels = [written.label for written in _surveyed(question, classes).mismatched if written.label not in known]
+    near = {label: nearest(label, classes) or "" for label in labels[:_MOST_MATCHED]}
+    _read(question, "classes", near)
+
+
+def _forget_other_classes(question: Question, classes: Classes) -> None:
+    """Forget labels matched with classes that this model does not have."""
+    meant = question.reading()["classes"]
+    _read(question, "classes", {label: "" for label, name in meant.items() if classes and name not in classes})
+
+
+def _read(question: Question, part: str, names: Mapping[str, str]) -> None:
+    """Read roles or labels of ``part`` (columns, classes) as ``names`` say; empty: as they are."""
+    reading = question.reading()
+    merged = {name: to for name, to in {**reading[part], **names}.items() if to}
+    question.set("reading", {**reading, part: merged})
+
+
+# ---- where it is set
+
+
+def _key(question: Question) -> str:
+    return question.key("data_options")
+
+
+def _draw_upload(question: Question) -> None:
+    key = question.key("upload")
+    problem = question.key("upload_problem")
+
+    def take() -> None:
+        file = st.session_state[key]
+        if file is None:
+            return
+        try:
+            question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
+        except ExplainLabError as error:
+            st.session_state[problem] = str(error)
+
+    most = settings().max_upload_mb
+    st.file_uploader(
+        "Upload a file",
+        _FORMATS,
+        key=key,
+        on_change=take,
+        max_upload_size=most,
+        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. Only you can see it.",
+    )
+    words = st.session_state.pop(problem, "")
+    if words:
+        st.error(plain(words), icon=":material/error:")
+
+
+def _draw_columns(question: Question) -> None:
+    """The first rows, and the role of each column."""
+    reading = question.reading()
+    seen = looks.preview(reading["source"], session.user())
+    st.markdown(f"**First rows of {plain(seen.name)}**")
+    st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
+    for place, (role, label) in zip(st.columns(len(_ROLES)), _ROLES.items(), strict=True):
+        chosen = reading["columns"].get(role, role)
+        with place:
+            _draw_choice(question, f"{label} column", "columns", role, seen.columns, chosen, "None")
+
+
+def _draw_choice(
+    question: Question, label: str, part: str, name: str, options: Sequence[str], chosen: str, nothing: str
+) -> None:
+    """What a role or a label of ``part`` is; ``nothing`` says what it means to choose none of the ``options``."""
+    key = question.key(f"{part}_{digest([question.now('data'), name])[:8]}")
+    listed = ["", *options]
+    st.session_state[key] = chosen if chosen in listed else ""
+
+    def pick() -> None:
+        _read(question, part, {name: st.session_state[key] if st.session_state[key] != name else ""})
+
+    st.selectbox(label, listed, key=key, on_change=pick, format_func=lambda option: option or nothing)
+
+
+def _draw_labels(question: Question, classes: Sequence[str]) -> None:
+    """On request, all labels of the file; those that are no class of the model can be matched to one."""
+    inputs = _survey_inputs(question, classes)
+    if st.session_state.get(question.key("surveyed")) != inputs:
+        st.button("Check the labels", icon=":material/fact_check:", on_click=_match, args=(question, classes))
+        return
+    with st.spinner("Reading the labels"):
+        survey = _surveyed(question, classes)
+    words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
+    (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
+    rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    meant = question.reading()["classes"]
+    for label in survey.mismatched[:_MOST_MATCHED]:
+        title = f"{plain(label.label) or 'No label'} ({label.rows:,} row{'' if label.rows == 1 else 's'})"
+        chosen = meant.get(label.label, "")
+        _draw_choice(question, title, "classes", label.label, classes, chosen, "Leave these rows out")
+
+
+def _survey_inputs(question: Question, classes: Sequence[str]) -> tuple[Any, ...]:
+    """All that the survey of the labels depends on, the file by its digest."""
+    reading = question.reading()
+    columns = tuple(sorted(reading["columns"].items()))
+    return reading["source"], looks.source_digest(reading["source"], session.user()), tuple(classes), columns
+
+
+def _surveyed(question: Question, classes: Sequence[str]) -> Survey:
+    return _survey(_survey_inputs(question, classes))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _survey(inputs: tuple[Any, ...]) -> Survey:
+    """The survey of the labels, cached by ``inputs``."""
+    source, _, classes, columns = inputs
+    return looks.survey(source, classes, dict(columns), session.user())

@@ -1,0 +1,50 @@
+"""Caveats: what a reader must know of how a model read a text, before any explanation."""
+
+from __future__ import annotations
+
+from explainlab.models.classifier import Classifier
+from explainlab.text.encoding import Encoding
+
+LEAST_LABEL_SHARE = 0.1
+"""Where the label words hold less of the next token than this, the model would say something else."""
+MOST_UNKNOWN = 0.2
+"""Where more of the text's tokens than this are unknown, the model cannot read it."""
+
+
+def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
+    """A warning each for a text that was cut, for unknown tokens, and for label words that are hardly ever said.
+
+    ``label_share`` is that of :meth:`Classifier.label_share`, None for a classifier without a prompt.
+    """
+    return [*_cut(encoding), *_unknown(classifier, encoding), *_unlikely(label_share)]
+
+
+def share_words(label_share: float) -> str:
+    """``label_share`` as a percentage with one decimal."""
+    return f"{100 * label_share:.1f}%" if label_share >= 0.0005 else "less than 0.1%"
+
+
+def _cut(encoding: Encoding) -> list[str]:
+    if not encoding.cut:
+        return []
+    return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]
+
+
+def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:
+    ids, tokenizer = encoding.ids[encoding.content], classifier.tokenizer
+    unknown = int((ids == tokenizer.unk_token_id).sum())
+    if unknown <= MOST_UNKNOWN * len(ids):
+        return []
+    return [
+        f"The model cannot read this text: {unknown} of its {len(ids)} tokens are unknown to it "
+        f"({tokenizer.unk_token}). What it predicts here, and why, says nothing about the text."
+    ]
+
+
+def _unlikely(label_share: float | None) -> list[str]:
+    if label_share is None or label_share >= LEAST_LABEL_SHARE:
+        return []
+    return [
+        f"The label words together hold {share_words(label_share)} of the next token: the model would rather say "
+        "something else, and the class probabilities compare these words only with each other."
+    ]

@@ -1,0 +1,128 @@
+"""Estimates of jobs: the recorded work of real ones, told again, and small ones made up.
+
+``recorded_jobs.json`` has the work of jobs of the embedded models on the embedded examples, as ``JobContext`` heard of
+it: by name a list of [seconds of one processor, what, work, exact]. The jobs called "earlier" ask the same about fewer
+rows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab.service.estimate import Estimate, Pace
+
+RECORDED: dict[str, list[list[Any]]] = json.loads(Path(__file__).with_name("recorded_jobs.json").read_text())
+JOBS = [name for name in RECORDED if not name.endswith(" earlier")]
+DATA = [name for name in JOBS if not name.startswith("text_")]
+NOISE = 0.15
+"""The share of a whole job by which the time left may grow over its least so far."""
+
+
+def told(name: str, pace: Pace | None = None) -> tuple[list[tuple[float, float, float | None]], Estimate]:
+    """Seconds, share and time left after every event of a recorded job, and its estimate at the end."""
+    estimate, snapshots = Estimate(pace), []
+    for now, what, work, *exact in RECORDED[name]:
+        if what == "end":
+            break
+        getattr(estimate, what)(now, work, *exact)
+        snapshots.append((now, estimate.share, estimate.seconds_left))
+    return snapshots, estimate
+
+
+def seconds(name: str) -> float:
+    return float(RECORDED[name][-1][0])
+
+
+def pace_of(name: str) -> Pace:
+    pace = told(name)[1].taken(seconds(name))
+    assert pace is not None
+    return pace
+
+
+def earlier(name: str) -> Pace | None:
+    """The pace of the job that asked the same about fewer rows, if there was one."""
+    return pace_of(f"{name} earlier") if f"{name} earlier" in RECORDED else None
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_bar_never_goes_back_and_a_time_left_does_not_grow(name: str) -> None:
+    for pace in (None, earlier(name)):
+        snapshots, _ = told(name, pace)
+        shares = [share for _, share, _ in snapshots]
+        assert shares == sorted(shares)
+        assert 0 <= shares[0] <= shares[-1] <= 1
+        least = float("inf")
+        for _, _, left in snapshots:
+            if left is not None:
+                assert 0 <= left <= least + NOISE * seconds(name)
+                least = min(least, left)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_first_estimate_of_a_data_set_is_within_a_factor_of_two(name: str) -> None:
+    for pace in (None, earlier(name)):
+        first = next(((now, left) for now, _, left in told(name, pace)[0] if left is not None), None)
+        if first is None:
+            assert seconds(name) < 1, "so short a job needs no estimate"
+        else:
+            now, left = first
+            assert 0.5 <= left / (seconds(name) - now) <= 2
+
+
+def test_the_recorded_jobs_are_ten_and_most_have_an_estimate() -> None:
+    assert len(DATA) >= 10
+    assert sum(any(left for *_, left in told(name)[0]) for name in DATA) >= 8
+
+
+def test_a_job_that_ends_early_counts_toward_its_most() -> None:
+    estimate = Estimate()
+    estimate.expect(0.0, 1000.0, False)
+    for batch in range(1, 21):
+        estimate.spend(float(batch), 10.0)
+        assert estimate.seconds_left is None, "nobody knows when it will end"
+    assert estimate.share == pytest.approx(0.2)
+    assert estimate.taken(20.0) == Pace(0.02, 0.2)
+    again = Estimate(estimate.taken(20.0))
+    again.expect(0.0, 1000.0, False)
+    assert again.seconds_left == pytest.approx(20)
+    again.spend(5.0, 50.0)
+    assert (again.share, again.seconds_left) == (pytest.approx(0.25), pytest.approx(15))
+
+
+def test_a_first_text_that_is_not_finished_has_an_estimate() -> None:
+    estimate = Estimate()
+    estimate.expect(0.0, 1000.0, True)
+    estimate.part(0.0, 100.0)
+    for batch in (1, 2, 3):
+        estimate.spend(float(batch), 10.0)
+    assert (estimate.share, estimate.seconds_left) == (pytest.approx(0.03), pytest.approx(97))
+
+
+def test_more_work_than_expected_takes_the_bar_neither_back_nor_beyond() -> None:
+    estimate = Estimate()
+    estimate.expect(0.0, 100.0, True)
+    estimate.part(0.0, 50.0)
+    estimate.spend(1.0, 500.0)
+    assert estimate.share < 0.5
+    estimate.part(1.0, 50.0)
+    assert estimate.share == pytest.approx(0.5)
+    estimate.spend(1.5, 250.0)
+    assert estimate.share == pytest.approx(0.75), "the first part tells how much work is behind what was expected"
+    before = estimate.share
+    estimate.expect(2.0, 1000.0, True)
+    assert estimate.share == before
+
+
+def test_a_pause_and_a_job_without_work_count_for_nothing() -> None:
+    estimate = Estimate()
+    estimate.pause(5.0)
+    assert estimate.taken(9.0) is None
+    estimate.expect(10.0, 10.0, True)
+    assert (estimate.share, estimate.seconds_left, estimate.taken(11.0)) == (0, None, None)
+    estimate.spend(12.0, 10.0)
+    estimate.pause(3.0)
+    assert estimate.taken(15.0) == Pace(0.2, 1.0)
