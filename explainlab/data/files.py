@@ -177,7 +177,7 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
-    return DataError(f"No row of {name} can be used; row {number}: {reason}", "Mend the file.")
+    return DataError(f"No row of {name} can be used; row {number}: {reason}", "Correct the file.")
 
 
 # ---- one row's cells

@@ -120,7 +120,7 @@ def _parquet(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
             yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Write it again.") from None
+        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Save it again.") from None
 
 
 _FORMATS: dict[str, Callable[[io.BufferedIOBase, str], Iterator[Record]]] = {

@@ -40,7 +40,7 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
         wanted = [name for name in names if name.startswith(f"{config}/{split}/")]
         folder = Path(_fetched(repo, wanted))
     except HFValidationError:
-        raise DataError(f"{repo!r} is no hub id.", "Write hub:owner/name.") from None
+        raise DataError(f"{repo!r} is not a hub id.", "Write hub:owner/name.") from None
     except LocalEntryNotFoundError:
         raise DataError(
             f"The hub cannot be reached and {data_id} is not stored here.", "Check the network, or name a file."
