@@ -106,7 +106,8 @@ def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
     with output:
         question.draw_output()
     with family:
-        question.select("Method", "family", {name: get_method(name).label for name in get_args(Family)})
+        families = {name: get_method(name).label for name in get_args(Family)}
+        question.select("Method", "family", families, explained("The method that makes the maps.", *families))
     with preset:
         presets = {name: _PRESETS[name] for name in get_args(PresetId)}
         question.select("Preset", "preset", presets, _HELP["preset"], _bring_what_belongs_to_the_preset)
@@ -129,7 +130,7 @@ def _draw_budget() -> None:
     """How many candidates, how they are drawn, and the colours of heatmaps."""
     samples, steps, timesteps, search, colours = st.columns([2, 2, 2, 3, 2], vertical_alignment="bottom")
     with samples:
-        question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} So many for every layer.")
+        question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} As many for each layer.")
     with steps:
         question.draw_number("Steps n", "steps", _MOST, _HELP["steps"])
     with timesteps:

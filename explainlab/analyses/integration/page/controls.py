@@ -10,6 +10,7 @@ import streamlit as st
 from explainlab.analyses.integration.page.view import COARSE, RULES, DataChoice, IntegrationView
 from explainlab.analyses.parameters import MOST_STEPS, PAPER_GRID
 from explainlab.app.question import Question
+from explainlab.app.words.terms import explained
 from explainlab.attribution.method import BASELINE_HELP, Baseline
 from explainlab.figures.chart import STYLES
 from explainlab.models.loading import ModelCard
@@ -109,5 +110,6 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         key=question.key("rules"),
         format_func=_SHORT.__getitem__,
         placeholder="None chosen",
+        help=explained("The rules whose errors are compared.", "integration-rule"),
     )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")

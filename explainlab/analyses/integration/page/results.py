@@ -20,6 +20,7 @@ from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request
@@ -64,7 +65,9 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
         f"Change of F({plain(target.label)})",
         number(body.expected),
         f"from {number(body.start, signed=False)} to {number(body.end, signed=False)}",
-        help="F(x) − F(x′), from the baseline to the text: what the scores must add up to.",
+        help=explained(
+            "F(x) − F(x′), from the baseline to the text: what the scores must add up to.", "baseline", "completeness"
+        ),
         **shown,
     )
     last = body.adaptive.trace[-1]
@@ -84,7 +87,11 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     else:
         chart, table = st.columns([3, 1], gap="large")
         with chart:
-            draw_chart(once(result, integration.error_curve, body), "integration_error_curve", help=ERROR_HELP)
+            draw_chart(
+                once(result, integration.error_curve, body),
+                "integration_error_curve",
+                help=explained(ERROR_HELP, "completeness"),
+            )
         with table:
             _draw_ideal(body)
     with st.expander("What is computed", icon=":material/functions:"):
