@@ -25,10 +25,20 @@ _STALE = ":material/edit: The controls have changed: press **{button}** to updat
 
 
 def draw_headline(result: Result) -> None:
-    """Draw the result in a sentence, above all figures, and which rows of a data set it is about."""
-    st.markdown(f"**{plain(get_analysis(result.request.question).headline(result))}**")
+    """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
+    analysis = get_analysis(result.request.question)
+    draw_words(analysis.headline(result), result, analysis.lines(result))
     if isinstance(result, AnalysisResult):
         draw_sample(result)
+
+
+def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
+    """Draw the answer ``words`` of ``result``; unfolded, the ``lines`` of numbers that support them."""
+    st.markdown(f"**{plain(words)}**")
+    key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
+    behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
+    if behind.open:
+        behind.code("\n".join(lines), language=None)
 
 
 def draw_sample(result: AnalysisResult[Any]) -> None:

@@ -70,14 +70,15 @@ class Chart:
         return table
 
     def to_json(self) -> str:
-        """``{"title", "notes", "rows"}``."""
-        body = {"title": self.title, "notes": list(self.notes), "rows": self.rows}
+        """``{"title", "finding", "notes", "rows"}``; the finding is the chart in words."""
+        body = {"title": self.title, "finding": self.alt, "notes": list(self.notes), "rows": self.rows}
         return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the interactive figure on white; it loads nothing from the network."""
+        """A standalone page, the chart in words and the interactive figure; it loads nothing from the network."""
         page: str = self.on_paper().to_html(include_plotlyjs=True, full_html=True)
-        return page
+        words = f'<body>\n<p style="font-family: sans-serif">{html.escape(self.alt)}</p>'
+        return page.replace("<body>", words, 1)
 
     def on_paper(self) -> go.Figure:
         """The figure on white, with its title."""

@@ -131,12 +131,14 @@ def to_csv(*attributions: Attribution) -> str:
     return table
 
 
-def to_json(attributions: Sequence[Attribution]) -> str:
-    """``{"attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
+def to_json(attributions: Sequence[Attribution], verdict: str = "") -> str:
+    """``{"verdict": ..., "attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
 
+    ``verdict`` is the answer in words; an empty one is left out.
     Raises ``ValueError`` for scores that are not finite.
     """
-    body = {"attributions": [attribution.to_json() for attribution in attributions]}
+    words = {"verdict": verdict} if verdict else {}
+    body = {**words, "attributions": [attribution.to_json() for attribution in attributions]}
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 

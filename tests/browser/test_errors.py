@@ -136,12 +136,13 @@ def test_a_word_that_drives_mistakes_lists_its_rows(app, browser_page, tmp_path)
     size = {"width": 1280, "height": 1000}
     page = opened(browser_page(app.link(view(data), "errors"), viewport=size), 3)
     press(page, "Explain all mistakes")
-    table = page.locator(".st-key-errors_words_table canvas").first
+    table = page.locator(".st-key-errors_words_folded_table canvas").first
     table.wait_for()
     has_no_violation(page)
     table.scroll_into_view_if_needed()
     table.click(position={"x": 20, "y": 35 + 17}, force=True)
     expect(page.get_by_text("of the words that were picked")).to_be_visible()
+    expect(page.locator(".st-key-errors_picked").get_by_text("Picked: ")).to_be_visible()
 
 
 def test_a_job_can_be_cancelled(app, browser_page, tmp_path):

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from markupsafe import escape
 
 from explainlab import Attribution, explain, study
-from explainlab.analyses.registry import read_result
+from explainlab.analyses.registry import get_analysis, get_study, read_result
 from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.figures.compare import compare, map_difference, table_difference
 from explainlab.figures.export import to_json
@@ -131,7 +132,9 @@ def unzipped(body: bytes) -> dict[str, str]:
 def test_a_maps_bundle_has_all_of_it(first: Attribution) -> None:
     files = unzipped(map_bundle(first))
     assert set(files) == {"report.html", "map.svg", "scores.csv", "result.json"}
-    assert json.loads(files["result.json"]) == json.loads(to_json([first]))
+    words = get_analysis(first.request.question).headline(first)
+    assert json.loads(files["result.json"]) == json.loads(to_json([first], words))
+    assert files["report.html"].index(str(escape(words))) < files["report.html"].index("<section>")
     assert pd.read_csv(io.StringIO(files["scores.csv"]))["score"].tolist() == first.scores.tolist()
     assert files["map.svg"].startswith("<svg")
     for told in (*first.versions.values(), "baseline = mask", "explainlab.load_model"):
@@ -144,7 +147,10 @@ def test_a_studys_bundle_has_a_table_for_each_of_its_own(encoder: Classifier) ->
     files = unzipped(study_bundle(found))
     rows = pd.read_csv(io.StringIO(files["rows.csv"]))
     assert rows["approximation_error"].tolist() == [row["approximation_error"] for row in found.body_json()["rows"]]
-    assert json.loads(files["result.json"]) == found.to_json()
+    words = get_study("integration_error").headline(found)
+    assert json.loads(files["result.json"]) == {"verdict": words, **found.to_json()}
+    assert read_result(json.loads(files["result.json"])).body == found.body
+    assert files["report.html"].index(words) < files["report.html"].index("Model</th>")
     assert "<b>a film" not in files["report.html"]
     assert "&lt;b&gt;a film" in files["report.html"]
     for told in (*found.versions.values(), "tolerance = 0.05", "forward and"):

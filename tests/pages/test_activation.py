@@ -91,9 +91,9 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None:
     cost = service().find(first_view().text_request()).cost
     passes = cost.forward + cost.backward
-    assert f"{passes:,} passes a text, {20 * passes:,} for 20 rows" in words(app.caption)
+    assert f"{passes:,} passes for each text, {20 * passes:,} for 20 rows" in words(app.caption)
     app.selectbox(key="activation_reference").set_value("kernel_shap:samples=16n").run()
-    assert f"{passes + 16 * 21:,} passes a text" in words(app.caption)
+    assert f"{passes + 16 * 21:,} passes for each text" in words(app.caption)
     assert len(charts(app)) == 3, "nothing is asked yet"
 
 

@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import load_model, study
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
-from explainlab.analyses.mistake_drivers.figures import drivers_of
+from explainlab.analyses.mistake_drivers.figures import drivers_of, places
+from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.service import service
@@ -79,7 +80,40 @@ def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTes
         assert table["Score"].tolist() == pytest.approx([driver.mean for driver in drivers_of(body, kind)], abs=1e-5)
         assert table["Rows"].tolist() == [driver.rows for driver in drivers_of(body, kind)]
     assert f"by {methods()[method].label}" in words(app.caption)
-    assert sum("push toward the wrong class" in alt for alt in charts(app)) == 2
+    assert "no word clearly pushes toward a wrong class" in words(app.markdown)
+    assert not any("push toward the wrong class" in alt for alt in charts(app)), "five rows make nothing clear"
+
+
+def clear_body() -> MistakeDriversData:
+    """Of the embedded examples, which have words that are clear and words that are not."""
+    return study(load_model(MODEL, device="cpu"), "mistake_drivers", data="embedded:sentiment").body
+
+
+def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> None:
+    explained(app)
+    body = clear_body()
+    assert places(body, "words") != places(body, "words", hide_function_words=True)
+    for hide in (False, True):
+        for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
+            listed = drivers_of(body, kind)
+            kept = [listed[i].name for i in places(body, kind, hide)]
+            assert table["Words"].tolist() == (kept or [driver.name for driver in listed]), (
+                "with nothing left, unfolded"
+            )
+        assert f"{len(body.words) - len(places(body, 'words', hide))} more: in fewer than 6 rows" in " ".join(
+            expander.label for expander in app.expander
+        )
+        app.toggle(key="errors_hide_function_words").set_value(True).run()
+
+
+def test_what_is_picked_is_shown_where_it_was_picked(app: AppTest) -> None:
+    word = next(word for word in clear_body().words if word.clear)
+    explained(following(app, first_view(), numbers=tuple(word.row_numbers)))
+    assert f"Picked: “{word.name}” toward “{word.predicted}”" in words(app.markdown)
+    (rows,) = [frame.value for frame in app.dataframe if list(frame.value)[:3] == ["Row", "Text", "True"]][1:]
+    assert sorted(rows["Row"]) == sorted(word.row_numbers)
+    app.button(key="errors_unpick").click().run()
+    assert "Picked:" not in words(app.markdown)
 
 
 def test_another_method_is_asked_anew_and_kept_in_the_link(app: AppTest, source: str) -> None:

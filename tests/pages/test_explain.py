@@ -58,9 +58,9 @@ def test_the_page_opens_with_an_explanation(first: AppTest) -> None:
     assert first.title[0].value == "Explain"
     assert not first.error
     assert first.metric[0].value in ("positive", "negative")
-    headline = f"The prediction is {first.metric[0].value} ("
-    assert any(markdown.value.startswith(f"**{plain(headline)}") for markdown in first.markdown)
-    assert [header.value for header in first.header] == ["Agreement", "Download"]
+    words = f"{first.metric[0].value.capitalize()} ("
+    assert any(markdown.value.startswith(f"**{plain(words)}") for markdown in first.markdown)
+    assert [header.value for header in first.header] == ["Scores", "Agreement", "Which map to trust", "Download"]
     assert any("should be" in caption.value for caption in first.caption)
     assert first.query_params["r"]
 
@@ -173,6 +173,33 @@ def test_a_map_is_held_against_random_ones_when_asked_and_shown_at_once_later(ap
     again = answered(opened())
     assert "Remove its top 20%" in words(again)
     assert [button.label for button in again.button].count(ASK) == 1
+
+
+def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
+    ask_about(app, "A film that cost more than it is worth, and its map as well.")
+    app.selectbox(key="explain_integrated_gradients_rule").set_value("midpoint").run()
+    app.number_input(key="explain_integrated_gradients_steps").set_value(150).run()
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    assert "Remove its top 20%" in words(app)
+    assert [button.label for button in app.button].count(ASK) == 1, "under KernelSHAP's, which takes fewer passes"
+    assert "Without its top 3 tokens it " in words(app), "and the answer says what came of it"
+    next(button for button in app.button if button.label == "Compare with random maps").click().run()
+    answered(app)
+    assert ASK not in [button.label for button in app.button]
+    assert any(chart.proto.alt.startswith("Random maps that do worse") for chart in app.get("plotly_chart"))
+
+
+def test_three_maps_agree_in_a_matrix_with_the_pairs_behind_it(app: AppTest) -> None:
+    app.multiselect(key="explain_methods").set_value(["occlusion", "input_x_gradient", "attention_last"]).run()
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    alts = [chart.proto.alt for chart in app.get("plotly_chart")]
+    assert any(alt.startswith("How far the maps agree") for alt in alts)
+    assert any(alt.startswith("Scores by Occlusion") for alt in alts), "occlusion promises no sum"
+    assert not app.table
+    app.session_state["pairs"] = True
+    assert len(app.run().table[0].value) == 3
 
 
 def test_a_text_too_short_is_told_so(app: AppTest) -> None:

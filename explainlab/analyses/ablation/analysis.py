@@ -26,9 +26,10 @@ from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
 from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings
-from explainlab.analyses.records import Interval, MetricFacts, text_fields
+from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates, Method
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -129,19 +130,19 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         )
 
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """The best method by the first metric with a single attribution, and with the best of all; or that all tie."""
+        """Who is ahead by the first metric with a single attribution, and who with the best of all."""
         body = result.body
         metric = body.metrics[0]
-        first = {method.label: _mean_of(method.selection[metric.key].first) for method in body.methods}
-        best = {method.label: _mean_of(method.selection[metric.key].best) for method in body.methods}
-        leads = [max(values, key=lambda label: metric.sign * values[label]) for values in (first, best)]
-        of = f"Over {body.summary.n} texts, by" if isinstance(body, AblationData) else "By"
-        if np.ptp([*first.values(), *best.values()]) <= TIE:
-            return f"{of} {metric.label}, no method is ahead: it is {best[leads[0]]:.4f} for all of them."
-        return (
-            f"{of} {metric.label}, {leads[0]} is ahead with its first map ({first[leads[0]]:.4f}), "
-            f"{leads[1]} with the best of all its maps ({best[leads[1]]:.4f})."
-        )
+        higher, selections = metric.sign > 0, {method.label: method.selection[metric.key] for method in body.methods}
+        first, best = ({name: getattr(v, kind) for name, v in selections.items()} for kind in ("first", "best"))
+        if isinstance(body, AblationText):
+            every = [*first.values(), *best.values()]
+            if max(every) - min(every) <= TIE:
+                return f"By {metric.label}, no method is ahead: it is {every[0]:.4f} for all of them."
+            alone, chosen, of = ahead_on_a_text(first, higher), ahead_on_a_text(best, higher), "on this text"
+        else:
+            alone, chosen, of = ahead(first, higher), ahead(best, higher), f"over {counted(body.summary.n, 'text')}"
+        return f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
 
     def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
         """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
@@ -160,12 +161,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             for metric in body.metrics
         ]
         return [table(rows)]
-
-
-def _mean_of(value: float | Interval) -> float:
-    """The value itself, or the mean over texts; NaN where there is none."""
-    mean = value.mean if isinstance(value, Interval) else value
-    return np.nan if mean is None else mean
 
 
 def _metrics(parameters: Ablation.Parameters) -> list[MetricRequest]:

@@ -23,10 +23,11 @@ from explainlab.analyses.activation.result import (
     Similarity,
     TextAreas,
 )
+from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import RANDOM, MethodSpecs, Sample, method_spec
+from explainlab.analyses.parameters import MethodSpecs, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -145,18 +146,9 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         )
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """The method whose order has the largest area, beside random."""
+        """Whose order tells the target soonest, beside random."""
         body = result.body
-        if isinstance(body, ActivationData):
-            best = max(body.rows, key=lambda row: row.activation.mean)
-            return f"Over {body.n:,} texts the order of {best.label} tells the target soonest: area {best.activation}."
-        areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
-        first = max(body.methods, key=lambda method: areas[method.method])
-        area = areas[first.method]
-        words = f"The order of {first.label} tells “{body.target.label}” soonest, with an area of {area:.3f}"
-        if first.method == RANDOM or RANDOM not in areas:
-            return f"{words}."
-        return f"{words}; a random order has {areas[RANDOM]:.3f}."
+        return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
 
     def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
         """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""

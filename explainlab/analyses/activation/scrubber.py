@@ -14,6 +14,7 @@ import pandas as pd
 
 from explainlab.analyses.activation.figures import WORDS, method_attribution
 from explainlab.analyses.activation.result import ActivationText, Curve, Direction, MethodScores
+from explainlab.analyses.activation.verdict import text_verdict
 from explainlab.analyses.integration.step_morph import FrameToken
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Heatmap, Record, heatmap
@@ -61,7 +62,7 @@ class ScrubbedMethod(Record):
 class ActivationScrubber(Record):
     """All methods of one text; ``classes`` names the columns of probabilities, ``target`` is the one explained.
 
-    ``start`` is the k to open with, ``name`` names the files.
+    ``start`` is the k to open with, ``verdict`` the answer in words, ``name`` names the files.
     """
 
     name: ClassVar = "activation"
@@ -71,6 +72,7 @@ class ActivationScrubber(Record):
     classes: list[str]
     target: int
     start: int
+    verdict: str
 
     def to_csv(self) -> str:
         """One row for every k of every order: the feature just revealed, its score, and the class probabilities."""
@@ -122,6 +124,7 @@ def activation_scrubber(request: Request, body: ActivationText, palette: str = D
         classes=shown,
         target=shown.index(body.target.label),
         start=first.flip or max(1, len(first.order) // 3),
+        verdict=text_verdict(body, request.unit),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -17,9 +16,10 @@ from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
+from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Metrics, Sample
-from explainlab.analyses.records import MetricFacts, metric_of, text_fields
-from explainlab.analyses.summary import spelled
+from explainlab.analyses.records import MetricFacts, text_fields
+from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -129,28 +129,24 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return means(rows, bodies)
 
     def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """The best by the first metric, beside the mean of all; or that this metric cannot tell them apart."""
+        """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
         body = result.body
-        key = next(iter(body.selection))
-        values, label = body.selection[key], metric_of(body.metrics, key).label
-        best, mean = spelled(values.best), spelled(values.mean)
-        if isinstance(body, CandidatesData):
-            undecided = body.undecided(key)
-            except_for = f" In {undecided} of them it cannot tell the maps apart." if undecided else ""
-            means = f"Over {body.summary.n} texts, the best map by {label} reaches {best}, the mean of all maps {mean}."
-            return means + except_for
-        if key in body.undecided:
-            return f"{label} cannot tell the {len(body.candidates)} maps apart: it is {mean} for all of them."
-        return f"The best of {len(body.candidates)} maps by {label} reaches {best}, the mean of them {mean}."
+        return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-        """The selection of a text, or the summary of a data set, as JSON."""
+        """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
         body = result.body
-        if isinstance(body, CandidatesText):
-            short = body.model_dump(mode="json", include={"selection"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        rows = [
+            {"reported": key, "choice": choice, "value": spelled(value)}
+            for key, values in body.selection.items()
+            for choice, value in (
+                ("first", values.first),
+                ("mean of all", values.mean),
+                *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
+                ("best", values.best),
+            )
+        ]
+        return [table(rows)]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

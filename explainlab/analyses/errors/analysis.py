@@ -23,6 +23,7 @@ from explainlab.analyses.errors.result import (
     PredictedRow,
     PredictionsData,
 )
+from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.parameters import Sample
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
@@ -103,18 +104,8 @@ class Predictions(DataAnalysis[PredictionsData]):
         return 1
 
     def headline(self, result: AnalysisResult[PredictionsData]) -> str:
-        """The accuracy, and the most frequent mistake."""
-        body = result.body
-        rows = f"{body.n:,} row{'' if body.n == 1 else 's'}"
-        words = f"The model is right about {100 * body.accuracy.mean:.1f}% of {rows}"
-        cells = [(count, i, j) for i, row in enumerate(body.confusion) for j, count in enumerate(row) if i != j]
-        count, true, predicted = max(cells, key=lambda cell: cell[0])
-        if not count:
-            return f"{words}."
-        times = "once" if count == 1 else f"{count:,} times"
-        return (
-            f"{words}; its most frequent mistake is to take {body.labels[true]} for {body.labels[predicted]}, {times}."
-        )
+        """The accuracy with its interval, and the most frequent mistake."""
+        return verdict(result.body)
 
     def lines(self, result: AnalysisResult[PredictionsData]) -> list[str]:
         body = result.body

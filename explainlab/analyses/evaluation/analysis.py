@@ -17,6 +17,7 @@ from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings, l
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
@@ -138,19 +139,14 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         return EVALUATIONS
 
     def headline(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> str:
-        """The best method by the first metric."""
+        """Who is ahead by the first metric, as far as the intervals allow."""
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
-        if isinstance(body, EvaluationData):
-            values, of = (
-                {row.method: row.mean for row in body.rows if row.asked == metric.name},
-                f" of {body.n:,} texts",
-            )
-        else:
-            values, of = {method: row[metric.name] for method, row in body.values.items()}, ""
-        best = (max if metric.higher_is_better else min)(values, key=values.__getitem__)
-        known = methods().get(best)
-        return f"By {metric.label}{of}, {known.label if known else best} is the best with {values[best]:.3f}."
+        if isinstance(body, EvaluationText):
+            values = {_label(method): row[metric.name] for method, row in body.values.items()}
+            return f"By {metric.label} on this text, {ahead_on_a_text(values, metric.higher_is_better)}."
+        means = {_label(row.method): row.interval for row in body.rows if row.asked == metric.name}
+        return f"By {metric.label} over {counted(body.n, 'text')}, {ahead(means, metric.higher_is_better)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
@@ -159,6 +155,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             return [table([{"method": method, **values} for method, values in body.values.items()])]
         rows = [{"method": row.method, "metric": row.label, "mean": str(row.interval)} for row in body.rows]
         return [table(rows), f"n = {body.n}"]
+
+
+def _label(name: str) -> str:
+    """A method's name; a file's as it is."""
+    return methods()[name].label if name in methods() else name
 
 
 def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:

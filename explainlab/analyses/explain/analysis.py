@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from explainlab.analyses.base import Analysis
+from explainlab.analyses.explain.verdict import verdict
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import BatchedMethod, Method
@@ -19,7 +18,6 @@ from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import Result
 
-_LONGEST_QUOTE = 60
 _MANY = 100
 """Tokens and layers: a method whose passes grow with either takes more than one here."""
 
@@ -78,25 +76,11 @@ class Explain(Analysis):
         return digest({**body, **versions, **({"data_digest": read} if read else {})})
 
     def headline(self, result: Attribution) -> str:
-        """The prediction, and the feature that speaks most for the class explained."""
-        label, target = result.prediction.label, result.target.label
-        explained = "it" if target == label else target
-        prediction = f"The prediction is {label} ({100 * result.prediction.probabilities[label]:.1f}%)"
-        scores = np.where(result.content, result.scores, -np.inf)
-        first = int(scores.argmax())
-        if not scores[first] > 0:
-            verb = "speaks for" if result.signed else "matters for"
-            return f"{prediction}; by {self.label}, no {result.request.unit} {verb} {explained}."
-        verb = "speaks most for" if result.signed else "matters most for"
-        return f"{prediction}; by {self.label}, “{_quoted(result.features[first].text)}” {verb} {explained}."
+        """The prediction, and the words that speak for it and against it."""
+        return verdict(result)
 
     def lines(self, result: Attribution) -> list[str]:
         """See :meth:`Analysis.lines`: the class that is explained, and the scores as a table."""
         label = result.target.label
         table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
         return [f"{self.id} for '{label}' ({result.prediction.probabilities[label]:.4f})", table, *result.notes]
-
-
-def _quoted(text: str) -> str:
-    """The beginning of ``text``, as much as a sentence can hold."""
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE].rstrip()}…"

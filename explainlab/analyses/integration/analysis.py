@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -24,9 +23,10 @@ from explainlab.analyses.integration.result import (
     RuleRow,
     TextErrors,
 )
+from explainlab.analyses.integration.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import Rules, Sample, Steps
-from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, quartiles
+from explainlab.analyses.records import as_interval, text_fields
+from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.adaptive import Refinement, cancels, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
@@ -102,40 +102,31 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
     def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-        body, most = result.body, f"{100 * result.request.parameters['tolerance']:g}%"
-        if isinstance(body, IntegrationErrorText):
-            return _text_headline(body, most)
-        within, n = body.summary.within_1000, body.summary.n
-        if not n or not within:
-            return "No text of this data set has a relative error."
-        best = max(within, key=lambda rule: within[rule])
-        texts = f"{within[best]:,} of {n:,} text{'s' if n > 1 else ''}"
-        return f"With at most 1,000 steps, the {_name(best)} rule has an error of {most} or less on {texts}."
+        """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
+        body = result.body
+        return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
     def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
+        """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
         body = result.body
         if isinstance(body, IntegrationErrorText):
-            short = body.model_dump(mode="json", include={"expected", "ideal_steps"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
-
-
-def _text_headline(body: IntegrationErrorText, most: str) -> str:
-    if body.cancels:
-        return "The output hardly changes from the baseline to this text, so that no step count can be called enough."
-    ideal = {rule: steps for rule, steps in body.ideal_steps.items() if steps is not None}
-    if not ideal:
-        return f"No step count of the list brings the error down to {most}."
-    fewest = min(ideal.values())
-    *others, last = [_name(rule) for rule, steps in ideal.items() if steps == fewest]
-    rules = f"{', '.join(others)} and {last} rules, which need" if others else f"{last} rule, which needs"
-    steps = "1 step is" if fewest == 1 else f"{fewest:,} steps are"
-    return f"{steps} enough for an error of {most} or less by the {rules} fewest."
-
-
-def _name(rule: Rule) -> str:
-    return "Gauss-Legendre" if rule == "gauss_legendre" else rule
+            last = body.adaptive.trace[-1]
+            errors = [
+                {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
+                for row in body.rows
+            ]
+            enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
+            spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
+            return [table(enough), spent, table(errors)]
+        summary = body.summary
+        means = [
+            {"rule": rule, "steps": steps, "mean error": spelled(mean)}
+            for rule, by_steps in summary.mean.items()
+            for steps, mean in by_steps.items()
+        ]
+        counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
+        spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
+        return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import ClassVar
 import pandas as pd
 
 from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.analyses.integration.verdict import text_verdict
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import STYLES, percent
@@ -50,7 +51,10 @@ class Frame(Record):
 
 
 class StepMorph(Record):
-    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with, ``name`` names its files."""
+    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with, ``name`` names its files.
+
+    ``verdict`` is the answer in words.
+    """
 
     name: ClassVar = "steps"
 
@@ -58,6 +62,7 @@ class StepMorph(Record):
     rule: str
     frames: list[Frame]
     start: int
+    verdict: str
 
     def to_csv(self) -> str:
         """One row a token of every frame, in full precision."""
@@ -121,6 +126,7 @@ def step_morph(
             for label, error, points, result in zip(labels, errors, alphas, attributions, strict=True)
         ],
         start=0,
+        verdict=text_verdict(body),
     )
 
 

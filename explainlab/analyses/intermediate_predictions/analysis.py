@@ -70,8 +70,10 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
         if isinstance(body, IntermediatePredictionsText):
             read, label = _settled(body.positions), body.prediction.label
             return f"The prediction {label} is settled once {read:.0%} of the features are read."
-        read, n = body.summary.settled.mean or 0.0, body.summary.n
-        return f"On average of {n:,} texts, the prediction is settled once {read:.0%} of the features are read."
+        settled, n = body.summary.settled, body.summary.n
+        between = "" if settled.low is None else f" ({settled.low:.0%} to {settled.high:.0%})"
+        mean = f"{settled.mean or 0.0:.0%}{between}"
+        return f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
 
     def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
         body = result.body

@@ -25,6 +25,7 @@ from explainlab.analyses.mistake_drivers.result import (
     Interaction,
     MistakeDriversData,
 )
+from explainlab.analyses.mistake_drivers.verdict import verdict
 from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.attribution.baselines import data_digest
@@ -152,14 +153,8 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         )
 
     def headline(self, result: AnalysisResult[MistakeDriversData]) -> str:
-        body = result.body
-        if not body.words:
-            return "No word speaks for a wrong class."
-        first = body.words[0]
-        return (
-            f"In {body.n_wrong:,} misclassified rows, “{first.word}” pushes most toward the wrong class "
-            f"{first.predicted}."
-        )
+        """The words that clearly push toward a wrong class."""
+        return verdict(result.body, CLEAR_ROWS)
 
     def lines(self, result: AnalysisResult[MistakeDriversData]) -> list[str]:
         body = result.body

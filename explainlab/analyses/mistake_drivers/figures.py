@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.mistake_drivers.result import Driver, MistakeDriversData
+from explainlab.analyses.mistake_drivers.verdict import folded
 from explainlab.analyses.records import Interval
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, shown
 from explainlab.figures.declared import StudyFigures
@@ -16,26 +17,39 @@ from explainlab.figures.declared import StudyFigures
 Kind = Literal["words", "pairs"]
 
 SHOWN = 20
+UNCLEAR = "None of these is clear: they stand in few rows, or their interval holds 0."
 _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
-def drivers(body: MistakeDriversData, kind: Kind) -> Chart:
-    """The first words or pairs toward the wrong class: mean scores in wrong rows and in correct ones, with intervals.
+def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> Chart:
+    """The words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
 
-    ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``. A dot without an interval is open.
+    Drawn are the first that are not :func:`folded`, with their intervals; if all are, the first of all, and a note. The
+    numbers behind the chart are of all. ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``. A
+    dot without an interval is open.
     """
     listed = drivers_of(body, kind)
-    drawn = listed[:SHOWN]
-    names = [_name(driver) for driver in drawn]
+    clear = places(body, kind, hide_function_words)
+    kept = clear or list(range(len(listed)))
+    drawn = kept[:SHOWN]
+    names = [_name(listed[i]) for i in drawn]
     figure = go.Figure(layout=layout("Mean score", "", height=150 + 30 * len(drawn)))
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    _add_dots(figure, "Correct rows", [driver.right_interval for driver in drawn], "diamond", BLUE, 0.16)
-    _add_dots(figure, "Wrong rows", [driver.wrong_interval for driver in drawn], "circle", RED, -0.16)
+    _add_dots(figure, "Correct rows", {i: listed[i].right_interval for i in drawn}, "diamond", BLUE, 0.16)
+    _add_dots(figure, "Wrong rows", {i: listed[i].wrong_interval for i in drawn}, "circle", RED, -0.16)
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5])
     title = f"{'Words' if kind == 'words' else 'Pairs'} that push toward the wrong class"
-    first = f" First: {drawn[0].name}, toward {drawn[0].predicted}." if drawn else " There are none."
+    first = f" First: {listed[drawn[0]].name}, toward {listed[drawn[0]].predicted}." if drawn else " There are none."
     alt = f"{title}, in {body.n_wrong:,} misclassified rows.{first}"
-    return Chart(f"driving-{kind}", title, alt, figure, _table(listed), _notes(drawn, listed))
+    notes = [UNCLEAR] if drawn and not clear else []
+    if len(kept) > len(drawn):
+        notes.append(f"Drawn are the first {len(drawn)} of {len(kept)}; the table has all.")
+    return Chart(f"driving-{kind}", title, alt, figure, _table(listed), tuple(notes))
+
+
+def places(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> list[int]:
+    """Where in ``body.words`` or ``body.pairs`` those are that are not :func:`folded`."""
+    return [i for i, driver in enumerate(drivers_of(body, kind)) if not folded(driver, hide_function_words)]
 
 
 def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
@@ -43,22 +57,24 @@ def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
     return body.words if kind == "words" else body.pairs
 
 
-def _add_dots(figure: go.Figure, name: str, values: Sequence[Interval], symbol: str, color: str, beside: float) -> None:
-    """A dot for every mean there is, so far ``beside`` its line that no interval hides another."""
-    known = [i for i, value in enumerate(values) if value.mean is not None]
-    bars = error_bars([values[i] for i in known])
+def _add_dots(
+    figure: go.Figure, name: str, values: Mapping[int, Interval], symbol: str, color: str, beside: float
+) -> None:
+    """A dot for every mean there is, by place, so far ``beside`` its line that no interval hides another."""
+    known = {i: (line, value) for line, (i, value) in enumerate(values.items()) if value.mean is not None}
+    bars = error_bars([value for _, value in known.values()])
     figure.add_scatter(
-        x=[values[i].mean for i in known],
-        y=[i + beside for i in known],
+        x=[value.mean for _, value in known.values()],
+        y=[line + beside for line, _ in known.values()],
         error_x=bars and {**bars, "width": 0},
         mode="markers",
         name=name,
         marker={
             "color": color,
-            "symbol": [symbol if values[i].low is not None else f"{symbol}-open" for i in known],
+            "symbol": [symbol if value.low is not None else f"{symbol}-open" for _, value in known.values()],
             "size": 9,
         },
-        customdata=known,
+        customdata=list(known),
         hovertemplate="%{x:+.4f}<extra>" + name + "</extra>",
     )
 
@@ -67,15 +83,6 @@ def _name(driver: Driver) -> str:
     """``words → class (rows)``."""
     words = driver.name if len(driver.name) <= _LONGEST else driver.name[: _LONGEST - 1] + "…"
     return shown(f"{words} → {driver.predicted} ({driver.rows:,})")
-
-
-def _notes(drawn: Sequence[Driver], listed: Sequence[Driver]) -> tuple[str, ...]:
-    notes = []
-    if any(driver.once for driver in drawn):
-        notes.append("Open circles occur in one row only: they have no interval and may be chance.")
-    if len(listed) > len(drawn):
-        notes.append(f"Drawn are the first {len(drawn)} of {len(listed)}; the table has all.")
-    return tuple(notes)
 
 
 def _table(listed: Sequence[Driver]) -> list[dict[str, Any]]:

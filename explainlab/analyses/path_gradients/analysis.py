@@ -21,6 +21,7 @@ from explainlab.analyses.path_gradients.result import (
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import leaders
 from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
@@ -74,15 +75,18 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
         body = result.body
         if isinstance(body, PathGradientsData):
-            means = [share.mean or 0.0 for share in list(body.summary.share.values())[-1]]
+            shares = list(body.summary.share.values())[-1]
+            means = [share.mean or 0.0 for share in shares]
             whose = f"of {body.summary.n:,} texts"
+            if body.summary.n > 1 and len(leaders({str(i): share for i, share in enumerate(shares)})) > 1:
+                return f"No part of the path clearly holds most of the gradient {whose}: the intervals overlap."
         else:
             finest = max(body.paths, key=lambda path: path.steps)
             means = _shares(finest.alphas, finest.total)
             whose = "of this text"
         bins, most = len(means), max(range(len(means)), key=means.__getitem__)
         part = f"from α = {most / bins:g} to {(most + 1) / bins:g}"
-        return f"Most of the gradient {whose} lies {part}: {means[most]:.0%} of it."
+        return f"The largest part of the gradient {whose} lies {part}: {means[most]:.0%} of it."
 
     def lines(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
         body = result.body

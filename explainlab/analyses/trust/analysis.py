@@ -12,6 +12,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
+from explainlab.analyses.explain.analysis import Explain
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import PerturbedText, text_fields
 from explainlab.analyses.summary import interval
@@ -25,9 +26,12 @@ from explainlab.analyses.trust.result import (
     TrustRow,
     TrustText,
 )
+from explainlab.analyses.trust.verdict import mean_verdict, verdict
+from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method
+from explainlab.attribution.registry import MethodRequest, complete, complete_method, get_method
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -36,7 +40,7 @@ from explainlab.metrics import trust
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
-from explainlab.request import Output, digest
+from explainlab.request import Output, Request, digest
 
 
 def _read(settings: Any) -> Any:
@@ -84,13 +88,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         return digest([[get_method(parameters.method).version, *metrics], data_digest(parameters.settings, reader)])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
-        batcher, seeds = subjects[0].batcher, [subject.seed for subject in subjects]
+        batcher = subjects[0].batcher
         with batcher.span(0, 1, 2):
-            attributions = attributions_of(
-                subjects, [(parameters.method, parameters.settings)], output=subjects[0].output, seeds=seeds
-            )
+            attributions = _attributions(subjects, parameters)
         bodies = []
-        for i, (subject, (attribution,)) in enumerate(zip(subjects, attributions, strict=True)):
+        for i, (subject, attribution) in enumerate(zip(subjects, attributions, strict=True)):
             with batcher.span(len(subjects) + i, len(subjects) + i + 1, 2 * len(subjects)):
                 bodies.append(_text_body(subject, attribution, parameters, batcher))
         return bodies
@@ -115,16 +117,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         return EVALUATIONS
 
     def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-        """How many random attributions do worse by every metric."""
+        """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
         body = result.body
-        if isinstance(body, TrustData):
-            shares = [f"{100 * (m.beaten.mean or 0):.0f}% by {m.label}" for m in body.summary.metrics]
-            return f"Random maps that do worse, on average over {body.summary.n} texts: {', '.join(shares)}."
-        if not any(metric.counted for metric in body.metrics):
-            return "This text is too short to tell."
-        total = body.random_maps
-        counts = [f"{total * metric.beaten:g} by {metric.label}" for metric in body.metrics]
-        return f"Of {total} random maps, those that do worse: {', '.join(counts)}."
+        if isinstance(body, TrustText):
+            return capital(verdict(body, result.request.unit, quoted(body.target.label)))
+        return mean_verdict(body)
 
     def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
         """By every metric, how many random attributions do worse, and their values."""
@@ -138,6 +135,45 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
             for metric in body.metrics
         ]
+
+
+def _attributions(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
+    """The attribution of every subject: that of its own request where it is stored, and the others together."""
+    fix_targets(subjects)
+    known = {id(subject): _stored(subject, parameters) for subject in subjects}
+    missing = [subject for subject in subjects if known[id(subject)] is None]
+    if missing:
+        asked, seeds = [(parameters.method, parameters.settings)], [subject.seed for subject in missing]
+        computed = attributions_of(missing, asked, output=missing[0].output, seeds=seeds)
+        known |= {id(subject): attribution for subject, (attribution,) in zip(missing, computed, strict=True)}
+    return [attribution for subject in subjects if (attribution := known[id(subject)]) is not None]
+
+
+def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | None:
+    """The stored answer to the request for the attribution alone; what it cost counts as if it ran now."""
+    classifier, context = subject.classifier, subject.context
+    request = complete(
+        Request(
+            model=classifier.id,
+            text=subject.encoding.text,
+            text_pair=subject.encoding.text_pair,
+            question=parameters.method,
+            parameters=parameters.settings,
+            target="predicted" if subject.explains_prediction else subject.target.label,
+            output=subject.output,
+            unit=subject.unit,
+            seed=subject.seed,
+            dtype=str(classifier.dtype).removeprefix("torch."),
+        )
+    )
+    key = Explain(get_method(parameters.method)).key(request, classifier.digest, context.reader)
+    record = context.recall_result(key)
+    if record is None:
+        return None
+    attribution = Attribution.from_json(record)
+    subject.forward += attribution.cost.forward
+    subject.backward += attribution.cost.backward
+    return attribution
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:

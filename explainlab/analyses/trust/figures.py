@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import Interval
 from explainlab.analyses.trust.result import TrustData, TrustText
+from explainlab.analyses.trust.verdict import BEYOND, CHANCE, level
 from explainlab.attribution.registry import methods
 from explainlab.declared import parse
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
+
+_WAYS = (("Without its top features", BLUE, "circle"), ("With only these", RED, "diamond"))
 
 
 def against_random(body: TrustText) -> Chart:
@@ -44,6 +49,41 @@ def against_random(body: TrustText) -> Chart:
     short = [metric.label for metric in metrics if not metric.counted]
     notes = (f"The text is too short for {' and '.join(short)}: every map has the same value.",) if short else ()
     return Chart("against-random-maps", title, f"{title}: {shares}.", figure, rows, notes)
+
+
+def ranking(bodies: Sequence[TrustText]) -> Chart:
+    """Attributions of one text by the share of random ones that do worse, the furthest beyond chance first.
+
+    The smaller of the two shares of an attribution counts.
+    """
+    ordered = sorted(bodies, key=lambda body: -min(metric.beaten for metric in body.metrics))
+    names = [shown(_label(body.method)) for body in ordered]
+    figure = go.Figure(
+        layout=layout(f"Share of {bodies[0].random_maps} random maps", "", height=140 + 36 * len(ordered))
+    )
+    for (words, color, symbol), metrics in zip(
+        _WAYS, zip(*(body.metrics for body in ordered), strict=True), strict=True
+    ):
+        figure.add_scatter(
+            x=[metric.beaten for metric in metrics],
+            y=names,
+            mode="markers",
+            name=words,
+            marker={"color": color, "symbol": symbol, "size": 12},
+            hovertemplate="%{y}: %{x:.1%}<extra>" + words + "</extra>",
+        )
+    for share in (CHANCE, BEYOND):
+        figure.add_vline(x=share, line={"color": GREY, "width": 1.5, "dash": "dash" if share == CHANCE else "dot"})
+    figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
+    rows = [
+        {"method": _label(body.method), **{metric.label: metric.beaten for metric in body.metrics}} for body in ordered
+    ]
+    title = "Random maps that do worse than each map"
+    first = ", ".join(_label(body.method) for body in ordered if level(body) >= BEYOND)
+    finding = f"Well beyond chance: {first}." if first else "None is well beyond chance."
+    notes = ("Dashed: what chance gives; dotted: well beyond chance. Differences of less than 10% may be chance.",)
+    return Chart("which-map-to-trust", title, f"{title}. {finding}", figure, rows, notes)
 
 
 def beaten(body: TrustData) -> Chart:

@@ -31,10 +31,10 @@ MOST_ROWS = 500
 
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
-    verdict = get_analysis(result.request.question).headline(result)
-    report = to_html(report_maps([result]), verdict=verdict, snippets=[python_code(result), command_line(result)])
+    words = get_analysis(result.request.question).headline(result)
+    report = to_html(report_maps([result]), verdict=words, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
-    return _zip({**files, "result.json": to_json([result])})
+    return _zip({**files, "result.json": to_json([result], words)})
 
 
 def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
@@ -45,14 +45,14 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     """
     record, drawn = result.to_json(), figures_of(result)
     tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
-    label = get_study(result.request.question).label
-    files = {"report.html": _report(label, record, data or record["data"], result.sample_words, drawn, tables)}
+    files = {"report.html": _report(result, data or record["data"], drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
-    return _zip({**files, "result.json": json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)})
+    whole = {"verdict": get_study(result.request.question).headline(result), **record}
+    return _zip({**files, "result.json": json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,9 @@ class _Table:
         return table
 
 
-def _report(
-    label: str, record: Mapping[str, Any], data: str | None, rows: str, drawn: Figures, tables: Sequence[_Table]
-) -> str:
+def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
-    charts = list(drawn.charts.values())
+    analysis, charts = get_study(result.request.question), list(drawn.charts.values())
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
     return render(
         "study.html.j2",
@@ -98,10 +96,12 @@ def _report(
         palette=PALETTES[DEFAULT],
         script=script,
         script_digest=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
-        label=label,
-        record=record,
+        label=analysis.label,
+        headline=analysis.headline(result),
+        lines=analysis.lines(result),
+        record=result.to_json(),
         data=data,
-        rows=rows,
+        rows=result.sample_words,
         maps=drawn.maps.values(),
         charts=charts,
         reason=drawn.none,

@@ -13,7 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.app import links, session
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.page import draw_sample
+from explainlab.app.page import draw_headline
 from explainlab.app.place import Place
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
@@ -80,11 +80,11 @@ def draw_map(result: Attribution, key: str) -> None:
 
 
 def _draw_result(result: Result) -> None:
+    draw_headline(result)
     if isinstance(result, Attribution):
         draw_map(result, "run_map")
         return
     assert isinstance(result, AnalysisResult)
-    draw_sample(result)
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     record = st.expander("The result as JSON", icon=":material/data_object:", key="run_json", on_change="rerun")

@@ -13,6 +13,7 @@ from explainlab import study
 from explainlab.analyses.ablation.result import AblationData, AblationText
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import get_study, read_result
+from explainlab.analyses.wording import ahead, ahead_on_a_text
 from tests.conftest import Zoo
 
 CHEAP = {"methods": "occlusion", "samples": 2, "metrics": "sufficiency,comprehensiveness"}
@@ -44,13 +45,11 @@ def test_a_field_of_another_form_is_an_error(result: AnalysisResult[Any], field:
         read_result(record)
 
 
-def test_the_headline_names_the_methods_with_the_lowest_sufficiency(result: AnalysisResult[Any]) -> None:
-    def value(method: Any, part: str) -> float:
-        number = getattr(method.selection["sufficiency"], part)
-        return number if result.request.data is None else number.mean
-
+def test_the_headline_tells_who_is_ahead_and_ranks_nobody_within_an_interval(result: AnalysisResult[Any]) -> None:
     headline = get_study("ablation").headline(result)
-    for part, words in (("first", "is ahead with its first map"), ("best", "with the best of all its maps")):
-        leader = min(result.body.methods, key=lambda method, part=part: value(method, part))
-        assert f"{leader.label} {words} ({value(leader, part):.4f})" in headline
-    assert headline.startswith("By" if result.request.data is None else "Over 2 texts, by")
+    of_text = result.request.data is None
+    assert f"{'on this text' if of_text else 'over 2 texts'}, with their first maps " in headline
+    for part in ("first", "best"):
+        values = {method.label: getattr(method.selection["sufficiency"], part) for method in result.body.methods}
+        said = ahead_on_a_text(values, higher=False) if of_text else ahead(values, higher=False)
+        assert said in headline

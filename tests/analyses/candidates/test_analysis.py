@@ -372,7 +372,10 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys) -> None:
         return capsys.readouterr().out
 
     found = json.loads(printed("--json"))
-    assert json.loads(printed()) == {"selection": found["selection"]}
+    values = found["selection"]["comprehensiveness"]
+    told = [line.split() for line in printed().splitlines()]
+    for choice in ("first", "best"):
+        assert ["comprehensiveness", choice, f"{values[choice]:.4f}"] in told
     assert found.keys() >= {"study", "parameters", "seed", "features", "candidates", "winners", "prediction", "target"}
     assert (found["study"], found["seed"], found["parameters"]["samples"]) == ("rpi_candidates", 3, 4)
     for candidate in found["candidates"]:

@@ -9,6 +9,7 @@ import pytest
 from explainlab import load_model, study
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
 from explainlab.analyses.registry import get_study, read_result
+from explainlab.analyses.wording import ahead, ahead_on_a_text
 
 SOURCES = [{"text": "A funny and warm film."}, {"data": "embedded:sentiment", "rows": 3}]
 
@@ -34,11 +35,10 @@ def test_a_field_of_another_type_is_refused(result) -> None:
         read_result({**record, name: value})
 
 
-def test_the_headline_names_the_best_method(result) -> None:
-    body = result.body
+def test_the_headline_tells_who_is_ahead(result) -> None:
+    body, labels = result.body, {"occlusion": "Occlusion", "random": "Random"}
     if isinstance(body, EvaluationText):
-        values = {method: next(iter(row.values())) for method, row in body.values.items()}
+        said = ahead_on_a_text({labels[name]: next(iter(row.values())) for name, row in body.values.items()}, False)
     else:
-        values = {row.method: row.mean for row in body.rows}
-    best = {"occlusion": "Occlusion", "random": "Random"}[min(values, key=values.__getitem__)]
-    assert f"{best} is the best with {min(values.values()):.3f}." in get_study("evaluation").headline(result)
+        said = ahead({labels[row.method]: row.interval for row in body.rows}, False)
+    assert get_study("evaluation").headline(result).endswith(f", {said}.")

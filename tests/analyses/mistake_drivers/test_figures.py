@@ -8,7 +8,7 @@ import io
 import pytest
 
 from explainlab import load_model, study
-from explainlab.analyses.mistake_drivers.figures import SHOWN, drivers, drivers_of
+from explainlab.analyses.mistake_drivers.figures import SHOWN, UNCLEAR, drivers, drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.figures.chart import BLUE, RED
 
@@ -22,7 +22,13 @@ def classifier():
 
 @pytest.fixture(scope="module")
 def body(classifier) -> MistakeDriversData:
-    return study(classifier, "mistake_drivers", data=DATA, right=20).body
+    """All words and pairs with an interval count as clear, so that there are many to draw."""
+    body = study(classifier, "mistake_drivers", data=DATA, right=20).body
+    words, pairs = (
+        [driver.model_copy(update={"clear": not driver.once}) for driver in drivers_of(body, kind)]
+        for kind in ("words", "pairs")
+    )
+    return body.model_copy(update={"words": words, "pairs": pairs})
 
 
 def test_every_chart_says_what_it_shows_and_gives_its_numbers_away(body) -> None:
@@ -38,29 +44,43 @@ def test_every_chart_says_what_it_shows_and_gives_its_numbers_away(body) -> None
 def test_dots_have_the_intervals_of_wrong_and_correct_rows(body, kind) -> None:
     chart = drivers(body, kind)
     right, wrong = chart.figure.data
-    whole = drivers_of(body, kind)
-    listed = whole[:SHOWN]
+    whole, kept = drivers_of(body, kind), places(body, kind)[:SHOWN]
+    listed = [whole[i] for i in kept]
     assert (right.marker.color, wrong.marker.color) == (BLUE, RED)
     assert list(wrong.x) == [driver.mean for driver in listed]
-    assert list(wrong.customdata) == list(range(len(listed)))
+    assert list(wrong.customdata) == kept
     ends = zip(wrong.x, wrong.error_x.array, wrong.error_x.arrayminus, listed, strict=True)
     for mean, above, below, driver in ends:
-        low, high = (end if end is not None else mean for end in (driver.low, driver.high))
-        assert (mean - below, mean + above) == (pytest.approx(low), pytest.approx(high))
-    assert list(right.customdata) == [i for i, driver in enumerate(listed) if driver.right_rows]
-    assert list(right.x) == [listed[i].right_mean for i in right.customdata]
-    assert f"first {SHOWN} of {len(whole)}" in chart.notes[-1]
+        assert (mean - below, mean + above) == (pytest.approx(driver.low or mean), pytest.approx(driver.high or mean))
+    assert list(right.customdata) == [i for i in kept if whole[i].right_rows]
+    assert list(right.x) == [whole[i].right_mean for i in right.customdata]
+    more = len(places(body, kind)) - SHOWN
+    assert list(chart.notes) == (
+        [f"Drawn are the first {SHOWN} of {SHOWN + more}; the table has all."] if more > 0 else []
+    )
     assert len(chart.rows) == len(whole)
 
 
+def test_what_is_unclear_or_grammar_is_folded(body) -> None:
+    first, second, third = (
+        body.words[0].model_copy(update={"words": [word], "word": word, "clear": clear})
+        for word, clear in (("dull", True), ("the", True), ("slow", False))
+    )
+    some = body.model_copy(update={"words": [first, second, third]})
+    assert places(some, "words") == [0, 1]
+    assert places(some, "words", hide_function_words=True) == [0]
+    assert UNCLEAR not in drivers(some, "words").notes
+    assert drivers(body.model_copy(update={"words": [third]}), "words").notes == (UNCLEAR,)
+    assert len(drivers(some, "words", True).figure.data[1].x) == 1
+
+
 def test_words_are_escaped_shortened_and_marked(body) -> None:
-    words = {"words": ["<b>" + "x" * 50], "once": True, "low": None, "high": None, "rows": 1}
+    words = {"words": ["<b>" + "x" * 50], "low": None, "high": None, "clear": True}
     driver = body.words[0].model_copy(update=words)
     chart = drivers(body.model_copy(update={"words": [driver]}), "words")
     assert chart.figure.layout.yaxis.ticktext[0].startswith("&lt;b&gt;xxx")
     assert "…" in chart.figure.layout.yaxis.ticktext[0]
     assert chart.figure.data[1].marker.symbol == ("circle-open",)
-    assert "one row only" in chart.notes[0]
 
 
 def test_no_mistakes_are_an_empty_chart(body) -> None:

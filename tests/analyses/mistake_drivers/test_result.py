@@ -10,7 +10,7 @@ from explainlab import load_model, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
-from explainlab.analyses.registry import get_study, read_result
+from explainlab.analyses.registry import read_result
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,3 @@ def test_a_field_of_another_type_is_refused(result, name: str, value: object) ->
     record["pairs"][0][name] = value
     with pytest.raises(ValueError, match=name):
         read_result(record)
-
-
-def test_the_headline_names_the_first_word(result) -> None:
-    first = result.body.words[0]
-    analysis = get_study("mistake_drivers")
-    assert f"“{first.word}” pushes most toward the wrong class {first.predicted}" in analysis.headline(result)
-    nothing = AnalysisResult(
-        request=result.request, cost=result.cost, body=result.body.model_copy(update={"words": []})
-    )
-    assert analysis.headline(nothing) == "No word speaks for a wrong class."

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from explainlab import cli, explain, study
-from explainlab.analyses.registry import complete, request_key
+from explainlab.analyses.registry import answer, complete, get_study, request_key
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.trust import RANDOM_MAPS, TIE
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.text.units import group
 from tests.attribution.conftest import Toys
@@ -169,3 +171,16 @@ def test_the_command_line_takes_settings_as_json(monkeypatch, capsys, zoo_path) 
     assert ended.value.code == 0
     assert found["parameters"]["settings"]["samples"] == 2
     assert [one["asked"] for one in found["metrics"]] == ["comprehensiveness:preset=rpi", "sufficiency:preset=rpi"]
+
+
+def test_a_stored_attribution_is_compared_and_not_run_again(encoder: Classifier) -> None:
+    context = RunContext()
+    request = complete(Request(model=encoder.id, text=TEXT, question="occlusion"))
+    stored = answer(encoder, request, context)
+    asked = complete(Request(model=encoder.id, text=TEXT, question="trust", parameters={"method": "occlusion"}))
+    alone = get_study("trust").answer(encoder, asked, context)
+    opposite = replace(stored, scores=-stored.scores)
+    context.keep_result(request_key(request, encoder.digest), opposite.to_json())
+    again = get_study("trust").answer(encoder, asked, context)
+    assert again.body.scores == opposite.scores.tolist()
+    assert (again.cost.forward, again.cost.backward) == (alone.cost.forward, alone.cost.backward)

@@ -10,7 +10,13 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.view import CandidatesView
-from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
+from explainlab.analyses.candidates.page.worth import (
+    draw_ablation,
+    draw_answer,
+    draw_choice,
+    draw_definitions,
+    sorted_by,
+)
 from explainlab.analyses.candidates.result import CandidatesData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
@@ -28,6 +34,7 @@ def draw_data(
 ) -> None:
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
+    draw_answer(view, result)
     sort = sorted_by(list(body.selection), view.sort)
     words, definitions = st.columns([8, 2], vertical_alignment="center")
     words.caption(f"Means of {body.summary.n} texts with 95% bootstrap intervals; the metric reported is chosen above.")

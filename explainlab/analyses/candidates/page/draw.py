@@ -12,10 +12,11 @@ from explainlab.analyses.candidates.page import data_results as candidates_data_
 from explainlab.analyses.candidates.page import main as candidates_page
 from explainlab.analyses.candidates.page import results as candidates_results
 from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.analyses.candidates.page.worth import draw_answer
 from explainlab.app import links
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
+from explainlab.app.page import draw_sample
 from explainlab.service.service import service as get_service
 
 
@@ -36,7 +37,7 @@ def draw() -> None:
     st.divider()
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
-        draw_headline(answer.result)
+        draw_answer(view, answer.result)
         candidates_results.draw_text(service, view, answer.result, architecture)
     elif answer.running:
         st.skeleton(height=160)
@@ -53,7 +54,7 @@ def draw() -> None:
         study = PAGE.answer(service, request)
         PAGE.draw_state(service, [study])
         if study.result is not None:
-            draw_headline(study.result)
+            draw_sample(study.result)
             candidates_data_results.draw_data(
                 service, view, study.result, architecture, partial(candidates_page.open_text, service)
             )

@@ -24,8 +24,9 @@ from explainlab.analyses.candidates.page.component import candidate_maps
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.main import PAGE, pick
 from explainlab.analyses.candidates.page.view import CandidatesView
-from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions
+from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.result import CandidatesText
+from explainlab.analyses.candidates.verdict import text_verdict
 from explainlab.analyses.judged_map.result import EvaluatedText
 from explainlab.analyses.records import metric_of
 from explainlab.app.chart import draw_chart
@@ -264,17 +265,18 @@ def _report_maps(request: Request, body: CandidatesText, candidates: Sequence[in
 def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
     request, body = _map_request(view), result.body
     shown = list(dict.fromkeys([*body.chosen.values(), picked]))
+    words = text_verdict(body, sorted_by(list(body.winners), view.sort))
     files = (
         (
             "HTML report",
-            lambda: to_html(_report_maps(request, body, shown, view.palette), view.palette),
+            lambda: to_html(_report_maps(request, body, shown, view.palette), view.palette, verdict=words),
             "candidates.html",
             "text/html",
         ),
         ("CSV of scores", lambda: scores_csv(request, body), "candidates.csv", "text/csv"),
         (
             "JSON",
-            lambda: json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False, indent=2),
+            lambda: json.dumps({"verdict": words, **result.to_json()}, ensure_ascii=False, allow_nan=False, indent=2),
             "candidates.json",
             "application/json",
         ),

@@ -11,10 +11,14 @@ from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.page.main import PAGE
+from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.registry import get_study
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
+from explainlab.app.page import draw_words
 from explainlab.app.text import plain
 from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
@@ -25,6 +29,14 @@ ORACLE = (
     "reported, so the best of many looks better than a single map even if all maps are noise. Compare "
     "it with the maps chosen by another metric or another k, and with the mean."
 )
+
+
+def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData]) -> None:
+    """What choosing by the metric that is reported is worth, in words."""
+    body = result.body
+    sort = sorted_by(list(body.selection), view.sort)
+    words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
+    draw_words(words, result, get_study(result.request.question).lines(result))
 
 
 def draw_choice(

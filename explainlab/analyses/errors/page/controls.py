@@ -19,7 +19,7 @@ question = Question(PAGE)
 
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
-DRAWN = (*_FILTERS, *OF_ROW, "drivers")
+DRAWN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
 _SHOWS = {"mistakes": "Mistakes", "all": "All rows"}
 _SORTS = {
     "loss": "Largest loss first",
@@ -121,6 +121,16 @@ def draw_drivers_method(card: ModelCard | None) -> None:
     able = [name for name, method in signed.items() if card is None or not method.unsupported(card.architecture)]
     names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
     question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")
+
+
+def draw_function_words() -> None:
+    """Whether function words are hidden among what drives mistakes."""
+    st.toggle(
+        "Hide function words",
+        question.now("hide_function_words"),
+        key=question.key("hide_function_words"),
+        help="English words such as the, of or is, from a short list of our own; not, no and but stay.",
+    )
 
 
 def _spec_label(spec: str) -> str:

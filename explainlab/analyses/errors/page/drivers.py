@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.page.controls import draw_drivers_method, let_through
+from explainlab.analyses.errors.page.controls import draw_drivers_method, draw_function_words, let_through
 from explainlab.analyses.errors.page.main import DRIVERS
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of
+from explainlab.analyses.mistake_drivers.analysis import CLEAR_ROWS, MistakeDrivers
+from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of, places
 from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
+from explainlab.analyses.mistake_drivers.verdict import folded
+from explainlab.analyses.wording import joined, quoted
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
+from explainlab.app.page import draw_headline
 from explainlab.app.place import Requests
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
@@ -44,6 +48,12 @@ _COLUMNS = {
     "In correct rows": st.column_config.NumberColumn(help="Mean score where that class is right.", format="%+.3f"),
 }
 
+_SCROLLED, _MOST_PICKED = 7, 3
+_ROW_COLUMNS = {
+    "Text": st.column_config.TextColumn(width="large"),
+    "Confidence": st.column_config.NumberColumn(format="percent"),
+}
+
 
 def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> None:
     """The method, and its answer if it is stored, its job once the button was pressed, or else the button.
@@ -60,7 +70,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     if answer is not None:
         DRIVERS.draw_state(service, [answer])
         if answer.result is not None:
-            _draw_answer(answer.result)
+            _draw_answer(view, answer.result, table)
         return
     unsupported = _unsupported(view.drivers, card)
     button.button(
@@ -91,24 +101,25 @@ def _unsupported(spec: str, card: ModelCard | None) -> str:
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
 
 
-def _draw_answer(result: AnalysisResult[MistakeDriversData]) -> None:
+def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], table: PredictionTable) -> None:
     body = result.body
+    draw_headline(result)
     rows = f"{body.n_wrong:,} misclassified rows against {body.n_right:,} correct ones"
     method = plain(parse_method(body.method).label)
-    st.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows above.")
+    words, hide = st.columns([9, 3], vertical_alignment="center")
+    words.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows.")
+    with hide:
+        draw_function_words()
     for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
         with column:
-            _draw_drivers(result, kind)
+            _draw_drivers(view, result, kind)
+    _draw_picked(view, body, table)
 
 
-def _draw_drivers(result: AnalysisResult[MistakeDriversData], kind: Kind) -> None:
-    """The chart of words or of pairs, and their table, which serves the keyboard as well."""
-    listed, table = drivers_of(result.body, kind), f"errors_{kind}_table"
-
-    def picked() -> None:
-        rows = st.session_state[table].selection.rows
-        if rows:
-            let_through(numbers=listed[rows[0]].row_numbers)
+def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], kind: Kind) -> None:
+    """The chart of words or of pairs, and their table, which serves the keyboard as well; the unclear ones folded."""
+    listed, hide = drivers_of(result.body, kind), view.hide_function_words
+    shown = places(result.body, kind, hide)
 
     def pressed(data: Any) -> None:
         place = data[0] if isinstance(data, list) else data
@@ -117,16 +128,62 @@ def _draw_drivers(result: AnalysisResult[MistakeDriversData], kind: Kind) -> Non
     if not listed:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
         return
-    draw_chart(once(result, drivers, result.body, kind), f"errors_{kind}", pressed, _HELP)
+    if shown:
+        draw_chart(once(result, drivers, result.body, kind, hide), f"errors_{kind}", pressed, _HELP)
+        _draw_table([listed[i] for i in shown], f"errors_{kind}_table")
+    else:
+        st.info(f"No {_KINDS[kind]} clearly pushes toward a wrong class.", icon=":material/info:")
+    rest = [driver for driver in listed if folded(driver, hide)]
+    if rest:
+        few = f"in fewer than {CLEAR_ROWS} rows, or with an interval that holds 0"
+        label = f"{len(rest):,} more: {few}{', or function words' if hide else ''}"
+        more = st.expander(
+            label, not shown, icon=":material/unfold_more:", key=f"errors_{kind}_folded", on_change="rerun"
+        )
+        if more.open:
+            with more:
+                _draw_table(rest, f"errors_{kind}_folded_table")
+
+
+def _draw_table(listed: Sequence[Driver], key: str) -> None:
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            let_through(numbers=listed[rows[0]].row_numbers)
+
     st.dataframe(
         pd.DataFrame([_row(driver) for driver in listed]),
-        height=280,
-        key=table,
+        height="content" if len(listed) < _SCROLLED else 280,
+        key=key,
         on_select=picked,
         selection_mode="single-row",
         hide_index=True,
         column_config=_COLUMNS,
     )
+
+
+def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTable) -> None:
+    """The rows of the word or the pair that was picked."""
+    every: Sequence[Driver] = [*body.words, *body.pairs]
+    picked = [driver for driver in every if view.numbers and tuple(driver.row_numbers) == view.numbers]
+    if not picked:
+        return
+    names = joined([f"{quoted(driver.name)} toward {quoted(driver.predicted)}" for driver in picked[:_MOST_PICKED]])
+    more = f" and {len(picked) - _MOST_PICKED} more" if len(picked) > _MOST_PICKED else ""
+    with st.container(border=True, key="errors_picked"):
+        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
+        words, button = st.columns([4, 1], vertical_alignment="center")
+        words.markdown(f"**Picked: {plain(names)}{more}, in {count}**")
+        button.button("Clear", key="errors_unpick", on_click=let_through, width="stretch")
+        rows = table.frame.loc[
+            table.frame["row"].isin(view.numbers), ["row", "text", "label", "predicted", "confidence"]
+        ]
+        st.dataframe(
+            rows.rename(columns={"label": "true"}).rename(columns=str.capitalize),
+            hide_index=True,
+            column_config=_ROW_COLUMNS,
+        )
+        st.caption("The list above shows only these rows; open one there to see its maps.")
 
 
 def _row(driver: Driver) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class ErrorsView(ChosenData, AnalysisView):
     ``true`` and ``predicted`` are class names (empty: any), ``search`` is looked for in the texts, ``numbers`` (empty:
     all) are the rows that a word was pressed for; ``row`` is None for the first that is let through; ``edit`` and
     ``edit_pair`` are its text, edited. ``method`` explains it, ``drivers`` (a method, options after colons) all that is
-    wrong.
+    wrong, and ``hide_function_words`` folds words such as "the" away there.
     """
 
     page: Literal["errors"] = "errors"
@@ -45,6 +45,7 @@ class ErrorsView(ChosenData, AnalysisView):
     unit: Unit = "token"
     palette: PaletteName = DEFAULT
     drivers: str = MistakeDrivers.Parameters().method
+    hide_function_words: bool = False
 
     def request(self) -> Request:
         """The predictions of the data set."""

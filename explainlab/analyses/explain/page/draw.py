@@ -6,12 +6,11 @@ from functools import partial
 
 import streamlit as st
 
-from explainlab.analyses.explain.page import ENTRY, controls, results
+from explainlab.analyses.explain.page import ENTRY, controls, pictures, results, trust
 from explainlab.analyses.explain.page import main as explain_page
 from explainlab.analyses.explain.page.beliefs import draw_beliefs
 from explainlab.analyses.explain.page.main import PAGE
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
 from explainlab.app.text import plain
 from explainlab.service.service import service as get_service
 
@@ -42,12 +41,16 @@ def draw() -> None:
     PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
     attributions = [answer.result for answer in answers if answer.result is not None]
     if attributions:
-        draw_headline(attributions[0])
+        comparisons = trust.comparisons(service, attributions)
+        judged = {i: answer.result for i, answer in enumerate(comparisons) if answer and answer.result is not None}
+        first, words = results.draw_verdict(attributions, judged)
         results.draw_prediction(attributions, explain_class)
-        results.draw_maps(service, view, attributions)
+        results.draw_maps(service, view, attributions, comparisons)
+        pictures.draw_scores(attributions, view.palette, first)
         draw_beliefs(service, attributions[0].request, view.palette)
-        results.draw_agreement(attributions)
-        results.draw_exports(service, view, attributions, link)
+        pictures.draw_agreement(attributions)
+        pictures.draw_ranking(service, attributions, judged)
+        results.draw_exports(service, view, attributions, words, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):

@@ -1,19 +1,24 @@
-"""The answer on the page: prediction, heatmaps side by side, their agreement, and files to take away."""
+"""The answer on the page: in words, prediction, heatmaps side by side, and files to take away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.explain.page.component import class_bars
 from explainlab.analyses.explain.page.trust import draw_trust, trust_words
 from explainlab.analyses.explain.page.view import View
-from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.explain.verdict import most_trusted, verdict
+from explainlab.analyses.registry import get_analysis, get_study
+from explainlab.analyses.trust.analysis import Trust
+from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
-from explainlab.app.facts import AGREEMENT, facts
+from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.page import draw_words
+from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
@@ -27,11 +32,21 @@ from explainlab.figures.export import (
     to_json,
     token_words,
 )
-from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, opposable
+from explainlab.figures.heatmap import Heatmap, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.service.service import Service
 
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
+
+
+def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]) -> tuple[int, str]:
+    """The answer in words, by the attribution that can be trusted most; its place, and the words."""
+    first = most_trusted(results, {i: trust.body for i, trust in judged.items()})
+    result, trust = results[first], judged.get(first)
+    words = verdict(result, None if trust is None else trust.body)
+    lines = get_analysis(result.request.question).lines(result)
+    draw_words(words, result, lines if trust is None else [*get_study(Trust.id).lines(trust), "", *lines])
+    return first, words
 
 
 def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], None]) -> None:
@@ -61,46 +76,23 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
         st.warning(plain(warning), icon=":material/warning:")
 
 
-def draw_maps(service: Service, view: View, results: Sequence[Attribution]) -> None:
-    """One card a method, two to a row for a short text; under each heatmap, how far to trust it."""
+def draw_maps(
+    service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
+) -> None:
+    """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
     cards, shared = heatmaps(results, view.palette, view.scale == "shared"), shared_warnings(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
-        for column, drawn, result in zip(columns, cards[start:], results[start:], strict=False):
+        shown = zip(columns, cards[start:], results[start:], comparisons[start:], strict=False)
+        for column, drawn, result, comparison in shown:
             with column, st.container(border=True):
-                _draw_card(service, drawn, result, shared)
+                _draw_card(service, drawn, result, comparison, shared)
 
 
-def draw_agreement(results: Sequence[Attribution]) -> None:
-    """Rank correlation and sign conflicts of every pair of attributions of the same features."""
-    if len(results) < 2:
-        return
-    st.header("Agreement", help="How far the maps tell the same story. Special tokens are not counted.")
-    if not comparable(results):
-        st.info("These maps score different features and cannot be compared.")
-        return
-    rows = []
-    for pair in agreement(results):
-        first, second = results[pair.first], results[pair.second]
-        words = ", ".join(first.features[i].text for i in pair.conflicts)
-        rows.append(
-            {
-                "Map": get_method(first.request.question).label,
-                "and": get_method(second.request.question).label,
-                "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
-                "Sign conflicts": str(len(pair.conflicts)) if opposable(first, second) else "",
-                "on": plain(words),
-            }
-        )
-    st.table(pd.DataFrame(rows), hide_index=True)
-    st.caption(AGREEMENT)
-
-
-def draw_exports(service: Service, view: View, results: Sequence[Attribution], link: str) -> None:
+def draw_exports(service: Service, view: View, results: Sequence[Attribution], words: str, link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Download")
-    verdict = get_analysis(results[0].request.question).headline(results[0])
     trust = [trust_words(service, result) for result in results]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
@@ -110,7 +102,7 @@ def draw_exports(service: Service, view: View, results: Sequence[Attribution], l
         lambda: to_html(
             report_maps(results, view.palette, view.scale == "shared", trust),
             view.palette,
-            verdict=verdict,
+            verdict=words,
             snippets=[code, commands],
         ),
         "explanation.html",
@@ -130,7 +122,7 @@ def draw_exports(service: Service, view: View, results: Sequence[Attribution], l
     )
     record.download_button(
         "JSON",
-        lambda: to_json(results),
+        lambda: to_json(results, words),
         "explanation.json",
         "application/json",
         icon=":material/data_object:",
@@ -145,7 +137,9 @@ def draw_exports(service: Service, view: View, results: Sequence[Attribution], l
     links.draw(link)
 
 
-def _draw_card(service: Service, drawn: Heatmap, result: Attribution, shown: Sequence[str]) -> None:
+def _draw_card(
+    service: Service, drawn: Heatmap, result: Attribution, comparison: Answer | None, shown: Sequence[str]
+) -> None:
     """A map and all that belongs to it; the warnings ``shown`` stand elsewhere already."""
     method = get_method(result.request.question)
     st.markdown(f"**{plain(method.label)}**", help=described(method))
@@ -154,7 +148,7 @@ def _draw_card(service: Service, drawn: Heatmap, result: Attribution, shown: Seq
         if warning not in shown:
             st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(facts(result)))
-    draw_trust(service, result)
+    draw_trust(service, result, comparison)
     icon = ":material/format_list_numbered:"
     scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
     if scores.open:

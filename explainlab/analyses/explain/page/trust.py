@@ -1,4 +1,4 @@
-"""Can I trust this map? Under each heatmap, on request: its attribution compared with random ones."""
+"""Can I trust this map? Under each heatmap, by itself where that is cheap: its attribution against random ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
-from explainlab.app.place import Place, Requests
+from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.figures.heatmap import number, spelled
+from explainlab.metrics.trust import RANDOM_MAPS
 from explainlab.request import Request, Unit
 from explainlab.service.service import Service
 
@@ -52,10 +53,26 @@ def give_up_others(service: Service, requests: Sequence[Request]) -> None:
         _place(method_id).keep(service, shown)
 
 
-def draw_trust(service: Service, result: Attribution) -> None:
-    """The answer if it is stored, its job once the button was pressed, or else the button."""
-    request, place = question(result.request), _place(result.request.question)
-    answer = place.answer_if_requested(service, request)
+def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer | None]:
+    """The comparison of every attribution, asked for where it takes fewer passes than the attribution did.
+
+    None where a button is still to be pressed.
+    """
+    asked = [(_place(result.request.question), question(result.request)) for result in results]
+    for result, (place, request) in zip(results, asked, strict=True):
+        if _is_cheap(result) and (place.view is None or request not in place.view.requests()):
+            place.ask(service, Requests((request,)))
+    return [place.answer_if_requested(service, request) for place, request in asked]
+
+
+def judge_all(service: Service, results: Sequence[Attribution]) -> None:
+    """Ask for the comparison of all ``results`` (a callback)."""
+    for result in results:
+        _place(result.request.question).ask(service, Requests((question(result.request),)))
+
+
+def draw_trust(service: Service, result: Attribution, answer: Answer | None) -> None:
+    """The ``answer`` of :func:`comparisons`, its job, or the button that asks for it."""
     if answer is None:
         st.button(
             ASK,
@@ -63,13 +80,18 @@ def draw_trust(service: Service, result: Attribution) -> None:
             type="tertiary",
             icon=":material/help_center:",
             help=_ASK_HELP,
-            on_click=place.ask,
-            args=(service, Requests((request,))),
+            on_click=judge_all,
+            args=(service, [result]),
         )
     elif answer.result is None:
-        place.draw_state(service, [answer])
+        _place(result.request.question).draw_state(service, [answer])
     else:
         _draw_answer(answer.result, result)
+
+
+def _is_cheap(result: Attribution) -> bool:
+    """Whether the comparison, two passes for each attribution in it, takes fewer than the attribution did."""
+    return result.cost.forward + result.cost.backward > 2 * (RANDOM_MAPS + 1)
 
 
 def trust_words(service: Service, result: Attribution) -> str:

@@ -1,0 +1,93 @@
+"""What choosing among many attributions is worth, in words: by the reported metric, and by another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
+from explainlab.analyses.records import Interval, MetricFacts, metric_of
+from explainlab.analyses.summary import interval
+from explainlab.analyses.wording import counted
+from explainlab.metrics.trust import TIE
+
+_LITTLE = 0.1
+_ALONE = "that is by the very metric that chose, and there is no other to hold it against"
+
+
+def text_verdict(body: CandidatesText, key: str = "") -> str:
+    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain.
+
+    ``key`` is the metric that is reported; empty: the first.
+    """
+    key = key or next(iter(body.selection))
+    chosen = body.selection[key]
+    metric, every = metric_of(body.metrics, key), _others(body.selection, body.metrics, key)
+    others = [other for other in every if other not in body.undecided]
+    gain, n = metric.sign * (chosen.best - chosen.mean), len(body.candidates)
+    if n == 1:
+        return "There is only 1 map of this text, so nothing is chosen."
+    if gain <= TIE:
+        return f"{metric.label} cannot tell the {n:,} maps apart: it is {chosen.mean:.4f} for all of them."
+    first = f"Choosing among {n:,} {_moves(metric, chosen.mean, chosen.best)} on this text"
+    if not others:
+        return f"{first}; {_ALONE}."
+    left = float(np.mean([metric.sign * (chosen.held_out[other] - chosen.mean) for other in others])) / gain
+    return f"{first}; {_chosen_by(len(others))} {_left(left)}."
+
+
+def data_verdict(body: CandidatesData, key: str = "") -> str:
+    """The same over a data set; what is left of the gain has its interval, by the bootstrap over texts."""
+    key = key or next(iter(body.selection))
+    means, metric, over = body.selection[key], metric_of(body.metrics, key), counted(body.summary.n, "text")
+    others = _others(body.selection, body.metrics, key)
+    texts = [text.selection[key] for text in body.texts]
+    gain = interval([metric.sign * (text.best - text.mean) for text in texts]).mean or 0.0
+    if gain <= TIE:
+        return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen."
+    moves = _moves(metric, means.mean.mean or 0.0, means.best.mean or 0.0)
+    left = interval([metric.sign * _held_out_gain(text, others) for text in texts]) if others else None
+    rest = _ALONE if left is None else f"{_chosen_by(len(others))} {_mean_left(left, gain)}"
+    undecided = body.undecided(key)
+    after = f" In {undecided:,} of them it cannot tell the maps apart." if undecided else ""
+    return f"Choosing among {body.draws[-1]:,} {moves} over {over}; {rest}.{after}"
+
+
+def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
+    """The other metrics reported; the same at another k, or over several, is not another metric."""
+    families = {other: metric_of(metrics, other).metric.removeprefix("aopc_") for other in keys}
+    return [other for other in keys if families[other] != families[key]]
+
+
+def _held_out_gain(text: Selection, others: Sequence[str]) -> float:
+    return float(np.mean([text.held_out[other] for other in others])) - text.mean
+
+
+def _moves(metric: MetricFacts, mean: float, best: float) -> str:
+    digits = 2 if f"{mean:.2f}" != f"{best:.2f}" else 4
+    verb = "raises" if metric.higher_is_better else "lowers"
+    return f"{verb} {metric.label} from {mean:.{digits}f} to {best:.{digits}f}".replace(" -", " −")
+
+
+def _chosen_by(metrics: int) -> str:
+    return "chosen by another metric," if metrics == 1 else f"chosen by {metrics} other metrics,"
+
+
+def _mean_left(left: Interval, gain: float) -> str:
+    """What is left of a gain, as far as its interval allows."""
+    if left.mean is None or left.low is None or left.high is None:
+        return _left((left.mean or 0.0) / gain)
+    share = f"{left.mean:+.3f} of {gain:+.3f} ({left.low:+.3f} to {left.high:+.3f})".replace("-", "−")
+    if left.low <= 0 <= left.high:
+        return f"nothing certain is left of it: {share}"
+    return f"{'some of it is left' if left.low > 0 else 'the maps are worse than without a choice'}: {share}"
+
+
+def _left(share: float) -> str:
+    """What is left of a gain, where nothing is known of chance."""
+    if share < -_LITTLE:
+        return "the map is worse than without a choice"
+    if share <= _LITTLE:
+        return "nothing is left of it"
+    return "all of it is left" if share > 1 - TIE else f"{share:.0%} of it is left"

@@ -1,0 +1,54 @@
+"""How often a model is right about a data set, and where it is not, in words."""
+
+from __future__ import annotations
+
+from scipy.stats import binomtest
+
+from explainlab.analyses.errors.result import PredictionsData
+from explainlab.analyses.wording import joined, quoted
+
+DIFFERENT = 0.05
+"""Two counts of mistakes are told apart where fair coins would differ so much in fewer cases than this share."""
+
+
+def verdict(body: PredictionsData) -> str:
+    """The accuracy with its interval, whether one class for all would do as well, and the most frequent mistake."""
+    accuracy = body.accuracy
+    rows = f"{body.n:,} row{'' if body.n == 1 else 's'}"
+    between = f"95% interval {100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"
+    words = f"The model is right about {100 * accuracy.mean:.1f}% of {rows} ({between}){_against_one_class(body)}"
+    return f"{words}; {_mistakes(body)}." if accuracy.mean < 1 else f"{words}."
+
+
+def _against_one_class(body: PredictionsData) -> str:
+    counts = [sum(row) for row in body.confusion]
+    most, share = counts.index(max(counts)), max(counts) / body.n
+    if share == 1:
+        return f", all of which are {quoted(body.labels[most])}"
+    if body.accuracy.low > share:
+        return ""
+    clearly = "worse" if body.accuracy.high < share else "not clearly better"
+    return f", {clearly} than saying {quoted(body.labels[most])} always ({100 * share:.1f}%)"
+
+
+def _mistakes(body: PredictionsData) -> str:
+    cells = [(count, i, j) for i, row in enumerate(body.confusion) for j, count in enumerate(row) if i != j and count]
+    ordered = sorted(cells, key=lambda cell: -cell[0])
+    first = ordered[0][0]
+    near = [cell for cell in ordered if _alike(first, cell[0])]
+    if len(ordered) == 1:
+        return f"its only kind of mistake is to take {_told(body, near[0])}"
+    if len(near) == 1:
+        return f"its most frequent mistake is to take {_told(body, near[0])}"
+    if len(near) > 3:
+        return "no kind of mistake is clearly the most frequent"
+    return f"it takes {joined([_told(body, cell) for cell in near])}"
+
+
+def _alike(first: int, second: int) -> bool:
+    return bool(binomtest(first, first + second).pvalue > DIFFERENT)
+
+
+def _told(body: PredictionsData, cell: tuple[int, int, int]) -> str:
+    count, true, predicted = cell
+    return f"{quoted(body.labels[true])} for {quoted(body.labels[predicted])} ({count:,}×)"

@@ -1,0 +1,98 @@
+"""How many steps a text or a data set needs, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
+from explainlab.analyses.wording import capital, counted
+from explainlab.attribution.quadrature import Rule
+
+STILL = 0.05
+"""Colours stand still where no score is further than this share of the largest from the adaptive rule's."""
+_SUMS: dict[Rule, str] = {
+    "right": "right Riemann sums",
+    "left": "left Riemann sums",
+    "midpoint": "midpoint sums",
+    "trapezoid": "trapezoid sums",
+    "gauss_legendre": "Gauss-Legendre",
+}
+
+
+def text_verdict(body: IntegrationErrorText) -> str:
+    """The steps that two rules need, the evaluations of the adaptive rule, and where the colours stop moving."""
+    spent = f"adaptive took {counted(body.adaptive.trace[-1].evaluations, 'evaluation')}"
+    if body.cancels:
+        few = "The output hardly changes from the baseline to this text, so no step count can be called enough"
+        return f"{few}; {spent}."
+    tried = {rule: [row.steps for row in body.rows if row.rule == rule] for rule in body.ideal_steps}
+    steps = {rule: inf if ideal is None else ideal for rule, ideal in body.ideal_steps.items()}
+    return f"{_needs(steps, tried, 'this text')}, {spent}; {_colours(body)}."
+
+
+def data_verdict(body: IntegrationErrorData) -> str:
+    """The steps that two rules need for half of the texts, and the adaptive rule's evaluations with their interval."""
+    summary = body.summary
+    if not summary.n:
+        return "No text of this data set has a relative error."
+    tried = {rule: [int(steps) for steps in counts if steps != "none"] for rule, counts in summary.ideal_steps.items()}
+    medians = {rule: _median(counts) for rule, counts in summary.ideal_steps.items()}
+    spent = summary.adaptive.evaluations
+    between = "" if spent.low is None else f" ({spent.low:,.1f} to {spent.high:,.1f})"
+    texts = "the text" if summary.n == 1 else f"at least half of the {summary.n:,} texts"
+    mean = "" if summary.n == 1 else " on average"
+    return f"{_needs(medians, tried, texts)}; adaptive took {spent.mean or 0:,.1f} evaluations{mean}{between}."
+
+
+def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
+    """The first step count of ``rule`` from which on the colours stand still; None if they move at the last one."""
+    exact = np.array(body.adaptive.scores)
+    content = np.array([not feature.special for feature in body.features])
+    size = np.abs(exact[content]).max(initial=0.0)
+    still = None
+    for row in sorted((row for row in body.rows if row.rule == rule), key=lambda row: -row.steps):
+        if np.abs(np.array(row.scores) - exact)[content].max(initial=0.0) > STILL * size:
+            break
+        still = row.steps
+    return still
+
+
+def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], whose: str) -> str:
+    """What the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
+    first, *others = steps
+    verb = "needs" if first == "gauss_legendre" else "need"
+    words = [f"{capital(_SUMS[first])} {verb} {_count(steps[first], tried[first], ' step')} for {whose}"]
+    if others:
+        other = "gauss_legendre" if "gauss_legendre" in others else min(others, key=steps.__getitem__)
+        words.append(f"{_SUMS[other]} {_count(steps[other], tried[other])}")
+    return ", ".join(words)
+
+
+def _count(steps: float, tried: Sequence[int], noun: str = "") -> str:
+    """Of the step counts ``tried``: below the first nothing is known, nor beyond the last."""
+    n = max(tried) if steps == inf else int(steps)
+    bound = "more than " if steps == inf else "at most " if n == min(tried) > 1 else ""
+    return f"{bound}{n:,}{noun}{'s' if noun and n > 1 else ''}"
+
+
+def _colours(body: IntegrationErrorText) -> str:
+    rule = next(iter(body.ideal_steps))
+    tried = [row.steps for row in body.rows if row.rule == rule]
+    still = still_from(body, rule)
+    if still is None:
+        return f"the colours of {_SUMS[rule]} still move at {max(tried):,}"
+    return f"the colours of {_SUMS[rule]} stop moving at {still:,}{' or before' if still == min(tried) else ''}"
+
+
+def _median(counts: Mapping[str, int]) -> float:
+    """The fewest steps that are enough for at least half of the texts; infinite if none of those tried is."""
+    ordered = sorted((inf if steps == "none" else int(steps), n) for steps, n in counts.items())
+    half, seen = sum(counts.values()) / 2, 0
+    for steps, n in ordered:
+        seen += n
+        if seen >= half:
+            return steps
+    return inf

@@ -1,0 +1,78 @@
+"""How the sentences of answers spell numbers and names, and which names their intervals allow to put first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from explainlab.analyses.records import Interval
+from explainlab.metrics.trust import TIE
+
+_LONGEST_QUOTE = 60
+
+
+def joined(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def quoted(text: str) -> str:
+    """``text`` in quotes; of a long one the beginning."""
+    return f"“{text if len(text) <= _LONGEST_QUOTE else f'{text[:_LONGEST_QUOTE].rstrip()}…'}”"
+
+
+def capital(text: str) -> str:
+    """``text`` as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(n: int, unit: str) -> str:
+    """``3 words``, ``1 word``."""
+    return f"{n:,} {unit}{'' if n == 1 else 's'}"
+
+
+def whole_percent(share: float) -> str:
+    """``share`` in whole per cent, and never 0% or 100% of what is not exactly that."""
+    rounded = round(100 * share)
+    if rounded == 0 < share:
+        return "under 1%"
+    return "over 99%" if rounded == 100 and share < 1 else f"{rounded}%"
+
+
+def leaders(values: Mapping[str, Interval], higher: bool = True) -> list[str]:
+    """The name with the best mean, and after it all whose intervals overlap its own; none if no name has a mean.
+
+    A mean without an interval is told apart from none.
+    """
+    sign = 1 if higher else -1
+    known = {name: value for name, value in values.items() if value.mean is not None}
+    ordered = sorted(known, key=lambda name: -sign * (known[name].mean or 0.0))
+    return [name for name in ordered if _overlap(known[ordered[0]], known[name])]
+
+
+def ahead(values: Mapping[str, Interval], higher: bool = True) -> str:
+    """``A is ahead with 0.812 (0.790 to 0.833)``, or that the intervals of the first overlap."""
+    first = leaders(values, higher)
+    if len(first) == 1:
+        return f"{first[0]} is ahead with {mean_words(values[first[0]])}"
+    listed = joined([f"{name} {mean_words(values[name])}" for name in first])
+    return f"none of these is ahead, as their intervals overlap: {listed}"
+
+
+def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
+    """The same of single values, which have no interval; equal ones share the place."""
+    best = max(values.values()) if higher else min(values.values())
+    first = [name for name, value in values.items() if abs(value - best) <= TIE]
+    return f"{joined(first)} {'is' if len(first) == 1 else 'are'} ahead with {best:.3f}"
+
+
+def mean_words(value: Interval) -> str:
+    """A mean with three decimal places, and its interval in brackets."""
+    between = "" if value.low is None else f" ({value.low:.3f} to {value.high:.3f})"
+    return f"{value.mean:.3f}{between}"
+
+
+def _overlap(first: Interval, second: Interval) -> bool:
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return True
+    return first.low <= second.high and second.low <= first.high

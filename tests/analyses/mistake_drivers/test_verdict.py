@@ -1,0 +1,65 @@
+"""What drives mistakes, in words: every wording, forced by drivers that allow no other."""
+
+from __future__ import annotations
+
+from explainlab.analyses.mistake_drivers.function_words import FUNCTION_WORDS, is_function
+from explainlab.analyses.mistake_drivers.result import DrivingWord, MistakeDriversData
+from explainlab.analyses.mistake_drivers.verdict import folded, verdict
+
+
+def word(text: str, rows: int = 9, clear: bool = True) -> DrivingWord:
+    right = {"right_mean": None, "right_low": None, "right_high": None, "right_rows": 0}
+    score = {"mean": 0.5, "low": 0.4 if clear else -0.1, "high": 0.6}
+    return DrivingWord(
+        word=text,
+        words=[text],
+        predicted="positive",
+        rows=rows,
+        once=False,
+        clear=clear,
+        row_numbers=list(range(rows)),
+        **score,
+        **right,
+    )
+
+
+def body(*words: DrivingWord, n_wrong: int = 40) -> MistakeDriversData:
+    return MistakeDriversData(
+        n_wrong=n_wrong, n_right=60, n_compared=60, words=list(words), pairs=[], method="occlusion"
+    )
+
+
+def test_only_clear_words_are_named_and_content_words_first() -> None:
+    assert verdict(body(word("the"), word("but"), word("dull", clear=False)), 6) == (
+        "In 40 misclassified rows these words push toward a wrong class: “but” toward “positive” (9 rows) and “the” "
+        "toward “positive” (9 rows)."
+    )
+    many = verdict(body(*(word(name) for name in ("a", "but", "dull", "slow", "never"))), 6)
+    assert many.endswith(
+        ": “but” toward “positive” (9 rows), “dull” toward “positive” (9 rows), “slow” toward “positive” (9 rows) "
+        "and 2 more."
+    )
+
+
+def test_what_may_be_chance_is_said() -> None:
+    unclear = [word(f"w{i}", clear=False) for i in range(79)]
+    assert verdict(body(word("but"), *unclear), 6).endswith("(9 rows); by chance alone there would be about 2.")
+    assert verdict(body(word("but")), 6).startswith("In 40 misclassified rows this word pushes toward a wrong class: ")
+    rare = [word(f"w{i}", rows=3, clear=False) for i in range(79)]
+    assert verdict(body(word("but"), *rare), 6).endswith("(9 rows).")
+
+
+def test_no_clear_word_and_no_mistake_are_said() -> None:
+    assert verdict(body(word("dull", clear=False)), 6) == (
+        "In 40 misclassified rows no word clearly pushes toward a wrong class: none stands in 6 of them or more "
+        "with an interval above zero."
+    )
+    assert verdict(body(n_wrong=0), 6) == "The model is right about each of the 60 rows: nothing drives a mistake."
+
+
+def test_function_words_are_grammar_and_no_negations() -> None:
+    assert {"the", "of", "is"} <= FUNCTION_WORDS
+    assert not {"not", "no", "but", "never", "good"} & FUNCTION_WORDS
+    assert is_function(["of", "the"])
+    assert not is_function(["of", "love"])
+    assert (folded(word("the")), folded(word("the"), True), folded(word("dull", clear=False))) == (False, True, True)
