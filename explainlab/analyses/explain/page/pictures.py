@@ -17,6 +17,7 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.facts import AGREEMENT
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
@@ -53,7 +54,8 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     """How far attributions of the same features agree: as a matrix if there are more than two, and pair by pair."""
     if len(results) < 2:
         return
-    st.header("Agreement", help="How far the maps tell the same story. Special tokens are not counted.")
+    help_text = "How far the maps tell the same story. Special tokens are not counted."
+    st.header("Agreement", help=explained(help_text, "rank-correlation", "sign-conflict"))
     if not comparable(results):
         st.info("These maps score different features and cannot be compared.")
         return
