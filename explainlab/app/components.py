@@ -1,4 +1,8 @@
-"""Components made of our own scripts and styles, and what text areas share: Enter to run, and a limit in words."""
+"""Components made of our own scripts and styles, and what pages share of them.
+
+Enter runs a text area, which tells its limit in words; a narrow window makes itself known; what a press has opened is
+scrolled to.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,41 @@ _enter_runs = component("enter_runs", styles=())
 def enter_runs(keys: list[str]) -> None:
     """Enter in the text areas with these keys commits them; Shift+Enter starts a new line."""
     _enter_runs(data={"keys": keys}, key="enter_runs", height=0)
+
+
+_narrow = component("narrow", styles=())
+_NARROW = "window.narrow"
+
+
+def is_narrow() -> bool:
+    """Whether the window has been as narrow as a phone's in this session."""
+    return bool(st.session_state.get(_NARROW))
+
+
+def watch_narrow(page: str, on_narrow: Callable[[], None]) -> None:
+    """``on_narrow`` is called once in a session, on the first ``page`` whose window is as narrow as a phone's."""
+
+    def became() -> None:
+        st.session_state[_NARROW] = True
+        on_narrow()
+
+    _narrow(data={"known": is_narrow()}, key=f"{page}_narrow", height=0, on_narrow_change=became)
+
+
+_scroll_to = component("scroll_to", styles=())
+_OPENED, _PRESSES = "scroll.opened", "scroll.presses"
+
+
+def bring_into_view(container: str) -> None:
+    """Scroll to the container of this key, which a press has opened (from a callback)."""
+    st.session_state[_OPENED] = container
+    st.session_state[_PRESSES] = st.session_state.get(_PRESSES, 0) + 1
+
+
+def follow_press(key: str) -> None:
+    """Scroll to what was pressed for since; ``key`` is that of a page, or of a part that runs on its own."""
+    data = {"target": st.session_state.pop(_OPENED, ""), "press": st.session_state.get(_PRESSES, 0)}
+    _scroll_to(data=data, key=f"{key}_scroll_to", height=0)
 
 
 def draw_text_area(

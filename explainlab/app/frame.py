@@ -74,6 +74,7 @@ def guard() -> None:
 
 def draw_title(entry: PageEntry, caption: str, service: Service) -> None:
     """The page's title, its question as the ``caption``, and a problem of the store, if any."""
+    st.html(ASSETS / "page.css")
     st.title(entry.title, anchor=False)
     st.caption(caption)
     if service.notice:

@@ -1,27 +1,38 @@
-"""What the pages of analyses share: the view that a link, a button or the controls set, its link, and its cost."""
+"""What the pages of analyses share: the view that a link, a button or the controls set, its link, and its cost.
+
+A view may also come from another page: the question of a session goes with its reader, but computes nothing by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
 from explainlab.app import links, session
-from explainlab.app.place import Place
+from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
+from explainlab.app.entries import PageEntry, analysis_pages
+from explainlab.app.place import Answer, Place
 from explainlab.app.question import Question
 from explainlab.app.text import duration, plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
+from explainlab.models.classifier import Prediction
+from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.service import Service
 
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
 _STALE = ":material/edit: The controls have changed: press **{button}** to update the results."
+_WAITS = "These settings come from another page: press **{button}** to compute here."
 
 
 def draw_headline(result: Result) -> None:
@@ -33,8 +44,9 @@ def draw_headline(result: Result) -> None:
 
 
 def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
-    """Draw the answer ``words`` of ``result``; unfolded, the ``lines`` of numbers that support them."""
+    """Draw the answer ``words`` of ``result``, and its model; unfolded, the ``lines`` of numbers that support them."""
     st.markdown(f"**{plain(words)}**")
+    st.caption(f"Model: {plain(model_name(result.request.model))}")
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
     behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
     if behind.open:
@@ -47,12 +59,34 @@ def draw_sample(result: AnalysisResult[Any]) -> None:
         st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
+def draw_predicted(prediction: Prediction) -> None:
+    """The predicted class with its probability."""
+    share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
+    st.metric("Prediction", plain(prediction.label), share, delta_color="off", delta_arrow="off")
+
+
+def views_elsewhere(text: CarriedText, here: str) -> Mapping[PageEntry, AnalysisView]:
+    """The views that show ``text`` on the pages of single texts, but for the page ``here``."""
+    others = {entry: page for entry, page in analysis_pages().items() if page.name != here}
+    views = {entry: page.view or page.first() for entry, page in others.items() if "text" in page.record.model_fields}
+    return {entry: _with_data(view.carrying(text), None) for entry, view in views.items()}
+
+
+def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
+    """Buttons that ask about a text of the page ``here`` on the other pages."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Open in", width="content")
+        for entry, view in views_elsewhere(text, here).items():
+            if st.button(entry.title, icon=entry.icon, key=f"{here}_open_{entry.title}"):
+                st.switch_page(entry.path, query_params={"r": links.save(service, view)})
+
+
 @dataclass(frozen=True)
 class AnalysisPage(Place):
     """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
 
     ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
-    request (None: not on this page), and ``carry`` the view of a text that another page hands over.
+    request (None: not on this page).
     """
 
     question: Question
@@ -63,17 +97,22 @@ class AnalysisPage(Place):
     button: str
     drawn: Sequence[str]
     shows: Callable[[Request], AnalysisView | None]
-    carry: Callable[[CarriedText], AnalysisView] | None = None
 
     def open_view(self, service: Service) -> None:
         """Set the controls to the view of a link just opened, else to the view last shown, else to the first.
 
+        Who comes from another page without a link finds the question of that page, to be asked here.
         The browser alone checks limits and choices: invalid controls are reported and set back.
         """
+        arriving = session.arriving(self.name)
         view = links.follow(service, self, self.record)
         if view is not None:
             self.ask(service, view, record=False)
             self.seed(view, force=True)
+            self._fold(True)
+        elif arriving is not None and "r" not in st.query_params:
+            with suppress(ExplainLabError):  # a question that this page cannot ask stays where it was
+                self._prefill((self.view or self.first()).carrying(arriving))
         if self.view is None:
             self.ask(service, self.first(), record=False)
         self.seed(self.view)
@@ -83,10 +122,24 @@ class AnalysisPage(Place):
             st.error(plain(str(error)), icon=":material/error:")
             self.seed(self.view, force=True)
 
+    def place_of_controls(self, line: str = "") -> DeltaGenerator:
+        """The place of the controls: folded to a line where a link was opened, and in a window as narrow as a phone's.
+
+        What waits to be asked is unfolded. ``line`` is plain text (empty: that of the view).
+        """
+        folded = st.session_state.get(self._folded, is_narrow() and not self.waiting)
+        unfolded = st.session_state.setdefault(self._unfolded, not folded)
+        with st.container(gap=None):  # the first two draw nothing
+            follow_press(self.name)
+            watch_narrow(self.name, partial(self._fold, not self.waiting))
+            return st.expander(plain(line or self.view.line()), unfolded, key=self._unfolded, on_change="rerun")
+
     def ask_text(self, service: Service) -> None:
         """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
         draft = self._draft()
         if draft is not None:
+            if is_narrow():
+                self._fold(True)
             self.ask(service, _with_data(draft, _data_of(self.view) if draft.same_setting(self.view) else None))
 
     def ask_data(self, service: Service) -> None:
@@ -101,6 +154,7 @@ class AnalysisPage(Place):
         self.question.set("pair_on", pair is not None)
         self.question.set("pair", pair or "")
         self.ask_text(service)
+        bring_into_view(self._unfolded)
 
     def settle(self, service: Service) -> Any:
         """The view to show: that of the controls if its results are stored, else the last, drawn as they say."""
@@ -111,6 +165,9 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return before
+        session.take_along(self.name, draft.carried(), self.first().carried())
+        if self.waiting:
+            return self._settle_waiting(service, draft)
         if not ready:
             st.caption(_STALE.format(button=self.button))
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
@@ -122,8 +179,15 @@ class AnalysisPage(Place):
         return view
 
     def link(self, service: Service, view: Any) -> str:
-        """The full link that reopens ``view``: see :func:`explainlab.app.links.share`."""
-        return links.share(service, self, view)
+        """The full link that reopens ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
+        return "" if self.waiting else links.share(service, self, view)
+
+    def draw_early(self, answers: Sequence[Answer]) -> None:
+        """The prediction as soon as a job has made it, while none of ``answers`` is there."""
+        made = [answer.job.prediction for answer in answers if answer.job is not None]
+        prediction = next((prediction for prediction in made if prediction is not None), None)
+        if prediction is not None and all(answer.result is None for answer in answers):
+            draw_predicted(prediction)
 
     def cost_words(self, work: str, more: str, seconds_each: float | None, each: int | None = None) -> str:
         """The expected cost of the study of a data set, in Markdown.
@@ -147,6 +211,38 @@ class AnalysisPage(Place):
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
         return f"{words} All other settings are those above."
+
+    def _settle_waiting(self, service: Service, draft: Any) -> Any:
+        """The view of the controls, which nobody has asked yet: what is stored of it is shown."""
+        if not _all_stored(service, draft.text_requests()):
+            st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
+        view = _with_data(draft, self._data(service, draft, draft))
+        self.prefill(view, view.text_requests())
+        return view
+
+    def _prefill(self, view: AnalysisView) -> None:
+        """Show the question of another page, unless this page asks it already; the data set stays as above."""
+        if view == self.view:
+            return
+        kept = self.view is not None and view.same_setting(self.view)
+        self.prefill(_with_data(view, _data_of(view) if kept else None), view.text_requests())
+        self.seed(self.view, force=True)
+        self._fold(False)
+
+    def _fold(self, folded: bool) -> None:
+        """Fold the controls or unfold them, also when the page is next drawn after another one."""
+        st.session_state[self._folded] = folded
+        st.session_state[self._unfolded] = not folded
+
+    @property
+    def _folded(self) -> str:
+        """Where the session keeps whether the controls are folded at first."""
+        return f"{self.name}.folded"
+
+    @property
+    def _unfolded(self) -> str:
+        """The key of the place of the controls; its value: whether they are unfolded now."""
+        return f"{self.name}_controls"
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:
         """The data set of ``view``: the one chosen now if its result is stored, else the one before."""

@@ -58,12 +58,14 @@ class Answer:
 class _Memory:
     """The view that is shown, and the keys of the jobs ``requested`` for it.
 
-    ``record``: a reader asked for its answers, which become runs; they were not merely opened.
+    ``record``: a reader asked for its answers, which become runs; they were not merely opened. ``waiting`` are requests
+    that nobody has asked yet.
     """
 
     view: Any = None
     record: bool = True
     requested: set[str] = field(default_factory=set)
+    waiting: tuple[Request, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,19 @@ class Place:
                     self._cancel(service, request)
         st.session_state[self._key] = _Memory(view, record)
 
+    def prefill(self, view: View, waiting: Sequence[Request]) -> None:
+        """Show ``view``, whose requests ``waiting`` are not asked: only their stored results are shown.
+
+        Jobs of the view before go on.
+        """
+        memory = self._memory
+        memory.view, memory.waiting = view, tuple(waiting)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the view was only prefilled, and waits to be asked."""
+        return bool(self._memory.waiting)
+
     def redraw(self, view: View) -> None:
         """Show ``view``, which has the same requests: none is made, and none cancelled."""
         self._memory.view = view
@@ -103,9 +118,14 @@ class Place:
             self.ask(service, Requests())
 
     def answer(self, service: Service, request: Request) -> Answer:
-        """The stored result, else the job for it, which is queued once while the view is shown."""
+        """The stored result, else the job for it, which is queued once while the view is shown.
+
+        Neither, if the view waits to be asked and its result is not stored.
+        """
         try:
             user, answer = session.user(), None
+            if request in self._memory.waiting:
+                return Answer(service.find(request, user))
             key = service.key(request, user)
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.job(request, user)

@@ -21,16 +21,14 @@ _POLL_SECONDS = 0.4
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
-    """A row for each job of ``place``, refreshed until all have ended; when one ends, the page reruns."""
+    """A row for each job of ``place``, refreshed until all have ended; when one ends or predicts, the page reruns."""
     busy = any(not job.progress.finished for job in jobs)
-    ended = [job.progress.finished for job in jobs]
-    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, ended)
+    st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, _changes(jobs))
 
 
-def _rows(service: Service, jobs: Sequence[Job], place: Place, ended_before: list[bool]) -> None:
+def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[bool]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
-    changed = [job.progress.finished for job in jobs] != ended_before
-    if answered or changed or not all(place.has_requested(job) for job in jobs):
+    if answered or _changes(jobs) != before or not all(place.has_requested(job) for job in jobs):
         links.rerun()
     unfinished = [job for job in jobs if not (job.progress.finished or _cancelled_here(job))]
     for job in jobs:
@@ -50,6 +48,11 @@ def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
             service.cancel(job.key, owner(), user())
 
     st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
+
+
+def _changes(jobs: Sequence[Job]) -> list[bool]:
+    """What a page draws anew: which jobs have ended, and whether the prediction is there."""
+    return [*(job.progress.finished for job in jobs), any(job.prediction is not None for job in jobs)]
 
 
 def _draw_running(service: Service, job: Job) -> None:

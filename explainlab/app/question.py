@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -20,11 +20,13 @@ from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
 from explainlab.figures.palette import PALETTES
 from explainlab.metrics.registry import MetricRequest
-from explainlab.models.loading import ModelCard, describe, embedded_models
+from explainlab.models.loading import ModelCard, describe, embedded_models, model_name
+from explainlab.request import Unit
 from explainlab.service import looks
 from explainlab.service.limits import require_model
 from explainlab.settings import settings
 
+_MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
 _SAMPLES = {"random": "Random", "first": "First", "all": "All"}
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
 OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
@@ -62,24 +64,21 @@ class Question:
         return self.now("pair") if self.now("pair_on") else None
 
     def draw(self, run: Callable[[], None]) -> ModelCard | None:
-        """The model and the text; ``run`` is called when either is entered.
+        """The model and the text; ``run`` is called when a text is entered.
 
         Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
         """
 
         def change_model() -> None:
             self._keep_target(card_of(self.now("model") or ""))
-            run()
 
-        left, right = st.columns([3, 1], gap="medium")
-        with right:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
             card = self.draw_model(change_model)
             self._draw_examples(card, run)
-        with left:
-            self._draw_text("Text", "text", 100, run, "Press Enter to run, Shift+Enter for a new line.")
-            if st.toggle("Second text (for pair classifiers)", self.now("pair_on"), key=self.key("pair_on")):
-                self._draw_text("Second text", "pair", 70, run)
-            enter_runs([self.key("text"), self.key("pair")])
+        self._draw_text("Text", "text", 100, run, "Press Enter to run, Shift+Enter for a new line.")
+        if st.toggle("Second text (for pair classifiers)", self.now("pair_on"), key=self.key("pair_on")):
+            self._draw_text("Second text", "pair", 70, run)
+        enter_runs([self.key("text"), self.key("pair")])
         return card
 
     def draw_target(self, card: ModelCard | None) -> None:
@@ -96,7 +95,8 @@ class Question:
     def draw_outputs(self) -> None:
         """The number that several methods explain: each its own, or one for all."""
         options = {"own": "each method's own", "probability": "probability", "logit": "logit"}
-        self.select("Output", "output", options, f"{OUTPUT_HELP} Most methods are defined on the probability.")
+        help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
+        self.select("Output", "output", options, explained(help_text, "probability", "logit"))
 
     def draw_output(self) -> None:
         """The number explained."""
@@ -106,6 +106,10 @@ class Question:
             {"probability": "probability", "logit": "logit"},
             explained(OUTPUT_HELP, "probability", "logit"),
         )
+
+    def draw_unit(self, help_text: str = "What gets a score.") -> None:
+        "What gets a score."
+        self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
 
     def draw_palette(self) -> None:
         """The colours of maps."""
@@ -224,22 +228,28 @@ class Question:
                 help=help_text,
             )
 
-    def draw_model(self, run: Callable[[], None]) -> ModelCard | None:
-        """The model and its prompt; ``run`` is called when it is changed. Returns what :meth:`draw` does."""
-        box = st.container()
-        made = draw_template_editor(self.page, self.now("model") or "")
+    def draw_model(self, on_change: Callable[[], None]) -> ModelCard | None:
+        """The model and its prompt, side by side in a horizontal container; nothing is computed when it is changed.
+
+        Returns what :meth:`draw` does.
+        """
+        box = st.container(width=_MODEL_WIDTH)
+        with st.container(width=_PROMPT_WIDTH):
+            made = draw_template_editor(self.page, self.now("model") or "")
         if made is not None:
             self.set("model", made)
-            run()
+            on_change()
         known, current = embedded_models(), self.now("model")
         models = known if current in known else [*known, current]
+        names = [model_name(model or "") for model in models]
         box.selectbox(
             "Model",
             models,
             index=models.index(current),
             key=self.key("model"),
             accept_new_options=True,
-            on_change=run,
+            format_func=lambda model: model if names.count(model_name(model)) > 1 else model_name(model),
+            on_change=on_change,
             help="Choose an embedded model, or type a directory or a hub id (owner/name; safetensors "
             "only). A language model needs a prompt.",
         )

@@ -1,19 +1,21 @@
-"""A browser session: its name in the queue, and its user."""
+"""A browser session: its name in the queue, its user, and the question that goes with its reader from page to page."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from explainlab.app.sign_in import signed_in
 from explainlab.app.text import plain
+from explainlab.app.view import CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.users import User
 
-_OWNER = "session.owner"
+_OWNER, _QUESTION = "session.owner", "session.question"
 
 
 def owner() -> str:
@@ -31,6 +33,32 @@ def user() -> User:
     if known is None:
         raise RequestError("Nobody is signed in here.", "Sign in and try again.")
     return known
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What the controls of ``page``, the page drawn last, say."""
+
+    page: str
+    carried: CarriedText
+
+
+def take_along(page: str, carried: CarriedText, first: CarriedText) -> None:
+    """The controls of ``page`` say ``carried`` now; ``first``, with which the page opens, is not yet a reader's own."""
+    before: _Question | None = st.session_state.get(_QUESTION)
+    if before is None and carried == first:
+        return
+    kept: CarriedText = {**(before.carried if before else {}), **carried}
+    st.session_state[_QUESTION] = _Question(page, kept)
+
+
+def arriving(page: str) -> CarriedText | None:
+    """The session's question, once when its reader comes to ``page`` from another page; else None."""
+    question: _Question | None = st.session_state.get(_QUESTION)
+    if question is None or question.page == page:
+        return None
+    st.session_state[_QUESTION] = _Question(page, question.carried)
+    return question.carried
 
 
 def guarded(act: Callable[..., None]) -> Callable[..., None]:

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.parameters import Sample
 from explainlab.figures.palette import PaletteName
+from explainlab.models.loading import model_name
 from explainlab.request import Output, Request, Unit, checked
 
 V = TypeVar("V", bound="AnalysisView")
+_BEGIN = 48  # characters of the text in a line
+
+
+class CarriedText(TypedDict, total=False):
+    """What one page hands to another: a model and, where it has one, a text, what is asked of it, and how it is drawn.
+
+    The first five travel with the reader from page to page, the others only with a text that is opened elsewhere.
+    """
+
+    model: str
+    text: str
+    text_pair: str | None
+    target: str
+    unit: Unit
+    method: str
+    output: Output
+    palette: PaletteName
+
+
+_TRAVELS = ("model", "text", "text_pair", "target", "unit")
+
+
+def carried_by(record: BaseModel) -> CarriedText:
+    """What travels from a view or a request to another page."""
+    fields: Any = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
+    return fields  # type: ignore[no-any-return]
 
 
 class ChosenData(BaseModel):
@@ -63,24 +89,26 @@ class AnalysisView(BaseModel):
         """Whether both make the same request of the same model, so that a data set's result fits both."""
         return True
 
+    def method_labels(self) -> Sequence[str]:
+        """The methods that it asks, as readers call them."""
+        return ()
 
-@dataclass(frozen=True)
-class CarriedText:
-    """A text that one page hands to another, with its model and how it was explained."""
+    def line(self) -> str:
+        """The question in a line: the model, how the text begins, and the methods."""
+        fields = self.carried()
+        text = " ".join(fields.get("text", "").split())
+        begin = text if len(text) <= _BEGIN else f"{text[:_BEGIN].rstrip()}…"
+        parts = [model_name(fields["model"]), f"“{begin}”" if begin else "", ", ".join(self.method_labels())]
+        return " · ".join(part for part in parts if part)
 
-    model: str
-    text: str
-    text_pair: str | None
-    method: str
-    output: Output
-    unit: Unit
-    palette: PaletteName
+    def carried(self) -> CarriedText:
+        """What travels from it to another page."""
+        return carried_by(self)
 
-
-def with_text(view: V, carried: CarriedText) -> V:
-    """``view`` with another text and another model."""
-    text = {"model": carried.model, "text": carried.text, "text_pair": carried.text_pair}
-    return view.model_copy(update=text)
+    def carrying(self, carried: CarriedText) -> Self:
+        """This view with what it can take of ``carried``."""
+        fields = {name: value for name, value in carried.items() if name in type(self).model_fields}
+        return self.model_copy(update=fields)
 
 
 def view_of(

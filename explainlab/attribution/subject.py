@@ -261,6 +261,7 @@ class Subject:
             self._original = logits
         if self._text.logits is None:
             self._text.logits = logits
+            self.context.predicted(self.prediction)
 
     def recalls(self) -> bool:
         """Whether the logits of the text are known; if only from another subject, count their pass."""

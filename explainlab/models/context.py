@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explainlab.reader import ANYBODY, Reader
+
+if TYPE_CHECKING:
+    from explainlab.models.classifier import Prediction
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
@@ -26,6 +29,9 @@ class RunContext:
 
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
+
+    def predicted(self, prediction: Prediction) -> None:
+        """The ``prediction`` for a text of the run is known. Called once a text, before all that explains it."""
 
     def expect(self, work: float, exact: bool = True) -> None:
         """From here on the run takes about so much ``work`` (see :meth:`spend`), or at most, if it is not ``exact``."""
@@ -69,6 +75,9 @@ class Relay(RunContext):
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(done, total, phase)
+
+    def predicted(self, prediction: Prediction) -> None:
+        self._context.predicted(prediction)
 
     def expect(self, work: float, exact: bool = True) -> None:
         self._context.expect(work, exact)

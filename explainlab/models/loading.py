@@ -44,6 +44,16 @@ def embedded_models() -> list[str]:
     return [PREFIX + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
 
 
+def model_name(model_id: str) -> str:
+    """What readers call a model: its id without prefix and folders, the name of its template in brackets."""
+    if model_id.startswith(COMPLETION):
+        template, _, model = model_id.removeprefix(COMPLETION).partition(":")
+        return f"{model_name(model)} ({template})"
+    name = model_id.removeprefix(PREFIX)
+    is_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1
+    return Path(name).name or name if is_path else name
+
+
 @dataclass(frozen=True)
 class ModelCard:
     """Facts about a model from its configuration, without its weights."""

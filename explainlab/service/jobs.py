@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
+from explainlab.models.classifier import Prediction
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
@@ -50,7 +51,8 @@ class Job:
     """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
     ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches. Its result
-    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it.
+    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it. ``prediction`` is that
+    for its text, there before its result; None for a data set.
     """
 
     key: str
@@ -59,6 +61,7 @@ class Job:
     urgent: bool = True
     readers: set[User] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
+    prediction: Prediction | None = None
     result: Result | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -104,6 +107,10 @@ class JobContext(RunContext):
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)
+
+    def predicted(self, prediction: Prediction) -> None:
+        if self._job.request.data is None and self._job.prediction is None:
+            self._job.prediction = prediction
 
     def begin(self, phase: str) -> None:
         """A phase whose length is not known yet has begun."""

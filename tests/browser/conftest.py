@@ -105,19 +105,22 @@ def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 def browser_page(context_of: Callable[..., BrowserContext], request: pytest.FixtureRequest) -> Iterator[OpenPage]:
     """``browser_page(url, **options)`` opens a page and waits until its script has run; scripts may not open dialogs.
 
-    Without a url the page stays blank. The options are those of Playwright's ``new_context``: ``viewport``,
-    ``color_scheme``, ``has_touch`` ... A test that fails prints what its pages say.
+    Without a url the page stays blank. The controls are unfolded, but with ``folded``. The options are those of
+    Playwright's ``new_context``: ``viewport``, ``color_scheme``, ``has_touch`` ... A test that fails prints what its
+    pages say.
     """
     pages: list[Page] = []
     dialogs: list[str] = []
 
-    def open_page(url: str = "", **options) -> Page:
+    def open_page(url: str = "", folded: bool = False, **options) -> Page:
         page = context_of(**options).new_page()
         pages.append(page)
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         if url:
             page.goto(url)
             wait_for_run(page)
+            if not folded:
+                unfold(page)
         return page
 
     yield open_page
@@ -135,6 +138,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
     if report.failed:
         item.stash[FAILED] = True
     return report
+
+
+def unfold(page: Page) -> None:
+    """Unfold the controls of the page, if they are folded to a line."""
+    line = page.locator("[class*='_controls'] details:not([open]) > summary")
+    if line.count():
+        line.click()
+        wait_for_run(page)
 
 
 def wait_for_run(page: Page) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explainlab.analyses.errors.page.view import ErrorsView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box
 from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
@@ -83,16 +83,24 @@ def test_arrow_keys_walk_and_leave_text_fields_alone(app, browser_page, source):
     expect(heading(again, 4)).to_be_visible()
 
 
-def test_a_pressed_cell_selects_its_rows(app, browser_page, source):
-    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 1000})
-    opened(page, 3)
-    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+def press_cell(page: Page) -> None:
     cell = page.locator(".st-key-errors_confusion svg.marks .mark-rect path").nth(2)
     cell.scroll_into_view_if_needed()
     box = cell.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_pressed_cell_selects_its_rows_and_goes_to_them_and_once_more_shows_all(app, browser_page, source):
+    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 700})
+    opened(page, 3)
+    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+    press_cell(page)
     expect(page.get_by_text("2 of 6 rows")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rows")).to_be_in_viewport()
     opened(page, 5)
+    press_cell(page)
+    expect(page.get_by_text("4 of 6 rows")).to_be_visible()
+    opened(page, 3)
 
 
 def test_a_row_picked_in_the_table_opens(app, browser_page, source):
@@ -117,8 +125,10 @@ def test_a_remark_is_there_when_the_page_is_opened_again(app, browser_page, sour
 def test_a_row_opens_in_explain(app, browser_page, source):
     page = opened(browser_page(app.link(view(source), "errors")), 3)
     page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
-    expect(text_box(page)).to_have_value(HOSTILE)
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     map_shows(page, HOSTILE)
+    unfold(page)
+    expect(text_box(page)).to_have_value(HOSTILE)
     assert page.locator(".heatmap script, .heatmap img").count() == 0
 
 

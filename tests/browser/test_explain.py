@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.data import read_dataset
+from explainlab.models.loading import model_name
 from tests.browser.explain_page import NEWS, SENTIMENT, heatmaps, map_shows, press, select, text_box, view
 
 CHANGED = "The controls have changed"
@@ -86,9 +87,11 @@ def test_a_pressed_class_is_explained(app, browser_page):
 def test_another_model_brings_its_classes_and_examples(app, browser_page):
     page = browser_page(app.link(view("Oil prices rose again.", "occlusion", target="negative")))
     expect(heatmaps(page).locator(".legend")).to_contain_text("for negative")
-    pick(page, "Model", NEWS)
-    expect(page.get_by_role("button", name="Business")).to_be_visible()
+    pick(page, "Model", model_name(NEWS))
     expect(select(page, "Target")).to_have_value("predicted")
+    expect(page.get_by_text(CHANGED)).to_be_visible()
+    press(page, "Explain")
+    expect(page.get_by_role("button", name="Business")).to_be_visible()
     select(page, "Target").click()
     expect(page.get_by_role("option")).to_have_text(["predicted", "World", "Sports", "Business", "Sci/Tech"])
 
@@ -155,11 +158,12 @@ def test_an_unknown_model_gets_the_nearest_names_and_nothing_is_lost(app, browse
     map_shows(page, "A fine film.")
     select(page, "Model").fill("embedded:bert-mini-sst")
     page.get_by_role("option", name="Add: embedded:bert-mini-sst").click()
+    press(page, "Explain")
     error = page.get_by_test_id("stAlert")
     expect(error).to_contain_text("There is no embedded model")
     expect(error).to_contain_text(re.compile("Did you mean embedded:\u2060?bert-mini-sst2"))
     expect(text_box(page)).to_have_value("A fine film.")
-    pick(page, "Model", SENTIMENT)
+    pick(page, "Model", model_name(SENTIMENT))
     map_shows(page, "A fine film.")
 
 

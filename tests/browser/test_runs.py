@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from explainlab.service.store.runs import Filters, Run
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view
 from tests.browser.hostile import HOSTILE
 
@@ -119,9 +119,10 @@ def test_a_run_leads_to_its_page(app, browser_page):
     page = browser_page(f"{app.url}/runs?run={run.id}")
     press(page, "Open in Explain")
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    map_shows(page, text)
+    unfold(page)
     expect(text_box(page)).to_have_value(text)
     expect(page.get_by_role("button", name="Remove Occlusion")).to_be_visible()
-    map_shows(page, text)
 
 
 def test_axe_finds_nothing(app, browser_page):

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests.browser import hostile
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import App, OpenPage, heatmaps, press, select, text_box, view
 from tests.zoo import build
 
@@ -76,6 +76,7 @@ def test_hostile_texts_are_shown_and_taken_away_as_they_are(hostile_app, guarded
     page = guarded(hostile_app.link(view(text, "occlusion", "gradient", text_pair=PAIR, unit="word")))
     expect(heatmaps(page)).to_have_count(2)
     shows(page, text, *hostile.MARKS[:3])
+    unfold(page)
     expect(text_box(page)).to_have_value(text)
     expect(page.get_by_role("textbox", name="Second text")).to_have_value(PAIR)
     for closed in ("Scores", "Reproduce this"):
@@ -112,6 +113,7 @@ def test_hostile_class_names_are_only_names(hostile_app, guarded, model):
 def test_hostile_examples_are_only_text(hostile_app, guarded, model):
     page = guarded(hostile_app.link(view("a good film", "occlusion", model=model)))
     expect(heatmaps(page)).to_have_count(1)
+    unfold(page)
     for text, label in zip(hostile.SCRIPTS, hostile.LABELS, strict=True):
         select(page, "Example").click()
         page.get_by_role("option", name=f"{label}: {text}").click()

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from explainlab.analyses.integration.page.view import IntegrationView, first_view
 from explainlab.settings import ROOT
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import Serve, wait_for_run
+from tests.browser.conftest import Serve, unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, press, select, text_box, view
 from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
@@ -79,6 +79,9 @@ def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> Non
     shows_only_the_door(stranger)
     expect(stranger.get_by_text(TEXT)).to_have_count(0)
     sign_in(stranger, "Ann")
+    expect(stranger.get_by_role("heading", name="Integration", exact=True)).to_be_visible()
+    wait_for_run(stranger)
+    unfold(stranger)
     expect(text_box(stranger)).to_have_value(TEXT)
     expect(select(stranger, "Target")).to_have_value("negative")
     assert stranger.url.startswith(f"{signing.url}/integration?r=")
@@ -150,6 +153,7 @@ def test_the_proxys_header_says_who_it_is_and_logs_hold_no_text(serve: Serve, st
             go(stranger, link)
             expect(heatmaps(stranger)).to_have_count(1)
             expect(stranger.get_by_text(re.compile("ann@.?example.org"))).to_be_visible()
+            unfold(stranger)
             expect(text_box(stranger)).to_have_value("a secret film")
             expect(stranger.get_by_role("button", name="Sign out")).to_have_count(0)
     log = (tmp_path / "log.txt").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.app.frame import PAGES
+from explainlab.models.loading import model_name
 from explainlab.settings import ROOT
 from tests.browser.explain_page import (
     NEWS,
@@ -41,7 +42,7 @@ def shows_what_was_asked(page: Page) -> None:
     expect(heatmaps(page)).to_have_count(2)
     map_shows(page, TEXT)
     expect(text_box(page)).to_have_value(TEXT)
-    expect(select(page, "Model")).to_have_value(NEWS)
+    expect(select(page, "Model")).to_have_value(model_name(NEWS))
     expect(select(page, "Target")).to_have_value("Business")
     for method in ("Integrated gradients", "Occlusion"):
         expect(page.get_by_role("button", name=f"Remove {method}")).to_be_visible()

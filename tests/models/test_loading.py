@@ -16,7 +16,15 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import describe, embedded_models, known_digest, load_model, locate, model_digest
+from explainlab.models.loading import (
+    describe,
+    embedded_models,
+    known_digest,
+    load_model,
+    locate,
+    model_digest,
+    model_name,
+)
 from tests.conftest import Zoo
 from tests.zoo import LABELS, ZOO, model_of
 
@@ -253,3 +261,17 @@ def test_real_models_load(shared_models: Path) -> None:
     classifier = load_model(str(shared_models / "minilm-sst2"), device="cpu")
     assert classifier.predict(classifier.encode("a stirring, funny film")).index == 1
     assert locate(classifier.id)[1] == "directory"
+
+
+@pytest.mark.parametrize(
+    ("model_id", "name"),
+    [
+        ("embedded:bert-mini-sst2", "bert-mini-sst2"),
+        ("/home/ann/models/mine", "mine"),
+        ("./mine", "mine"),
+        ("textattack/bert-base-uncased-SST-2", "textattack/bert-base-uncased-SST-2"),
+        ("completion:sst2:/home/ann/gpt2", "gpt2 (sst2)"),
+    ],
+)
+def test_readers_call_a_model_by_its_name(model_id: str, name: str) -> None:
+    assert model_name(model_id) == name

@@ -12,6 +12,7 @@ from explainlab import explain, load_model
 from explainlab.analyses.errors.page.row import carried
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.analyses.registry import targets_together
+from explainlab.app.page import views_elsewhere
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
@@ -198,7 +199,8 @@ def test_rows_that_were_left_out_are_listed(app: AppTest, tmp_path: Path) -> Non
 
 
 def test_another_model_brings_its_examples(app: AppTest) -> None:
-    answered(app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run())
+    app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run()
+    press(app, "Predict")
     assert app.selectbox(key="errors_data").value == "embedded:news"
     assert not app.error
     assert "of 184 rows" in words(app.markdown) or len(rows(app)) > 0
@@ -206,7 +208,8 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    views = {entry.title: view for entry, view in carried(first_view(), {"text": HOSTILE, "text_pair": None}).items()}
+    text = carried(first_view(), {"text": HOSTILE, "text_pair": None})
+    views = {entry.title: view for entry, view in views_elsewhere(text, "errors").items()}
     view = views[other]
     app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
     assert app.title[0].value == other

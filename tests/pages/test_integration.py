@@ -11,7 +11,6 @@ from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
 from explainlab.request import Request
 from explainlab.service.service import service
-from explainlab.settings import ROOT
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 
@@ -123,19 +122,6 @@ def test_a_link_reopens_the_view(app: AppTest) -> None:
     assert other.text_area(key="integration_text").value == "Short and sweet."
     assert other.text_input(key="integration_steps").value == "3,5"
     assert not other.error
-
-
-def test_both_pages_keep_what_they_asked(app: AppTest) -> None:
-    enter(app, "text", "Short and sweet.")
-    app.switch_page(str(ROOT / "pages" / "explain.py"))
-    app.query_params.clear()
-    answered(app.run())
-    assert app.title[0].value == "Explain"
-    assert app.text_area(key="explain_text").value != "Short and sweet."
-    app.switch_page(str(ROOT / "pages" / "integration.py"))
-    app.query_params.clear()
-    answered(app.run())
-    assert app.text_area(key="integration_text").value == "Short and sweet."
 
 
 def test_the_service_finds_what_the_page_asked(first: AppTest) -> None:

@@ -38,7 +38,7 @@ def unfold(app: AppTest, page: str = "errors") -> AppTest:
 
 
 def bring(app: AppTest, name: str, content: bytes) -> AppTest:
-    return answered(app.file_uploader[0].set_value((name, content, "text/csv")).run())
+    return app.file_uploader[0].set_value((name, content, "text/csv")).run()
 
 
 def box(app: AppTest, label: str) -> Selectbox:
@@ -90,6 +90,7 @@ def test_a_file_goes_by_its_name(app: AppTest) -> None:
 
 def test_a_file_that_is_damaged_is_told_by_its_name(app: AppTest) -> None:
     bring(app, "rows.csv.gz", b"no gzip at all")
+    press(app, "Predict")
     assert "rows.csv.gz" in words(app.error)
     assert PREFIX not in words(app.error)
     assert app.title[0].value == "Errors"

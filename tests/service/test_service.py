@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub.constants
 import numpy as np
@@ -20,7 +21,7 @@ from explainlab.analyses.registry import get_analysis
 from explainlab.attribution.methods.control import Random
 from explainlab.errors import ModelError, RequestError
 from explainlab.request import Request
-from explainlab.service.jobs import Job
+from explainlab.service.jobs import Job, JobContext
 from explainlab.service.service import Service, open_service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
@@ -350,3 +351,28 @@ def test_a_long_job_stops_within_a_batch(ask: Ask, monkeypatch: pytest.MonkeyPat
     assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)
     assert job.progress.done < job.progress.total == 10_000
+
+
+def test_a_job_tells_its_prediction_before_its_result(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = serve()
+    told = []
+    report = JobContext.report
+
+    def reported(context: JobContext, *progress: Any) -> None:
+        told.append(context._job.prediction)
+        report(context, *progress)
+
+    monkeypatch.setattr(JobContext, "report", reported)
+    job = finished(service, ask(question="integrated_gradients", parameters={"rule": "right", "steps": 5000}))
+    assert job.result is not None
+    assert job.prediction == job.result.prediction
+    assert job.prediction in told[:-1]
+
+
+def test_a_data_set_has_no_prediction_of_its_own(ask: Ask, tmp_path: Path) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("text,label\ngood,positive\n")
+    parameters = {"methods": ["occlusion"]}
+    job = finished(serve(), ask(question="activation", text=None, data=str(data), parameters=parameters))
+    assert job.result is not None
+    assert job.prediction is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import streamlit as st
 from pydantic import create_model
@@ -22,7 +22,7 @@ from explainlab.app.once import once
 from explainlab.app.page import AnalysisPage, draw_headline
 from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView
+from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.declared import ParameterSpec, specs
 from explainlab.request import Request
 from explainlab.service.service import service as get_service
@@ -37,6 +37,13 @@ class RequestView(AnalysisView):
     def text_requests(self) -> list[Request]:
         """The request."""
         return [self.request]
+
+    def carried(self) -> CarriedText:
+        return {"model": self.request.model}
+
+    def carrying(self, carried: CarriedText) -> Self:
+        model = {"model": carried.get("model", self.request.model)}
+        return self.model_copy(update={"request": self.request.model_copy(update=model)})
 
 
 @dataclass(frozen=True)
@@ -81,10 +88,8 @@ class _Controls:
         def change_model() -> None:
             self.question.keep_data(card_of(self.question.now("model") or ""))
 
-        model, source = st.columns(2, vertical_alignment="bottom")
-        with model:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
             card = self.question.draw_model(change_model)
-        with source:
             self.question.draw_data(card)
         listed = list(self._specs())
         *columns, button = st.columns([*(2 for _ in listed), 1], vertical_alignment="bottom")
@@ -115,7 +120,8 @@ class DataPage(AnalysisPage):
         service = get_service()
         self.open_view(service)
         draw_title(self.controls.entry, self.controls.entry.help, service)
-        self.controls.draw(partial(self.ask_text, service))
+        with self.place_of_controls():
+            self.controls.draw(partial(self.ask_text, service))
         view = self.settle(service)
         answer = self.answer(service, view.request)
         link = self.link(service, view)

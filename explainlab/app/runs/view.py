@@ -13,12 +13,13 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.app import links, session
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.page import draw_headline
+from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.app.place import Place
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
 from explainlab.app.runs.opening import page_of
 from explainlab.app.text import plain
+from explainlab.app.view import carried_by
 from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
@@ -52,7 +53,7 @@ def draw_run(service: Service, run_id: str) -> None:
     if opened.gone:
         st.warning(f"The model is gone. {plain(opened.gone)}", icon=":material/warning:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        _draw_open_page(service, opened)
+        shown_by = _draw_open_page(service, opened)
         _draw_files(opened)
         st.button(
             "Compute again",
@@ -63,6 +64,8 @@ def draw_run(service: Service, run_id: str) -> None:
         )
         if opened.own:
             runs_page.draw_delete(service, [opened.run], "run")
+    if opened.request.text is not None:
+        draw_open_in(service, carried_by(opened.request), shown_by)
     _draw_again(service, opened)
     _draw_settings(opened)
     _draw_compare_with(service, opened)
@@ -95,11 +98,15 @@ def _draw_result(result: Result) -> None:
         record.code(written[:_SHOWN_CHARACTERS], language=None, height=400)
 
 
-def _draw_open_page(service: Service, opened: OpenRun) -> None:
+def _draw_open_page(service: Service, opened: OpenRun) -> str:
+    """The button that opens the page that shows the run; the name of that page, else of this one."""
     page = page_of(opened.request)
-    if page is not None and st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
+    if page is None:
+        return runs_page.PAGE
+    if st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
         view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
         st.switch_page(page.entry.path, query_params={"r": view_id})
+    return page.entry.url
 
 
 def _draw_files(opened: OpenRun) -> None:

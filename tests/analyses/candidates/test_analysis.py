@@ -37,6 +37,18 @@ CHEAP = {"samples": 4, "steps": 3, "seed": SEED}
 LOWER = ("sufficiency", "log_odds", "aopc_sufficiency")
 FIVE = ("sufficiency", "comprehensiveness", "log_odds", "aopc_sufficiency", "aopc_comprehensiveness")
 
+
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+def test_units_are_sums_of_tokens(zoo: Zoo, body: CandidatesText, unit: str) -> None:
+    units = study(zoo("bert"), "rpi_candidates", TEXT, layers="all", unit=unit, **CHEAP).body
+    starts = np.array([-1 if feature.special else feature.start for feature in body.features])
+    for candidate, tokens in zip(units.candidates, body.candidates, strict=True):
+        for feature, score in zip(units.features, candidate.scores, strict=True):
+            if not feature.special:
+                inside = (starts >= feature.start) & (starts < feature.end)
+                close(score, np.array(tokens.scores)[inside].sum())
+
+
 every_metric = pytest.mark.parametrize("metric", FIVE)
 
 

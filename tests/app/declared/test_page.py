@@ -50,3 +50,9 @@ def test_a_page_shows_only_data_sets_of_its_analysis() -> None:
     assert PAGE.record.model_validate(view.model_dump(mode="json")).requests() == [request]
     assert PAGE.shows(complete(Request(question="predictions", **about))) is None
     assert PAGE.shows(complete(Request(question="integration_error", model=MODEL, text="a film"))) is None
+
+
+def test_the_model_travels_to_it_and_from_it() -> None:
+    view = PAGE.first().carrying({"model": "embedded:gpt2-mini-ag-news", "text": "a film"})
+    assert [request.model for request in view.requests()] == ["embedded:gpt2-mini-ag-news"]
+    assert view.carried() == {"model": "embedded:gpt2-mini-ag-news"}

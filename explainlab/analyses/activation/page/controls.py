@@ -16,7 +16,7 @@ from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
-from explainlab.request import Unit, checked
+from explainlab.request import checked
 
 PAGE = "activation"
 question = Question(PAGE)
@@ -50,23 +50,13 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
     _draw_methods(card)
-    target, unit, baseline, colours, button = st.columns([2, 3, 2, 2, 1.6], vertical_alignment="bottom")
-    with target:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-    with unit:
-        question.choose(
-            "Unit",
-            "unit",
-            {name: name for name in get_args(Unit)},
-            explained("What is revealed at each step.", "feature"),
-        )
-    with baseline:
-        question.select(
-            "Baseline", "baseline", {name: name for name in get_args(Filler)}, explained(_HELP["baseline"], "baseline")
-        )
-    with colours:
+        question.draw_unit("What is revealed at each step.")
+        fillers = {name: name for name in get_args(Filler)}
+        question.select("Baseline", "baseline", fillers, explained(_HELP["baseline"], "baseline"))
         question.draw_palette()
-    button.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+        st.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
     return card
 
 

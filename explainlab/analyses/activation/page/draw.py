@@ -15,7 +15,7 @@ from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
+from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.service.service import service as get_service
 
 
@@ -32,18 +32,21 @@ def draw() -> None:
         ),
         service,
     )
-    card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
+    with PAGE.place_of_controls():
+        card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
     answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
 
     st.divider()
+    PAGE.draw_early([answer])
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
         draw_headline(answer.result)
         activation_results.draw_text(service, view, answer.result, card.architecture if card else None)
     elif answer.running:
         st.skeleton(height=160)
+    draw_open_in(service, view.carried(), PAGE.name)
 
     st.divider()
     st.header(

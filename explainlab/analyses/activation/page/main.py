@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.activation.page import controls
-from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, carry, first_view, shows
+from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
@@ -19,7 +19,6 @@ PAGE = AnalysisPage(
     button="Reveal",
     drawn=("palette",),
     shows=shows,
-    carry=carry,
 )
 
 

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
-from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
-from explainlab.attribution.registry import get_method
+from explainlab.app.view import AnalysisView, ChosenData, view_of
+from explainlab.attribution.registry import get_method, methods
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
 from explainlab.request import Request, Unit, checked
@@ -68,6 +68,10 @@ class ActivationView(AnalysisView):
         text = {"text": self.text, "text_pair": self.text_pair}
         return checked(Request, question=IntermediatePredictions.id, **self._shared(), **text)
 
+    def method_labels(self) -> list[str]:
+        known = methods()
+        return [known[name].label if name in known else name for name in self.methods]
+
     def same_setting(self, other: ActivationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""
         names = ("model", "target", "unit", "methods", "baseline")
@@ -95,8 +99,3 @@ def shows(request: Request) -> ActivationView | None:
     if request.question != Activation.id:
         return None
     return view_of(ActivationView, request, request.parameters, first_view().text, ("reference",))
-
-
-def carry(text: CarriedText) -> ActivationView:
-    """The first view of a text that another page hands over."""
-    return with_text(first_view(), text)

@@ -28,6 +28,7 @@ _ASKED = (
     "text",
     "target",
     "output",
+    "unit",
     "family",
     "preset",
     "layers",
@@ -100,24 +101,21 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
     """What is explained, and by which method."""
-    target, output, family, preset, layers = st.columns([2, 2, 3, 2, 2], vertical_alignment="bottom")
-    with target:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-    with output:
         question.draw_output()
-    with family:
+        question.draw_unit()
         families = {name: get_method(name).label for name in get_args(Family)}
         question.select("Method", "family", families, explained("The method that makes the maps.", *families))
-    with preset:
         presets = {name: _PRESETS[name] for name in get_args(PresetId)}
         question.select("Preset", "preset", presets, _HELP["preset"], _bring_what_belongs_to_the_preset)
-    layers.text_input(
-        "Layers",
-        question.now("layers"),
-        key=question.key("layers"),
-        on_change=run,
-        help=f"{_HELP['layers']} Methods on word embeddings have neither layers nor presets.",
-    )
+        st.text_input(
+            "Layers",
+            question.now("layers"),
+            key=question.key("layers"),
+            on_change=run,
+            help=f"{_HELP['layers']} Methods on word embeddings have neither layers nor presets.",
+        )
 
 
 def _bring_what_belongs_to_the_preset() -> None:
@@ -128,14 +126,9 @@ def _bring_what_belongs_to_the_preset() -> None:
 
 def _draw_budget() -> None:
     """How many candidates, how they are drawn, and the colours of heatmaps."""
-    samples, steps, timesteps, search, colours = st.columns([2, 2, 2, 3, 2], vertical_alignment="bottom")
-    with samples:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} As many for each layer.")
-    with steps:
         question.draw_number("Steps n", "steps", _MOST, _HELP["steps"])
-    with timesteps:
         question.draw_number("Timesteps T", "timesteps", _MOST_TIMESTEPS, _HELP["timesteps"])
-    with search:
         question.choose("Search", "search", {name: _SEARCHES[name] for name in get_args(Search)}, _HELP["search"])
-    with colours:
         question.draw_palette()

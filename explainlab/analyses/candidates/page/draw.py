@@ -16,7 +16,7 @@ from explainlab.analyses.candidates.page.worth import draw_answer
 from explainlab.app import links
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_sample
+from explainlab.app.page import draw_open_in, draw_sample
 from explainlab.service.service import service as get_service
 
 
@@ -28,19 +28,22 @@ def draw() -> None:
     draw_title(
         ENTRY, "Randomized path-integration draws many maps and keeps the best one. What is the choice worth?", service
     )
-    card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
+    with PAGE.place_of_controls():
+        card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
     architecture = card.architecture if card else None
     view = PAGE.settle(service)
     answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
 
     st.divider()
+    PAGE.draw_early([answer])
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
         draw_answer(view, answer.result)
         candidates_results.draw_text(service, view, answer.result, architecture)
     elif answer.running:
         st.skeleton(height=160)
+    draw_open_in(service, view.carried(), PAGE.name)
 
     st.divider()
     st.header(

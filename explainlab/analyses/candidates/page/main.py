@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from explainlab.analyses.candidates.page import controls
-from explainlab.analyses.candidates.page.view import CandidatesView, carry, first_view, shows
+from explainlab.analyses.candidates.page.view import CandidatesView, first_view, shows
 from explainlab.analyses.registry import evaluations
+from explainlab.app.components import bring_into_view
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 from explainlab.service.service import Service
+
+OPENED = "candidates_opened"
+"""The container of the open map."""
 
 PAGE = AnalysisPage(
     controls.PAGE,
@@ -19,7 +23,6 @@ PAGE = AnalysisPage(
     button="Draw candidates",
     drawn=controls.DRAWN,
     shows=shows,
-    carry=carry,
 )
 
 
@@ -36,8 +39,10 @@ def open_text(service: Service, text: str, pair: str | None) -> None:
 
 
 def pick(candidate: int | None) -> None:
-    """Open the map of a candidate (a callback); None: of the best."""
+    """Open the map of a candidate and go to it (a callback); None: of the best."""
     controls.question.set("picked", candidate)
+    if candidate is not None:
+        bring_into_view(OPENED)
 
 
 def pace(answer: Answer) -> float | None:

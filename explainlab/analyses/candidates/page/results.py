@@ -22,7 +22,7 @@ from explainlab.analyses.candidates.heatmaps import (
 )
 from explainlab.analyses.candidates.page.component import candidate_maps
 from explainlab.analyses.candidates.page.controls import question
-from explainlab.analyses.candidates.page.main import PAGE, pick
+from explainlab.analyses.candidates.page.main import OPENED, PAGE, pick
 from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.result import CandidatesText
@@ -69,7 +69,7 @@ def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 def _map_request(view: CandidatesView) -> Request:
-    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
+    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     return Request(**shared, question=view.family)
 
 
@@ -143,9 +143,10 @@ def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[Ca
     """The open heatmap, its values, and the texts behind them."""
     body = result.body
     drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
-    st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
-    with st.container(border=True):
-        token_heatmap(drawn, "candidates_open")
+    with st.container(key=OPENED):
+        st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
+        with st.container(border=True):
+            token_heatmap(drawn, "candidates_open")
     values = body.candidates[candidate].metrics
     st.caption(" · ".join(f"{plain(candidates.directed(body, key))} {number(value)}" for key, value in values.items()))
     behind = st.expander(

@@ -10,7 +10,7 @@ from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
-from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
+from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -18,7 +18,7 @@ from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.metrics.registry import metric_ids
 from explainlab.models.architectures import Architecture
-from explainlab.request import Dtype, Output, Request, checked
+from explainlab.request import Dtype, Output, Request, Unit, checked
 
 METRICS = tuple(metric_ids("Perturbation"))
 _OF_LAYERS = ("preset", "layers")
@@ -43,6 +43,7 @@ class CandidatesView(AnalysisView):
     text_pair: str | None = None
     target: str = "predicted"
     output: Output = "probability"
+    unit: Unit = "token"
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
     family: Family = "rpi"
@@ -102,12 +103,15 @@ class CandidatesView(AnalysisView):
             source = self.data.subject
         return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
+    def method_labels(self) -> list[str]:
+        return [get_method(self.family).label]
+
     def same_setting(self, other: CandidatesView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""
         return self._setting() == other._setting()
 
     def _shared(self) -> dict[str, Any]:
-        return self.model_dump(include={"model", "target", "output", "seed", "dtype"})
+        return self.model_dump(include={"model", "target", "output", "unit", "seed", "dtype"})
 
     def _setting(self) -> dict[str, Any]:
         """The request's fields but for its text or data set."""
@@ -138,8 +142,3 @@ def shows(request: Request) -> CandidatesView | None:
     if request.question != RpiCandidates.id:
         return None
     return view_of(CandidatesView, request, request.parameters, first_view().text, ())
-
-
-def carry(text: CarriedText) -> CandidatesView:
-    """The first view of a text that another page hands over."""
-    return with_text(first_view(), text)

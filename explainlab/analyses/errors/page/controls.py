@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.components import bring_into_view
 from explainlab.app.question import Question, card_of
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.errors import ExplainLabError
@@ -15,6 +16,8 @@ from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 
 PAGE = "errors"
+ROWS, PICKED = "errors_shown_rows", "errors_picked"
+"""The containers of the rows that the filters show, and of those of the driver that was picked."""
 question = Question(PAGE)
 
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
@@ -52,6 +55,12 @@ def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()
     question.seed({**values, "row": None, "edit": None, "edit_pair": None}, force=True)
 
 
+def pick(container: str, true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
+    """Show only the rows of what was pressed, and go to ``container``, which has them (a callback)."""
+    let_through(true, predicted, numbers)
+    bring_into_view(container)
+
+
 def open_row(number: int) -> None:
     """Open a row of the file (a callback)."""
     question.seed({"row": number, "edit": None, "edit_pair": None}, force=True)
@@ -62,11 +71,10 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
 
     def change_model() -> None:
         question.keep_data(card_of(question.now("model") or ""))
-        run()
 
-    model, source, rows, button = st.columns([4, 4, 4, 2], vertical_alignment="bottom")
-    with model:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         card = question.draw_model(change_model)
+    source, rows, button = st.columns([4, 4, 2], vertical_alignment="bottom")
     with source:
         question.draw_data(card)
     with rows:
@@ -109,7 +117,7 @@ def draw_map_options(card: ModelCard | None) -> None:
     with output:
         question.draw_output()
     with unit:
-        question.choose("Unit", "unit", {name: name for name in ("token", "word", "sentence")}, "What gets a score.")
+        question.draw_unit()
     with colours:
         question.draw_palette()
 

@@ -14,11 +14,12 @@ from explainlab.analyses.errors.page import results as errors_results
 from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
-from explainlab.app import links
+from explainlab.app import links, session
 from explainlab.app.data.mapping import draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
+from explainlab.service import looks
 from explainlab.service.service import service as get_service
 
 
@@ -32,7 +33,9 @@ def draw() -> None:
     )
     errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
-    card = errors_controls.draw_question(ask)
+    name = looks.source_name(PAGE.view.source, session.user())
+    with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
+        card = errors_controls.draw_question(ask)
     draw_mapping(errors_controls.question, card.labels if card else None)
     view = PAGE.settle(service)
     predictions = errors_page.find(service, view)
@@ -44,7 +47,8 @@ def draw() -> None:
         draw_cure(errors_controls.question, predictions.answer.result.body.labels, predictions.answer.result.skipped)
         errors_results.draw_summary(view, predictions.answer.result)
         st.divider()
-        st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
+        with st.container(key=errors_controls.ROWS):
+            st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
         order = errors_list.draw_choice(view, predictions.table, predictions.answer.result.body.labels)
         if len(order):
             errors_row.draw(service, view, card_of(view.model), predictions.table, order)

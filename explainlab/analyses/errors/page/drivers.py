@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.page.controls import draw_drivers_method, draw_function_words, let_through
+from explainlab.analyses.errors.page.controls import PICKED, draw_drivers_method, draw_function_words, let_through, pick
 from explainlab.analyses.errors.page.main import DRIVERS
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
@@ -123,7 +123,7 @@ def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], 
 
     def pressed(data: Any) -> None:
         place = data[0] if isinstance(data, list) else data
-        let_through(numbers=listed[int(place)].row_numbers)
+        pick(PICKED, numbers=listed[int(place)].row_numbers)
 
     if not listed:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
@@ -149,7 +149,7 @@ def _draw_table(listed: Sequence[Driver], key: str) -> None:
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
-            let_through(numbers=listed[rows[0]].row_numbers)
+            pick(PICKED, numbers=listed[rows[0]].row_numbers)
 
     st.dataframe(
         pd.DataFrame([_row(driver) for driver in listed]),
@@ -170,7 +170,7 @@ def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTa
         return
     names = joined([f"{quoted(driver.name)} toward {quoted(driver.predicted)}" for driver in picked[:_MOST_PICKED]])
     more = f" and {len(picked) - _MOST_PICKED} more" if len(picked) > _MOST_PICKED else ""
-    with st.container(border=True, key="errors_picked"):
+    with st.container(border=True, key=PICKED):
         count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
         words, button = st.columns([4, 1], vertical_alignment="center")
         words.markdown(f"**Picked: {plain(names)}{more}, in {count}**")

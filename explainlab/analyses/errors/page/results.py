@@ -7,13 +7,14 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells, reliability_diagram
-from explainlab.analyses.errors.page.controls import let_through
+from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
+from explainlab.request import digest
 
 _MATRIX = "errors_confusion"
 _HELP = {
@@ -69,10 +70,13 @@ def _draw_numbers(body: PredictionsData) -> None:
 
 
 def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
+    # A chart keeps a pressed cell, and hears nothing of a second press: so every choice has a chart of its own.
+    key = f"{_MATRIX}_{digest([view.true, view.predicted])[:8]}"
+
     def pressed() -> None:
-        cells = st.session_state[_MATRIX].selection[CELL]
-        chosen = cells[0] if cells else {}
-        let_through(chosen.get("true", ""), chosen.get("predicted", ""))
+        for cell in st.session_state[key].selection[CELL]:
+            again = (cell["true"], cell["predicted"]) == (view.true, view.predicted)
+            pick(ROWS, *(("", "") if again else (cell["true"], cell["predicted"])))
 
     chart = once(result, confusion, result.body)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -81,4 +85,5 @@ def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
             draw_files(chart, _MATRIX)
     dark = st.context.theme.type == "dark"
     cells = once(result, confusion_cells, result.body, view.true, view.predicted, dark)
-    st.vega_lite_chart(cells, key=_MATRIX, on_select=pressed, alt=chart.alt)
+    with st.container(key=_MATRIX):
+        st.vega_lite_chart(cells, key=key, on_select=pressed, alt=chart.alt)

@@ -12,14 +12,15 @@ from explainlab.analyses.errors.figures import difference
 from explainlab.analyses.errors.page import main as errors_page
 from explainlab.analyses.errors.page.controls import draw_map_options
 from explainlab.analyses.errors.page.edit import draw_edit
-from explainlab.analyses.errors.page.rows import draw_list, draw_walk
+from explainlab.analyses.errors.page.rows import OPENED, draw_list, draw_walk
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app import links, session
-from explainlab.app.entries import PageEntry, analysis_pages
+from explainlab.app.components import follow_press
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.page import draw_open_in
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import CarriedText
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.errors import ExplainLabError
@@ -51,11 +52,13 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     row = table.row(order[place])
     following = [table.row(position) for position in order[place + 1 : place + 1 + errors_page.AHEAD]]
     remarks = errors_page.remarks(service, view)
-    draw_walk(table, order, place)
+    follow_press(OPENED)
+    with st.container(key=OPENED):
+        draw_walk(table, order, place)
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
-    _draw_links(service, view, row)
+    draw_open_in(service, carried(view, row), errors_page.PAGE.name)
     _draw_remark(remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
@@ -179,17 +182,14 @@ def _draw_remark(remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
     )
 
 
-def carried(view: ErrorsView, row: Row) -> dict[PageEntry, AnalysisView]:
-    """The views of other pages that open the text of ``row``."""
-    how = view.model_dump(include={"model", "method", "output", "unit", "palette"})
-    text = CarriedText(text=row["text"], text_pair=row["text_pair"], **how)
-    return {entry: page.carry(text) for entry, page in analysis_pages().items() if page.carry is not None}
-
-
-def _draw_links(service: Service, view: ErrorsView, row: Row) -> None:
-    """Buttons that open the text on the other pages."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Open in", width="content")
-        for entry, other in carried(view, row).items():
-            if st.button(entry.title, icon=entry.icon, key=f"errors_open_{entry.title}"):
-                st.switch_page(entry.path, query_params={"r": links.save(service, other)})
+def carried(view: ErrorsView, row: Row) -> CarriedText:
+    """The text of ``row``, explained on other pages as here."""
+    return {
+        **view.carried(),
+        "text": row["text"],
+        "text_pair": row["text_pair"],
+        "target": "predicted",
+        "method": view.method,
+        "output": view.output,
+        "palette": view.palette,
+    }

@@ -15,9 +15,12 @@ from explainlab.analyses.errors.page.component import row_keys
 from explainlab.analyses.errors.page.main import place_of, step
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.components import bring_into_view
 from explainlab.app.text import plain
 from explainlab.service.store.remarks import Remark
 
+OPENED = "errors_open_row"
+"""The container of the open row."""
 _TABLE = "errors_table"
 _HEIGHT = 320
 _NAMES = {
@@ -108,6 +111,7 @@ def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, rem
         rows = st.session_state[_TABLE].selection.rows
         if rows and rows[0] < len(order):
             controls.open_row(int(table.frame["row"].iat[order[rows[0]]]))
+            bring_into_view(OPENED)
 
     st.session_state[_TABLE] = {"selection": {"rows": [place_of(table, order, view.row)], "columns": [], "cells": []}}
     st.dataframe(

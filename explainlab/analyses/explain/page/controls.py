@@ -59,21 +59,13 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     )
     with guide:
         draw_guide_button()
-    target, output, unit, more, button = st.columns([2, 2, 3, 1.4, 1.4], vertical_alignment="bottom")
-    with target:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-    with output:
         question.draw_outputs()
-    with unit:
-        question.choose(
-            "Unit",
-            "unit",
-            {u: u for u in ("token", "word", "sentence")},
-            explained("What gets a score.", "feature", "token"),
-        )
-    with more.popover("More", icon=":material/tune:", width="stretch"):
-        _draw_more()
-    button.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+        question.draw_unit()
+        with st.popover("More", icon=":material/tune:", width="content"):
+            _draw_more()
+        st.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
 
 
 def draft() -> View:

@@ -11,6 +11,7 @@ from explainlab.analyses.explain.page import main as explain_page
 from explainlab.analyses.explain.page.beliefs import draw_beliefs
 from explainlab.analyses.explain.page.main import PAGE
 from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_open_in
 from explainlab.app.text import plain
 from explainlab.service.service import service as get_service
 
@@ -27,8 +28,9 @@ def draw() -> None:
         ask()
 
     draw_title(ENTRY, "One text, one model: which words speak for the prediction, and which against it?", service)
-    card = controls.draw_question(ask)
-    controls.draw_options(card, ask)
+    with PAGE.place_of_controls():
+        card = controls.draw_question(ask)
+        controls.draw_options(card, ask)
     view = PAGE.settle(service)
     requests = view.requests()
     refused = explain_page.unsupported(requests, card)
@@ -38,6 +40,7 @@ def draw() -> None:
     st.divider()
     for reason in refused.values():
         st.warning(plain(reason), icon=":material/block:")
+    PAGE.draw_early(answers)
     PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
     attributions = [answer.result for answer in answers if answer.result is not None]
     if attributions:
@@ -55,3 +58,4 @@ def draw() -> None:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):
         st.skeleton(height=160)
+    draw_open_in(service, view.carried(), PAGE.name)

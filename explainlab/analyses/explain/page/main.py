@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explainlab.analyses.explain.page import beliefs, controls, trust
-from explainlab.analyses.explain.page.view import View, carry, first_view, shows
+from explainlab.analyses.explain.page.view import View, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 from explainlab.attribution.registry import get_method
@@ -23,7 +23,6 @@ PAGE = AnalysisPage(
     button="Explain",
     drawn=("palette", "scale"),
     shows=shows,
-    carry=carry,
 )
 
 

@@ -17,7 +17,7 @@ from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.page import draw_words
+from explainlab.app.page import draw_predicted, draw_words
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.app.words.terms import described
@@ -55,13 +55,7 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
     prediction, target = result.prediction, result.target
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
-        st.metric(
-            "Prediction",
-            plain(prediction.label),
-            f"{100 * prediction.probabilities[prediction.label]:.1f}%",
-            delta_color="off",
-            delta_arrow="off",
-        )
+        draw_predicted(prediction)
         share = label_share_words(result)
         facts = [f"Label words: **{plain(share)}**"] if share else []
         facts.append(token_words(result))

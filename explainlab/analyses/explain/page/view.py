@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.trust.analysis import Trust
-from explainlab.app.view import AnalysisView, CarriedText, with_text
+from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.registry import complete, get_method
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -62,6 +62,13 @@ class View(AnalysisView):
             for choice in self.methods
         ]
 
+    def method_labels(self) -> list[str]:
+        return [get_method(choice.method).label for choice in self.methods]
+
+    def carrying(self, carried: CarriedText) -> Self:
+        methods = {"methods": (Choice(method=carried["method"]),)} if "method" in carried else {}
+        return super().carrying(carried).model_copy(update=methods)
+
 
 def first_view() -> View:
     """What the page opens with: an embedded model, a sentence with a contrast in it, and two methods."""
@@ -83,9 +90,3 @@ def shows(request: Request) -> View | None:
     values = request.model_dump(include=View.model_fields.keys() - {"methods", "output"})
     output = "own" if request.output == choice.own_output else request.output
     return checked(View, **values, methods=(choice,), output=output)
-
-
-def carry(text: CarriedText) -> View:
-    """The first view of a text that another page hands over, explained as it was there."""
-    chosen = {"methods": (Choice(method=text.method),), "output": text.output, "unit": text.unit}
-    return with_text(first_view(), text).model_copy(update={**chosen, "palette": text.palette})

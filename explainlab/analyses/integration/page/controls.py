@@ -19,7 +19,7 @@ from explainlab.request import checked
 PAGE = "integration"
 question = Question(PAGE)
 
-_FIELDS = ("model", "text", "target", "output", "baseline", "steps", "rule", "palette")
+_FIELDS = ("model", "text", "target", "output", "unit", "baseline", "steps", "rule", "palette")
 _RULES: dict[str, str] = {rule: STYLES[rule].label for rule in RULES}
 _SHORT: dict[str, str] = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
 _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's grid: 10 to 1,000 by 10"}
@@ -56,18 +56,13 @@ def draft() -> IntegrationView:
 def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     """The question about one text; ``run`` is called when something is entered that asks for an answer."""
     card = question.draw(run)
-    target, output, baseline, rule, colours = st.columns([2, 2, 2, 2, 2], vertical_alignment="bottom")
-    with target:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-    with output:
         question.draw_output()
-    with baseline:
+        question.draw_unit()
         question.select("Baseline", "baseline", {name: name for name in get_args(Baseline)}, BASELINE_HELP)
-    with rule:
         question.select("Rule shown", "rule", _RULES, "The rule whose maps and path are drawn.", on_change=run)
-    with colours:
-        question.draw_palette()
-    steps, first, second, button = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
+    steps, first, second, colours, button = st.columns([5, 3, 3, 4, 3], vertical_alignment="bottom")
     steps.text_input(
         "Step counts",
         question.now("steps"),
@@ -86,6 +81,8 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
             on_change=run,
             help="A second step count, drawn beside the first.",
         )
+    with colours:
+        question.draw_palette()
     button.button("Integrate", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 

@@ -15,7 +15,7 @@ from explainlab.analyses.integration.page.main import PAGE
 from explainlab.app import links
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
+from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.service.service import service as get_service
 
 
@@ -25,14 +25,16 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(
-        ENTRY, "Integrated gradients adds up gradients along a path: how many steps does this text need?", service
+        ENTRY, ("Integrated gradients adds up gradients along a path: how many steps does this text need?"), service
     )
-    card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
+    with PAGE.place_of_controls():
+        card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
     errors, path = (PAGE.answer(service, request) for request in view.text_requests())
     link = PAGE.link(service, view)
 
     st.divider()
+    PAGE.draw_early([errors, path])
     PAGE.draw_state(service, [errors, path])
     if errors.result is not None:
         draw_headline(errors.result)
@@ -42,6 +44,7 @@ def draw() -> None:
         integration_results.draw_path(view, path.result)
     if errors.running or path.running:
         st.skeleton(height=160)
+    draw_open_in(service, view.carried(), PAGE.name)
 
     st.divider()
     st.header("A data set", anchor=False, help="The same question for many texts: do they all need as many steps?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.integration.page import controls
-from explainlab.analyses.integration.page.view import IntegrationView, carry, first_view, shows
+from explainlab.analyses.integration.page.view import IntegrationView, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 
@@ -17,7 +17,6 @@ PAGE = AnalysisPage(
     button="Integrate",
     drawn=("palette",),
     shows=shows,
-    carry=carry,
 )
 
 

@@ -19,6 +19,7 @@ from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.app.chart import draw_chart, draw_files
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
+from explainlab.app.page import draw_predicted
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.figures.chart import STYLES, percent
@@ -58,9 +59,9 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     body = result.body
     prediction, target = body.prediction, body.target
     columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
-    likely = prediction.probabilities[prediction.label]
     shown: Any = {"delta_color": "off", "delta_arrow": "off"}
-    columns[0].metric("Prediction", plain(prediction.label), f"{100 * likely:.1f}%", **shown)
+    with columns[0]:
+        draw_predicted(prediction)
     columns[1].metric(
         f"Change of F({plain(target.label)})",
         number(body.expected),
@@ -138,7 +139,7 @@ def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) 
 
 
 def _map_request(view: IntegrationView) -> Request:
-    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "seed", "dtype"})
+    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     return Request(**shared, question="integrated_gradients")
 
 

@@ -8,11 +8,12 @@ from pydantic import Field
 
 from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.path_gradients.analysis import PathGradients
-from explainlab.app.view import AnalysisView, CarriedText, ChosenData, view_of, with_text
+from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.method import Baseline
 from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.request import Dtype, Output, Request, checked
+from explainlab.request import Dtype, Output, Request, Unit, checked
 
 _DEFAULT = IntegrationError.Parameters()
 COARSE = ",".join(map(str, _DEFAULT.steps))
@@ -39,6 +40,7 @@ class IntegrationView(AnalysisView):
     text_pair: str | None = None
     target: str = "predicted"
     output: Output = "probability"
+    unit: Unit = "token"
     baseline: Baseline = "mask"
     seed: int = Field(0, ge=0, lt=2**32)
     dtype: Dtype = "float32"
@@ -69,16 +71,19 @@ class IntegrationView(AnalysisView):
         chosen = {"steps": data.steps, "rules": list(data.rules)}
         return self._request("integration_error", data.subject, **chosen, **data.drawn)
 
+    def method_labels(self) -> list[str]:
+        return [get_method("integrated_gradients").label]
+
     def same_setting(self, other: IntegrationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""
-        names = ("model", "target", "output", "baseline", "seed", "dtype")
+        names = ("model", "target", "output", "unit", "baseline", "seed", "dtype")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def _text(self) -> dict[str, Any]:
         return {"text": self.text, "text_pair": self.text_pair}
 
     def _request(self, study: str, subject: dict[str, Any], **parameters: Any) -> Request:
-        shared = self.model_dump(include={"model", "target", "output", "seed", "dtype"})
+        shared = self.model_dump(include={"model", "target", "output", "unit", "seed", "dtype"})
         return checked(
             Request, question=study, **shared, **subject, parameters={"baseline": self.baseline, **parameters}
         )
@@ -104,8 +109,3 @@ def shows(request: Request) -> IntegrationView | None:
         parameters = {**parameters, "steps": FIRST, "compare": (steps[0], steps[-1])}
         return view_of(IntegrationView, request, parameters, first_view().text, ())
     return None
-
-
-def carry(text: CarriedText) -> IntegrationView:
-    """The first view of a text that another page hands over."""
-    return with_text(first_view(), text)

@@ -1,0 +1,89 @@
+"""The answer on the first screen, controls folded to a line, and one question on all pages, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, text_box, view
+from tests.browser.jobs import cancel
+
+PHONE = {"width": 390, "height": 844}
+TEXT = "A slow start, and then a wonderful, wonderful end."
+
+
+def answer(page: Page) -> Locator:
+    """What stands below the sentence of the answer."""
+    return page.get_by_text(re.compile("^Model: "))
+
+
+def is_on_the_first_screen(page: Page) -> None:
+    wait_for_run(page)
+    expect(answer(page)).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors"])
+def test_a_phone_opens_on_the_answer(app, browser_page, path):
+    page = browser_page(f"{app.url}/{path}", folded=True, viewport=PHONE)
+    is_on_the_first_screen(page)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+
+
+def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion")), folded=True)
+    map_shows(page, TEXT)
+    line = page.get_by_text("bert-mini-sst2 · “A slow start, and then a wonderful, wonderful en…” · Occlusion")
+    expect(line).to_be_visible()
+    expect(text_box(page)).not_to_be_visible()
+    is_on_the_first_screen(page)
+    line.click()
+    expect(text_box(page)).to_have_value(TEXT)
+    text_box(page).fill("Another text.")
+    text_box(page).press("Enter")
+    map_shows(page, "Another text.")
+    expect(text_box(page)).to_be_visible()
+
+
+def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion")))
+    map_shows(page, TEXT)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Activation").click()
+    expect(page.get_by_text("press Reveal to ask it here")).to_be_visible()
+    expect(text_box(page)).to_have_value(TEXT)
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("bert-mini-sst2")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Explain").click()
+    map_shows(page, TEXT)
+    press(page, "Activation")
+    expect(answer(page)).to_be_visible()
+    unfold(page)
+    expect(text_box(page)).to_have_value(TEXT)
+
+
+def test_the_prediction_is_there_before_the_map(app, browser_page):
+    page = browser_page(app.link(view(f"{TEXT} Well.", integrated_gradients(10_000))))
+    expect(page.get_by_test_id("stMetric")).to_contain_text("positive")
+    expect(heatmaps(page)).to_have_count(0)
+    cancel(page, "Integrated gradients")
+
+
+def test_a_toolbar_covers_nothing(app, browser_page):
+    page = browser_page(f"{app.url}/errors")
+    table = page.locator(".st-key-errors_table")
+    table.scroll_into_view_if_needed()
+    table.hover()
+    toolbar = table.get_by_test_id("stElementToolbar").bounding_box()
+    export = page.locator(".st-key-errors_rows_export").bounding_box()
+    assert toolbar["height"] > 0
+    assert export["y"] + export["height"] <= toolbar["y"]
+
+
+def test_a_pressed_row_comes_into_view(app, browser_page):
+    page = browser_page(f"{app.url}/errors", viewport={"width": 1280, "height": 500})
+    table = page.locator(".st-key-errors_table canvas").first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    expect(page.get_by_role("heading", name=re.compile("^Row [0-9]+$"))).to_be_in_viewport(ratio=1)

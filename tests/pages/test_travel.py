@@ -1,0 +1,120 @@
+"""One question on all pages, run without a browser: what travels with a reader, and that nothing computes by itself."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.integration.page.view import first_view
+from explainlab.app.page import views_elsewhere
+from explainlab.service.service import service
+from explainlab.service.store.runs import Filters
+from explainlab.service.users import LOCAL
+from explainlab.settings import ROOT
+from tests.pages.scripted import answered, charts, opened, press, words
+
+TEXT = "Nobody has asked about this quiet film yet."
+NEWS = "embedded:gpt2-mini-ag-news"
+
+
+@pytest.fixture
+def explain() -> AppTest:
+    """The Explain page, where a question of one's own was asked."""
+    app = opened("explain")
+    app.multiselect(key="explain_methods").set_value(["gradient"]).run()
+    return answered(app.text_area(key="explain_text").set_value(TEXT).run())
+
+
+def visit(app: AppTest, page: str, **query: str) -> AppTest:
+    """Another page of the same session, as a press in the navigation opens it."""
+    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    app.query_params.clear()
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def is_computing() -> bool:
+    return bool(service().engine.unfinished())
+
+
+@pytest.mark.parametrize(
+    ("page", "button"), [("integration", "Integrate"), ("candidates", "Draw candidates"), ("activation", "Reveal")]
+)
+def test_the_question_is_there_on_the_next_page_and_waits_for_its_button(
+    explain: AppTest, page: str, button: str
+) -> None:
+    explain.selectbox(key="explain_target").set_value("negative").run()
+    explain.radio(key="explain_unit").set_value("word").run()
+    before = service().runs(LOCAL, Filters()).total
+    app = visit(explain, page)
+    assert app.text_area(key=f"{page}_text").value == TEXT
+    assert app.selectbox(key=f"{page}_target").value == "negative"
+    assert app.radio(key=f"{page}_unit").value == "word"
+    assert f"press **{button}** to ask it here" in words(app.info)
+    assert not charts(app)
+    assert not is_computing()
+    assert service().runs(LOCAL, Filters()).total == before
+    assert "r" not in app.query_params
+
+
+def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
+    app = visit(explain, "activation")
+    answered(app.multiselect(key="activation_methods").set_value(["occlusion"]).run())
+    assert not charts(app)
+    press(app, "Reveal")
+    assert charts(app)
+    assert "to ask it here" not in words(app.info)
+    assert app.query_params["r"]
+    again = visit(visit(app, "explain"), "activation")
+    assert charts(again), "the same question: its answer is still there"
+
+
+def test_what_a_page_opens_with_does_not_travel() -> None:
+    app = answered(visit(opened("explain"), "activation"))
+    assert app.selectbox(key="activation_model").value == NEWS
+    assert charts(app)
+
+
+def test_a_link_is_stronger_than_the_question_that_travels(explain: AppTest) -> None:
+    link = service().store.save_view(first_view().model_dump(mode="json"))
+    app = answered(visit(explain, "integration", r=link))
+    assert app.text_area(key="integration_text").value == first_view().text
+    assert charts(app)
+    back = visit(visit(app, "explain"), "integration", r=link)
+    assert back.text_area(key="integration_text").value == first_view().text
+
+
+@pytest.mark.parametrize("page", ["explain", "errors"])
+def test_choosing_a_model_computes_nothing_and_travels(page: str) -> None:
+    app = opened(page)
+    while is_computing():  # rows that are explained ahead
+        app.run()
+    app.selectbox(key=f"{page}_model").set_value(NEWS).run()
+    assert not is_computing()
+    assert "The controls have changed" in words(app.caption)
+    other = visit(app, "errors" if page == "explain" else "explain")
+    assert other.selectbox[0].value == NEWS
+    assert "to ask it here" in words(other.info)
+    assert not is_computing()
+
+
+def test_a_text_opens_on_all_other_pages_of_texts() -> None:
+    text = {"model": NEWS, "text": TEXT, "text_pair": None, "unit": "sentence", "method": "occlusion"}
+    views = {entry.title: view for entry, view in views_elsewhere(text, "integration").items()}
+    assert list(views) == ["Explain", "Candidates", "Activation"]
+    assert {(view.model, view.text, view.unit) for view in views.values()} == {(NEWS, TEXT, "sentence")}
+    assert [choice.method for choice in views["Explain"].methods] == ["occlusion"]
+    assert {page.label for page in opened("integration").button} >= set(views)
+
+
+def test_the_controls_are_a_line_on_a_link_and_open_otherwise() -> None:
+    app = opened("integration")
+    assert app.session_state["integration_controls"]
+    line = "bert-mini-sst2 · “The first act drags a little, but the ending is…” · Integrated gradients"
+    assert app.expander[0].label.replace("\\", "") == line
+    linked = opened("integration", r=app.query_params["r"])
+    assert not linked.session_state["integration_controls"]
+    assert charts(linked)
