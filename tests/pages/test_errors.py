@@ -182,7 +182,7 @@ def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path
     for role, column in (("Text", "review"), ("Label", "opinion")):
         next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
     press(app, "Check the labels")
-    assert "4 cannot" in words(app.warning)
+    assert "Rows that cannot: 4." in words(app.warning)
     for label, named in (("good", "positive"), ("bad", "negative")):
         next(box for box in app.selectbox if box.label.startswith(f"{label} (")).set_value(named).run()
     press(app, "Predict")
