@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,20 @@ class Declared(Protocol):
     @property
     def Parameters(self) -> ParametersClass:  # noqa: N802 (a class)
         """The class of its parameters."""
+
+
+class InPlainWords:
+    """Base of what a reader chooses: ``plain`` is a sentence that anyone understands.
+
+    By default it is the first paragraph of the class's docstring.
+    """
+
+    plain: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "plain" not in vars(cls):
+            cls.plain = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
 
 
 Kind = Literal["choice", "integer", "number", "flag", "text"]
@@ -108,7 +123,7 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     for option in written:
         name, equals, value = (part.strip() for part in option.partition("="))
         if not (name and equals and value):
-            raise RequestError(f"'{option.strip()}' is no option of {owner.id}.", "Write options as :name=value.")
+            raise RequestError(f"'{option.strip()}' is not an option of {owner.id}.", "Write options as :name=value.")
         if name in values:
             raise RequestError(f"{owner.id} has the option {name} twice.", "Give it once.")
         values[name] = value

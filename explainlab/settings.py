@@ -30,12 +30,12 @@ class Settings(BaseSettings):
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
     max_characters: int = Field(20_000, gt=0, description="Longest text accepted, in characters.")
     max_evaluations: int = Field(
-        200_000, gt=0, description="Most model passes one method, or a study of one text, may be asked for."
+        200_000, gt=0, description="Most model passes for one method, or for a study of one text."
     )
     max_candidates: int = Field(10_000, gt=0, description="Most candidates of randomized path-integration for a text.")
     max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
     max_queue_per_user: int = Field(32, gt=0, description="Most jobs of one user waiting for one device.")
-    max_job_seconds: int = Field(0, ge=0, description="Longest that a job may run, in seconds; 0: as long as it takes.")
+    max_job_seconds: int = Field(0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
     batch_tokens: int = Field(

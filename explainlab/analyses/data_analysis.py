@@ -50,7 +50,9 @@ class DataAnalysis(Analysis, Generic[D]):
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
         """See :meth:`Analysis.answer`; raises :class:`RequestError` for a single text."""
         if request.data is None:
-            raise RequestError(f"{self.label} are of a data set, not of a single text.", "Name a data set instead.")
+            raise RequestError(
+                f"{self.label} are computed for a data set, not for a single text.", "Choose a data set instead."
+            )
         data, sample = dataset_of(self, classifier, request, context.reader)
         subject = DataSubject(classifier, data.rows, request, context)
         start = time.perf_counter()
@@ -101,5 +103,5 @@ def warnings_of(skipped: Sequence[Skipped], results: Sequence[Result]) -> tuple[
         warnings.append(f"{rows}; row {skipped[0].row}: {skipped[0].reason}")
     warned = sum(bool(result.warnings) for result in results)
     if warned:
-        warnings.append(f"{warned} of {len(results)} texts have warnings of their own.")
+        warnings.append(f"Texts with warnings of their own: {warned} of {len(results)}.")
     return tuple(warnings)

@@ -52,7 +52,7 @@ def _number(count: Any) -> int:
     try:
         return int(str(count))
     except ValueError:
-        raise PydanticCustomError("number", "{count} is no whole number", {"count": repr(count)}) from None
+        raise PydanticCustomError("number", "{count} is not a whole number", {"count": repr(count)}) from None
 
 
 def _step_counts(counts: list[int]) -> list[int]:
@@ -61,7 +61,7 @@ def _step_counts(counts: list[int]) -> list[int]:
     if counts != sorted(set(counts)):
         raise PydanticCustomError("order", "Give the step counts in rising order, each once")
     if counts[0] < 1 or counts[-1] > MOST_STEPS:
-        raise PydanticCustomError("range", "Step counts lie between 1 and {most}", {"most": MOST_STEPS})
+        raise PydanticCustomError("range", "Step counts must be between 1 and {most}", {"most": MOST_STEPS})
     if len(counts) > MOST_COUNTS:
         raise PydanticCustomError("long", "Give at most {most} step counts", {"most": MOST_COUNTS})
     return counts

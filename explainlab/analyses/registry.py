@@ -113,8 +113,8 @@ def require_bounded(request: Request, limits: Limits) -> None:
     cost = evaluations(request)
     if cost > limits.max_evaluations:
         raise RequestError(
-            f"This study needs {cost:,} gradients a text.",
-            f"Ask for fewer steps or rules. {limits.words('max_evaluations')}",
+            f"This study needs {cost:,} gradients for each text.",
+            f"Choose fewer steps or rules. {limits.words('max_evaluations')}",
         )
 
 

@@ -88,7 +88,7 @@ def draw_text_area(
         entered, before = st.session_state[key], st.session_state[accepted]
         if len(entered) > settings().max_characters:
             words = f"The text that was entered has {len(entered):,} characters. {limit_words('max_characters')}"
-            st.session_state[refused] = (before, f"{words} The text before it was kept.")
+            st.session_state[refused] = (before, f"{words} The earlier text was kept.")
             st.session_state[key] = before
         elif run is not None:
             run()

@@ -7,8 +7,9 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import settings, sum_words
 
 AGREEMENT = (
-    "Rank correlation: Spearman's ρ of the scores, of |score| where a map has no sign; empty where a map is constant. "
-    "Sign conflicts: features that both maps score at 10% of their limit or more, with opposite signs."
+    "Rank correlation: Spearman's ρ of the scores, or of |score| where a map has no sign; empty where "
+    "a map is constant. Sign conflicts: features to which both maps give at least 10% of their "
+    "largest score, with opposite signs."
 )
 
 

@@ -33,8 +33,8 @@ from explainlab.service import looks
 from explainlab.service.service import Service
 
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
-_STALE = ":material/edit: The controls have changed; press **{button}** to ask again."
-_WAITS = "This question comes from another page; press **{button}** to ask it here."
+_STALE = ":material/edit: The controls have changed: press **{button}** to update the results."
+_WAITS = "These settings come from another page: press **{button}** to compute here."
 
 
 def draw_headline(result: Result) -> None:
@@ -210,17 +210,19 @@ class AnalysisPage(Place):
         try:
             view = self.draft()
             if not view.data.source:
-                raise RequestError("No data set is chosen.", "Choose the embedded examples or type a file's path.")
+                raise RequestError(
+                    "No data set is chosen.", "Choose the embedded examples, or type the path of a file."
+                )
             each = each or evaluations(view.data_request())
         except ExplainLabError as error:
             return plain(str(error))
         rows = view.data.rows
         if view.data.sample == "all":
-            return f"**{each:,} {work} a text**{more}, for all its rows. Everything else is as above."
-        words = f"**{each:,} {work} a text, {each * rows:,} for {rows:,} rows**{more}."
+            return f"**{each:,} {work} for each text**{more}, for all rows. All other settings are those above."
+        words = f"**{each:,} {work} for each text, {each * rows:,} for {rows:,} row{'' if rows == 1 else 's'}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
-        return f"{words} Everything else is as above."
+        return f"{words} All other settings are those above."
 
     def _settle_waiting(self, service: Service, draft: Any) -> Any:
         """The view of the controls, which nobody has asked yet: what is stored of it is shown."""

@@ -13,10 +13,13 @@ from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.app.view import ChosenData
+from explainlab.app.words.terms import explained
+from explainlab.attribution.registry import MethodRequest
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
-from explainlab.errors import ModelError
+from explainlab.errors import ModelError, RequestError
 from explainlab.figures.palette import PALETTES
+from explainlab.metrics.registry import MetricRequest
 from explainlab.models.loading import ModelCard, describe, embedded_models, model_name
 from explainlab.request import Unit
 from explainlab.service import looks
@@ -26,7 +29,9 @@ from explainlab.settings import settings
 _MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
 _SAMPLES = {"random": "Random", "first": "First", "all": "All"}
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
-OUTPUT_HELP = "The number explained: the target's probability, or its logit (the score before the softmax)."
+OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
+_WORDS = {"baseline": "baseline", "steps": "integration-rule"}
+"""Where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Question:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             card = self.draw_model(change_model)
             self._draw_examples(card, run)
-        self._draw_text("Text", "text", 100, run, "Enter runs, Shift+Enter starts a new line.")
+        self._draw_text("Text", "text", 100, run, "Press Enter to run, Shift+Enter for a new line.")
         if st.toggle("Second text (for pair classifiers)", self.now("pair_on"), key=self.key("pair_on")):
             self._draw_text("Second text", "pair", 70, run)
         enter_runs([self.key("text"), self.key("pair")])
@@ -84,21 +89,27 @@ class Question:
             targets,
             index=targets.index(self.now("target")),
             key=self.key("target"),
-            help="The class that the scores speak for or against.",
+            help=explained("The class that the scores speak for or against.", "target"),
         )
 
     def draw_outputs(self) -> None:
         """The number that several methods explain: each its own, or one for all."""
         options = {"own": "each method's own", "probability": "probability", "logit": "logit"}
-        self.select("Output", "output", options, f"{OUTPUT_HELP} Most methods are defined on the probability.")
+        help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
+        self.select("Output", "output", options, explained(help_text, "probability", "logit"))
 
     def draw_output(self) -> None:
         """The number explained."""
-        self.choose("Output", "output", {"probability": "probability", "logit": "logit"}, OUTPUT_HELP)
+        self.choose(
+            "Output",
+            "output",
+            {"probability": "probability", "logit": "logit"},
+            explained(OUTPUT_HELP, "probability", "logit"),
+        )
 
-    def draw_unit(self, help_text: str = "What gets one score each.") -> None:
-        """What gets one score."""
-        self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, help_text)
+    def draw_unit(self, help_text: str = "What gets a score.") -> None:
+        "What gets a score."
+        self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
 
     def draw_palette(self) -> None:
         """The colours of maps."""
@@ -115,7 +126,7 @@ class Question:
             key=self.key("data"),
             accept_new_options=True,
             format_func=lambda source: looks.source_name(source, session.user()),
-            placeholder="Type a file's path",
+            placeholder="Type the path of a file",
             help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
         )
 
@@ -195,13 +206,14 @@ class Question:
         key = self.key(name)
         value = st.session_state.setdefault(key, spec.default)
         label = spec.name.replace("_", " ").capitalize()
+        help_text = explained(spec.help, _WORDS[spec.name]) if spec.name in _WORDS else spec.help
         if spec.kind == "choice":
             index = spec.choices.index(value)
-            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=spec.help)
+            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=help_text)
         elif spec.kind == "flag":
-            st.toggle(label, value, key=key, help=spec.help)
+            st.toggle(label, value, key=key, help=help_text)
         elif spec.kind == "text":
-            st.text_input(label, str(value), key=key, help=spec.help)
+            st.text_input(label, str(value), key=key, help=help_text)
         else:
             whole = spec.kind == "integer"
             number = int if whole else float
@@ -213,7 +225,7 @@ class Question:
                 step=1 if whole else None,
                 format=None if whole else "%g",
                 key=key,
-                help=spec.help,
+                help=help_text,
             )
 
     def draw_model(self, on_change: Callable[[], None]) -> ModelCard | None:
@@ -238,8 +250,8 @@ class Question:
             accept_new_options=True,
             format_func=lambda model: model if names.count(model_name(model)) > 1 else model_name(model),
             on_change=on_change,
-            help="An embedded model, or type a directory or a hub id (owner/name; safetensors only). A language model "
-            "is asked with a prompt.",
+            help="Choose an embedded model, or type a directory or a hub id (owner/name; safetensors "
+            "only). A language model needs a prompt.",
         )
         return card_of(self.now("model") or "")
 
@@ -276,6 +288,14 @@ class Question:
         if self.now("target") not in targets:
             self.set("target", "predicted")
         return targets
+
+
+def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> str:
+    """The label of the method or metric that ``name`` requests with its options; ``name`` if it requests none."""
+    try:
+        return parse(name).label
+    except RequestError:
+        return name
 
 
 def card_of(model_id: str) -> ModelCard | None:

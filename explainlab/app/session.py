@@ -31,7 +31,7 @@ def user() -> User:
     """
     known = signed_in()
     if known is None:
-        raise RequestError("Nobody is signed in here.", "Sign in and ask again.")
+        raise RequestError("Nobody is signed in here.", "Sign in and try again.")
     return known
 
 

@@ -63,8 +63,9 @@ def _draw_door() -> None:
     st.title("ExplainLab", anchor=False)
     if settings().auth == "none":
         st.warning(
-            "This instance serves nobody but the machine that it runs on. Whoever runs it can switch sign-in on "
-            "(`EXPLAINLAB_AUTH`), or open it to everyone who reaches it (`EXPLAINLAB_ALLOW_ANYONE`).",
+            "This instance can only be used on the machine that it runs on. Whoever runs it can "
+            "switch on sign-in (`EXPLAINLAB_AUTH`), or open it to everyone who can reach it "
+            "(`EXPLAINLAB_ALLOW_ANYONE`).",
             icon=":material/lock:",
         )
     elif settings().auth == "proxy":
@@ -80,7 +81,7 @@ def _draw_door() -> None:
             icon=":material/lock:",
         )
     else:
-        st.markdown("Why did a transformer classify a text as it did? Sign in to ask.")
+        st.markdown("Why did a transformer classify a text as it did? Sign in to find out.")
         _bring_back(data={"signed_in": False}, key="bring_back")
         st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login)
 

@@ -18,13 +18,15 @@ from explainlab.service.limits import require_model
 
 LABEL, WORD, TEXT, PAIR = "Label", "Word", "Text", "Second text"
 _PLACE, _PAIR_PLACE = "{text}", "{text_pair}"
-_CAPTION = "A language model classifies by the label word with which it would go on after a prompt."
+_CAPTION = "A language model classifies a text by the label word that it finds most likely after a prompt."
 _PATTERN_HELP = (
     f"What is asked of every text: {_PLACE} stands for it, {_PAIR_PLACE} for a second one if there is to be one. "
     "What follows them must ask for the label's word."
 )
-_SEPARATOR_HELP = "What stands after every example. `\\n` is a line break, `\\\\` a backslash."
-_WORD_HELP = "As it follows the prompt, with its leading blank if there is to be one: one token of the model."
+_SEPARATOR_HELP = "What separates the examples. `\\n` is a line break, `\\\\` a backslash."
+_WORD_HELP = (
+    "Exactly as it follows the prompt, with a leading blank where one is needed. It must be one token of the model."
+)
 _NAME_HELP = "Small letters, digits, '-' and '_'. Templates that come with ExplainLab cannot be overwritten."
 _IN_USE = ":material/check_circle: This prompt and this model are in use."
 _WIDTH = 640  # pixels, less where the window is narrower
@@ -104,7 +106,7 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
             language_model,
             key=f"{place}_model",
             placeholder="A directory or a hub id",
-            help="A decoder that goes on with a text: GPT-2, Llama, Mistral, Qwen2 or Qwen3; safetensors only.",
+            help="A decoder: GPT-2, Llama, Mistral, Qwen2 or Qwen3; safetensors only.",
         ).strip()
         try:
             form = _Form(place, read_template(start_with))
@@ -249,7 +251,7 @@ def _pressed(place: str) -> str | None:
 def _draw_check(edited: Template, pieces: dict[str, str] | None) -> None:
     """What the model will read, and the token that answers each label."""
     if pieces is None:
-        st.info("The model is not here yet: its tokens are checked when it is fetched.", icon=":material/cloud:")
+        st.info("The model has not been downloaded yet: its tokens are checked when it is.", icon=":material/cloud:")
     else:
         st.success("Every word is one token, and no two begin alike.", icon=":material/check_circle:")
         rows = [
@@ -257,5 +259,5 @@ def _draw_check(edited: Template, pieces: dict[str, str] | None) -> None:
             for label, piece in pieces.items()
         ]
         st.table(pd.DataFrame(rows), hide_index=True)
-    st.caption("The prompt as the model reads it, the text in its place:")
+    st.caption("The prompt as the model reads it, with the text in its place:")
     st.code(edited.prompt.rendered([_PLACE, _PAIR_PLACE])[0], language=None, wrap_lines=True)

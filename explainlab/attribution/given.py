@@ -64,7 +64,9 @@ class GivenMap(BaseModel):
             if not span.special:
                 place = next((i for i, feature in enumerate(features) if _holds(feature, span)), None)
                 if place is None:
-                    raise self._misfit(name, f"scores the characters {span.start} to {span.end}, which are no feature")
+                    raise self._misfit(
+                        name, f"scores the characters {span.start} to {span.end}, which are not a feature"
+                    )
                 scores[place] += span.score
                 covered[place] = True
         for feature, known in zip(features, covered, strict=True):
@@ -75,7 +77,7 @@ class GivenMap(BaseModel):
     def _misfit(self, name: str, problem: str) -> RequestError:
         return RequestError(
             f"The attribution of {_short(self.text)} in {name} {problem}.",
-            "Give a score for every feature of this model's encoding, or judge by unit word.",
+            "Give a score for every feature of this model's encoding, or use words as the unit.",
         )
 
 
@@ -123,7 +125,7 @@ def _records(path: Path) -> Iterator[GivenMap]:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the record"
             raise DataError(
-                f"Record {number} of {path.name} is no attribution: {place}: {first['msg']}.",
+                f"Record {number} of {path.name} is not an attribution: {place}: {first['msg']}.",
                 'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
             ) from None
 
@@ -135,7 +137,9 @@ def _json(path: Path) -> list[Any]:
             return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path.name} is no JSON: {error}.", "Save a list of records, or one a line.") from None
+        raise DataError(
+            f"{path.name} is not JSON: {error}.", "Save a list of records, or one record on each line."
+        ) from None
 
 
 def _holds(feature: Feature, span: GivenFeature) -> bool:

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.records import Completeness
 from explainlab.attribution.subject import Subject
-from explainlab.declared import AtMost, Parameters, ParameterSpec, specs
+from explainlab.declared import AtMost, InPlainWords, Parameters, ParameterSpec, specs
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
@@ -22,7 +22,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Output
 
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
-BASELINE_HELP = "What stands for 'no information' in place of what is taken away."
+BASELINE_HELP = "What takes the place of hidden words: the input that stands for “no information”."
 BaselineData = Annotated[
     str, Field(description="Data file that max_entropy is chosen from; empty: the embedded examples of these classes.")
 ]
@@ -35,6 +35,16 @@ Evaluations = Annotated[int, Field(ge=1), AtMost("max_evaluations")]
 Candidates = Annotated[int, Field(ge=1, le=10_000), AtMost("max_candidates")]
 """A number of attributions of one text to choose among."""
 
+USUAL_TOKENS, USUAL_LAYERS = 20, 6
+"""The text and the model by which speeds are told."""
+_TENS = 100.0
+SPEEDS = (
+    (1.0, "one pass"),
+    (9.0, "a few passes"),
+    (_TENS, "tens of passes"),
+    (float("inf"), "hundreds of passes or more"),
+)
+"""Most passes with gradients, of which three forward passes are one, and the words for them."""
 ENOUGH = 0.05
 """The relative error of a sum at which a path has enough steps (Makino et al. 2024)."""
 
@@ -101,13 +111,16 @@ class Outcome:
         return None if self.expected is None else Completeness.of(self.scores, self.expected)
 
 
-class Method(ABC):
+class Method(InPlainWords, ABC):
     """A way to attribute a prediction to the features of a text.
 
-    ``source``: paper and equation. ``version`` rises whenever the numbers change (it is part of the store's key).
-    ``needs``: names of :attr:`Classifier.capabilities`. ``signed``: whether a negative score is evidence against the
-    target. ``random``: whether another seed can give other scores. ``definition``: the formula in one line, shown on
-    the page. ``parameters`` are always an instance of the class' own ``Parameters``; a subclass may annotate them so.
+    For every reader: ``plain``, what it does; ``good_for``, when to choose it; ``start``: one of the few to begin with.
+
+    ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
+    the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
+    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
+    scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
+    class' own ``Parameters``; a subclass may annotate them so.
     """
 
     id: ClassVar[str]
@@ -115,6 +128,9 @@ class Method(ABC):
     family: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
+    good_for: ClassVar[str] = ""
+    start: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
     version: ClassVar[int] = 1
     signed: ClassVar[bool] = True
     random: ClassVar[bool] = False
@@ -151,6 +167,16 @@ class Method(ABC):
         A forward pass is :data:`explainlab.models.context.FORWARD` of a gradient.
         """
         return 1.0
+
+    @classmethod
+    def speed(cls) -> str:
+        """As long as how many passes it takes by default for a text of :data:`USUAL_TOKENS`, in words.
+
+        An adaptive method ends long before its most passes: it is taken to need tens.
+        """
+        parameters = cls.Parameters()
+        work = _TENS if cls.adaptive(parameters) else cls.work(parameters, USUAL_TOKENS, USUAL_LAYERS)
+        return next(words for most, words in SPEEDS if work <= most)
 
     @classmethod
     def adaptive(cls, parameters: Any) -> bool:

@@ -48,7 +48,7 @@ class EmbeddingParameters(declared.Parameters):
     samples: Candidates = Field(24, description="Random baselines R, each of which gives a map.")
     steps: Evaluations = Field(30, le=10_000, description="Points n on each path.")
     timesteps: int = Field(500, ge=1, le=100_000, description="Timesteps T of the diffusion that draws a baseline.")
-    search: Search = Field("random", description="How draws are spent; adaptive: toward timesteps that did well.")
+    search: Search = Field("random", description="How draws are spent; adaptive: on timesteps that did well before.")
     select_by: MetricId = Field("comprehensiveness", description="The metric by which the best map is chosen.")
 
 

@@ -16,6 +16,8 @@ from explainlab.request import CompleteRequest, Request
 FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Control")
 """The families in the order shown; any other follows."""
 
+_COUNTS = ("samples", "steps", "passes", "neighbours", "timesteps")
+
 
 @dataclass(frozen=True)
 class MethodRequest:
@@ -31,14 +33,22 @@ class MethodRequest:
 
     @property
     def label(self) -> str:
-        """The method's label with all parameters that differ from their defaults."""
-        parameters = ", ".join(f"{name} {value}" for name, value in self._own)
-        return get_method(self.method).label + (f" ({parameters})" if parameters else "")
+        """The method's label with all parameters that differ from their defaults: ``KernelSHAP, 16n samples``."""
+        return ", ".join([get_method(self.method).label, *(_spelled(name, value) for name, value in self._own)])
 
     @property
     def _own(self) -> list[tuple[str, Any]]:
         usual = type(self.parameters)()
         return [(name, value) for name, value in self.parameters if value != getattr(usual, name)]
+
+
+def _spelled(name: str, value: Any) -> str:
+    """A parameter as a reader says it: counts before their name, what is switched off without its value."""
+    words = name.replace("_", " ")
+    if isinstance(value, bool):
+        return words if value else f"not {words}"
+    counts = name in _COUNTS and str(value).removesuffix("n").isdigit()
+    return f"{value} {words}" if counts else f"{words} {value}"
 
 
 @cache
@@ -75,6 +85,10 @@ def describe_methods() -> list[dict[str, Any]]:
             "id": method.id,
             "label": method.label,
             "family": method.family,
+            "plain": method.plain,
+            "good_for": method.good_for,
+            "speed": method.speed(),
+            "adds_up": method.adds_up,
             "source": method.source,
             "definition": method.definition,
             "signed": method.signed,

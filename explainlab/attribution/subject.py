@@ -286,4 +286,4 @@ def class_index(target: str, labels: tuple[str, ...]) -> int:
         return folded[0]
     if target.strip().isdecimal() and int(target) < len(labels):
         return int(target)
-    raise RequestError(f"'{target}' is no class of this model.", f"Its classes: {', '.join(labels)}.")
+    raise RequestError(f"'{target}' is not a class of this model.", f"Its classes: {', '.join(labels)}.")

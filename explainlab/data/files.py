@@ -30,7 +30,7 @@ ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
 Span = tuple[int, int]
 
-NO_CLASS = "is no class of the model"
+NO_CLASS = "is not a class of the model"
 """In the reason why a row cannot be used: its label names none of the classes."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -177,7 +177,7 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
-    return DataError(f"All rows of {name} are bad ({len(skipped)}); row {number}: {reason}", "Mend the file.")
+    return DataError(f"No row of {name} can be used; row {number}: {reason}", "Correct the file.")
 
 
 # ---- one row's cells
@@ -186,7 +186,7 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
 class Classes:
     """The classes of a file's labels: ``meant`` translates them, then each is matched with a class, if there are any.
 
-    Raises :class:`DataError` if ``meant`` maps a label to what is no class.
+    Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
     """
 
     def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:

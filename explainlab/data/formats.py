@@ -98,7 +98,9 @@ def _json_lines(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             detail = getattr(error, "msg", "nested too deeply or a number too long")
-            raise DataError(f"Line {number} of {name} is not JSON: {detail}.", "Write one object a line.") from None
+            raise DataError(
+                f"Line {number} of {name} is not JSON: {detail}.", "Write one object on each line."
+            ) from None
         if not isinstance(record, dict):
             raise DataError(f"Line {number} of {name} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
         yield record
@@ -118,7 +120,7 @@ def _parquet(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
             yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Write it again.") from None
+        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Save it again.") from None
 
 
 _FORMATS: dict[str, Callable[[io.BufferedIOBase, str], Iterator[Record]]] = {

@@ -40,14 +40,16 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
         wanted = [name for name in names if name.startswith(f"{config}/{split}/")]
         folder = Path(_fetched(repo, wanted))
     except HFValidationError:
-        raise DataError(f"{repo!r} is no hub id.", "Write hub:owner/name.") from None
+        raise DataError(f"{repo!r} is not a hub id.", "Write hub:owner/name.") from None
     except LocalEntryNotFoundError:
         raise DataError(
             f"The hub cannot be reached and {data_id} is not stored here.", "Check the network, or name a file."
         ) from None
     except HfHubHTTPError as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"The hub has no Parquet files of {repo} for us ({reason}).", "Check the name.") from None
+        raise DataError(
+            f"The hub has no Parquet files of {repo} that may be read here ({reason}).", "Check the name."
+        ) from None
     except OSError as error:
         problem = f"{data_id} cannot be fetched: {error.strerror or error}."
         raise DataError(problem, "Check the network and the disk.") from None

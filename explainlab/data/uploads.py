@@ -27,7 +27,7 @@ def keep_upload(content: bytes, name: str, folder: Path, most_mb: int) -> str:
     if len(content) > most_mb * 2**20:
         raise DataError(
             f"{name} has {len(content) / 2**20:,.1f} MB; the limit is {most_mb:,} MB.",
-            "Pack it with gzip, bring fewer rows, or raise EXPLAINLAB_MAX_UPLOAD_MB.",
+            "Compress it with gzip, upload fewer rows, or raise EXPLAINLAB_MAX_UPLOAD_MB.",
         )
     upload_id = f"{PREFIX}{hashlib.sha256(content).hexdigest()}{suffix}"
     path = _path(upload_id, folder)

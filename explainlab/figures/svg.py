@@ -70,7 +70,7 @@ def draw_svg(heatmap: Heatmap) -> str:
 def _head(heatmap: Heatmap, title: str) -> tuple[float, list[str]]:
     """The title, what is explained, and the legend; with them the y at which the text may begin."""
     rows = [(row, SIZE + 2, INK, 600) for row in _wrapped(title, SIZE + 2)]
-    words = [heatmap.explained, heatmap.model, f"one score a {heatmap.unit}"]
+    words = [heatmap.explained, heatmap.model, f"one score for each {heatmap.unit}"]
     rows += [(row, SIZE - 2, MUTED, 400) for row in _wrapped(", ".join(filter(None, words)), SIZE - 2)]
     y, shapes = 12.0, []
     for row, size, fill, weight in rows:

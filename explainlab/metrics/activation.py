@@ -82,6 +82,7 @@ class ActivationAuc(Revealing):
 
     id: ClassVar = "activation_auc"
     label: ClassVar = "Activation AUC"
+    plain: ClassVar = "How fast the prediction rises as words are revealed, the strongest first; higher is better."
     source: ClassVar = "Kariyappa et al. 2024 (paper 002), Section 4.1, Table 2"
     higher_is_better: ClassVar = True
     first: ClassVar = "highest"
@@ -92,6 +93,7 @@ class InverseActivationAuc(Revealing):
 
     id: ClassVar = "inverse_activation_auc"
     label: ClassVar = "Inverse activation AUC"
+    plain: ClassVar = "How long the prediction stays low as words are revealed, the weakest first; lower is better."
     source: ClassVar = "Kariyappa et al. 2024 (paper 002), Section 4.1, Table 3"
     higher_is_better: ClassVar = False
     first: ClassVar = "lowest"

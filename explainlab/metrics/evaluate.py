@@ -36,10 +36,12 @@ class Case:
         if self.scores.ndim != 2 or self.scores.shape[1] != n:
             raise RequestError(
                 f"Scores of shape {list(self.scores.shape)} do not fit a text of {n} features.",
-                "Give one score a feature, special tokens included, for every map.",
+                "Give one score for each feature, special tokens included, for every map.",
             )
         if not np.isfinite(self.scores).all():
-            raise RequestError("A map with scores that are not finite numbers cannot be judged.", "Repair its scores.")
+            raise RequestError(
+                "A map with scores that are not finite numbers cannot be evaluated.", "Repair its scores."
+            )
 
 
 @dataclass(frozen=True)

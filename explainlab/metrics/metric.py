@@ -36,11 +36,12 @@ class Perturbations:
     retokenised: bool
 
 
-class Metric(ABC, Generic[P]):
+class Metric(declared.InPlainWords, ABC, Generic[P]):
     """A way to evaluate an attribution, with parameters of the class ``P``, by the predictions for perturbed texts.
 
-    ``family``: the metrics shown together. ``source``: paper and equation. ``version`` rises whenever the numbers
-    change. ``presets``: those of its parameter ``preset``, none where every code computes the same.
+    ``plain``: what it tells, for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
+    ``version`` rises whenever the numbers change. ``presets``: those of its parameter ``preset``, none where every code
+    computes the same.
     """
 
     id: ClassVar[str]

@@ -27,13 +27,15 @@ def _rising(bins: tuple[int, ...]) -> tuple[int, ...]:
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Bins = Annotated[tuple[Percent, ...], BeforeValidator(_split), AfterValidator(_rising)]
-_REMOVAL = "Take features out, or put the mask token in place of each of their tokens."
+_REMOVAL = "Take features out, or put the mask token in the place of each of their tokens."
 
 
 class PresetParameters(declared.Parameters):
     """Parameters whose defaults come from the preset."""
 
-    preset: PresetId = Field("rpi", description="Whose definition: the same name means something else in every code.")
+    preset: PresetId = Field(
+        "rpi", description="Whose definition: every published code defines the metric differently."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -159,6 +161,7 @@ class Sufficiency(Perturbation):
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "sufficiency"
     label: ClassVar = "Sufficiency"
+    plain: ClassVar = "How much of the prediction is lost when only the top-ranked words are kept; less is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 2"
     formula: ClassVar = "p(x) − p(the top k% of x)"
     higher_is_better: ClassVar = False
@@ -171,6 +174,7 @@ class Comprehensiveness(Perturbation):
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "comprehensiveness"
     label: ClassVar = "Comprehensiveness"
+    plain: ClassVar = "How much of the prediction is lost when the top-ranked words are removed; more is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 1"
     formula: ClassVar = "p(x) − p(x without its top k%)"
     higher_is_better: ClassVar = True
@@ -183,6 +187,9 @@ class LogOdds(Perturbation):
     kind: ClassVar = "log-odds"
     id: ClassVar = "log_odds"
     label: ClassVar = "Log-odds"
+    plain: ClassVar = (
+        "How much less likely the class becomes when the top-ranked words are masked, as a logarithm; lower is better."
+    )
     source: ClassVar = "Shrikumar et al. 2017, as Barkan et al. 2024 (paper 001), A.3 uses it"
     formula: ClassVar = "ln p(x with its top k% masked) − ln p(x)"
     higher_is_better: ClassVar = False
@@ -199,6 +206,7 @@ class AopcSufficiency(Sufficiency):
     kind: ClassVar = "mean"
     id: ClassVar = "aopc_sufficiency"
     label: ClassVar = "AOPC sufficiency"
+    plain: ClassVar = "Sufficiency, averaged over keeping more and more of the top-ranked words; lower is better."
     source: ClassVar = "DeYoung et al. 2020, Eq. 3"
     formula: ClassVar = "The mean over k of p(x) − p(the top k% of x)"
 
@@ -210,6 +218,9 @@ class AopcComprehensiveness(Comprehensiveness):
     kind: ClassVar = "mean"
     id: ClassVar = "aopc_comprehensiveness"
     label: ClassVar = "AOPC comprehensiveness"
+    plain: ClassVar = (
+        "Comprehensiveness, averaged over removing more and more of the top-ranked words; higher is better."
+    )
     source: ClassVar = "DeYoung et al. 2020, Eq. 3"
     formula: ClassVar = "The mean over k of p(x) − p(x without its top k%)"
 
@@ -255,13 +266,13 @@ def _rules(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> l
     verb = "deleted" if parameters.removal == "delete" else "replaced by the mask token"
     sentences = [
         f"k = {levels}, of the n features of the text (special tokens {special}), rounded {'up' if up else 'down'}.",
-        f"What goes is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
+        f"What is removed is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
         f"{_EMPTY[preset.empty]}{', as is one that selects what the one before did' if skips else ''}.",
     ]
     if preset.positive:
         sentences.append("Features that score zero or less are never selected.")
     if preset.absolute:
-        sentences.append("Differences lose their sign.")
+        sentences.append("Differences are counted without their sign.")
     if preset.envelope and several:
         sentences.append(f"A level counts the {'smallest' if keeps else 'largest'} difference up to it.")
     if parameters.divisor == "bins_plus_one":

@@ -112,6 +112,7 @@ def describe_metrics() -> list[dict[str, Any]]:
         {
             "id": metric.id,
             "label": metric.label,
+            "plain": metric.plain,
             "source": metric.source,
             "definition": metric.definition(metric.Parameters()),
             "higher_is_better": metric.higher_is_better,

@@ -20,7 +20,7 @@ from explainlab.models.context import FORWARD, RunContext
 from explainlab.models.devices import batch_tokens, is_out_of_memory
 
 T = TypeVar("T")
-HALVED = "Memory ran out: batches were halved."
+HALVED = "Memory ran out, so batches were made smaller."
 WAIT_SECONDS = 0.05
 """How often a thread that waits for a model asks whether to stop."""
 FINE = 10_000

@@ -188,7 +188,7 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
         ) from error
     except HfHubHTTPError as error:
         raise ModelError(
-            f"The hub has no model '{model_id}' for us ({first_line(error)}).", _nearest(model_id)
+            f"The hub has no model '{model_id}' that may be read here ({first_line(error)}).", _nearest(model_id)
         ) from error
     except OSError as error:
         raise ModelError(
@@ -215,7 +215,9 @@ def _files_here(model_id: str, fetch: bool = False) -> Files | None:
     if below is None:
         return None
     if adapted_model(changed, below):
-        raise ModelError(f"{model_id} changes {changed}, an adapter itself.", "Merge that one into its model first.")
+        raise ModelError(
+            f"{model_id} changes {changed}, an adapter itself.", "Merge that adapter into its model first."
+        )
     return Files(below, origin, adapter=Files(directory, source))
 
 

@@ -130,7 +130,7 @@ def read_template(name: str) -> Template:
     except (OSError, ValueError) as error:
         raise RequestError(f"The template '{name}' cannot be read: {error}", "Save it again.") from error
     if not isinstance(fields, dict):
-        raise RequestError(f"The template '{name}' is no JSON object.", "Save it again.")
+        raise RequestError(f"The template '{name}' is not a JSON object.", "Save it again.")
     return checked(Template, **{**fields, "name": name})
 
 

@@ -196,7 +196,7 @@ def _may_read(owner: str, visibility: Visibility, user: User) -> bool:
 
 def _checked(visibility: Visibility) -> Visibility:
     if visibility not in get_args(Visibility):
-        raise RequestError(f"'{visibility}' is no visibility.", f"There are: {', '.join(get_args(Visibility))}.")
+        raise RequestError(f"'{visibility}' is not a visibility.", f"There are: {', '.join(get_args(Visibility))}.")
     return visibility
 
 

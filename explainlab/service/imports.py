@@ -124,7 +124,9 @@ def read_results(file: bytes) -> list[Result]:
         json.dumps(body, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
-        raise RequestError(f"The file is no JSON that can be read: {reason}.", "Choose a file exported here.") from None
+        raise RequestError(
+            f"The file is not JSON that can be read: {reason}.", "Choose a file exported here."
+        ) from None
     return list(_results(body))
 
 

@@ -49,7 +49,7 @@ def require_source(source: str) -> None:
     """Raise :class:`DataError` if the data ``source`` is a file of the server and the instance is hosted."""
     if settings().hosted and not source.startswith((EMBEDDED, UPLOADED)):
         raise DataError(
-            f"The file {source!r} cannot be read: files of the server cannot be named here.",
+            f"The file {source!r} cannot be read: paths on the server are not allowed here.",
             "Choose the embedded examples, or upload the file.",
         )
 
@@ -65,7 +65,7 @@ def require_bounded(request: CompleteRequest) -> None:
             raise TextError(f"The text has {len(text):,} characters.", limit_words("max_characters"))
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
-        raise RequestError(f"{rows:,} rows are asked for.", limit_words("max_rows"))
+        raise RequestError(f"{rows:,} rows are too many.", limit_words("max_rows"))
     registry.require_bounded(request, settings().limits)
 
 

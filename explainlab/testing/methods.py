@@ -146,6 +146,8 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
     reported = result.prediction.probabilities
     assert all(abs(reported[label] - p) < 1e-5 for label, p in probabilities.items()), "the prediction differs"
     assert result.errors is None or result.errors.shape == scores.shape, "there is not an error for each score"
+    promises = result.completeness is not None
+    assert promises == run.method.adds_up, "whether its scores promise a sum is not what adds_up declares"
     if result.completeness:
         assert abs(result.completeness.sum - scores.sum()) < 1e-12 * len(scores), (
             "the reported sum is not that of the scores"

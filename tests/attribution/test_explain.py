@@ -46,7 +46,7 @@ def test_a_target_by_name_or_index(encoder: Classifier, asked: str | int) -> Non
 def test_an_unknown_target_is_told_the_classes(encoder: Classifier, asked: str) -> None:
     with pytest.raises(RequestError) as caught:
         explain(encoder, TEXT, "gradient", target=asked)
-    assert str(caught.value) == f"'{asked}' is no class of this model. Its classes: negative, neutral, positive."
+    assert str(caught.value) == f"'{asked}' is not a class of this model. Its classes: negative, neutral, positive."
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_names_come_before_indices_and_case_counts_where_it_must(asked: str, lab
 
 
 def test_an_ambiguous_case_is_refused() -> None:
-    with pytest.raises(RequestError, match="'Us' is no class"):
+    with pytest.raises(RequestError, match="'Us' is not a class"):
         class_index("Us", ("us", "US"))
 
 

@@ -73,11 +73,11 @@ def test_a_map_that_does_not_fit_is_refused(encoder: Classifier, tmp_path, recor
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("no json", "other.json is no JSON"),
+        ("no json", "other.json is not JSON"),
         ('[{"text": "a"}]', "Record 1 of other.json .* Give either scores or features"),
         ('[{"text": "a", "scores": [NaN]}]', "Record 1 .* finite"),
         ('[{"scores": [1.0]}]', "Record 1 .* text: Field required"),
-        ("[1]", "Record 1 of other.json is no attribution"),
+        ("[1]", "Record 1 of other.json is not an attribution"),
     ],
 )
 def test_a_file_that_holds_none_is_refused(tmp_path, text, problem) -> None:

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from explainlab import methods
+from explainlab import explain, load_model, methods
+from explainlab.attribution.method import SPEEDS
+from explainlab.attribution.methods.occlusion import Occlusion
 from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
+from explainlab.models.context import RunContext
 from explainlab.request import Request
 
 every_method = pytest.mark.parametrize("method", methods())
@@ -48,10 +51,63 @@ def test_a_method_says_all_about_itself(method: str) -> None:
     assert found.is_signed(parse(found, {})) == found.signed
 
 
+@every_method
+def test_a_method_speaks_to_every_reader(method: str) -> None:
+    declared = get_method(method)
+    for sentence in (declared.plain, declared.good_for):
+        assert sentence.endswith(".")
+        assert 20 < len(sentence) < 120
+        assert not set(sentence) & set("φ∂Σ_")
+    assert declared.plain != (type(declared).__doc__ or "").split("\n")[0]
+
+
+def test_two_or_three_methods_are_to_start_with() -> None:
+    assert [name for name, method in methods().items() if method.start] == [
+        "integrated_gradients",
+        "kernel_shap",
+        "occlusion",
+    ]
+
+
+def test_a_method_from_elsewhere_is_explained_by_its_docstring() -> None:
+    class Elsewhere(Occlusion):
+        """The drop of the score
+        when a unit is masked.
+
+        By us.
+        """
+
+    assert Elsewhere.plain == "The drop of the score when a unit is masked."
+
+
+class Spent(RunContext):
+    """Adds up the work of a run."""
+
+    work = 0.0
+
+    def spend(self, work: float) -> None:
+        self.work += work
+
+
+@every_method
+def test_the_speed_is_what_a_text_takes(method: str) -> None:
+    """Measured on a text of about as many tokens as speeds are told for."""
+    declared, context = get_method(method), Spent()
+    if declared.speed() == SPEEDS[-1][1]:
+        pytest.skip("too slow to measure here")
+    model = load_model(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
+    text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
+    result = explain(model, text, method, context=context)
+    passes = context.work / len(result.features)
+    bounds = [0.0, *(most for most, _ in SPEEDS)]
+    place = [words for _, words in SPEEDS].index(declared.speed())
+    assert bounds[place] / 2 < passes <= bounds[place + 1] * 1.5
+
+
 def test_the_records_of_the_contract() -> None:
     found = describe_methods()
     assert [body["id"] for body in found] == list(methods())
-    keys = {"id", "label", "family", "source", "signed", "needs", "parameters"}
+    keys = {"id", "label", "family", "source", "signed", "needs", "parameters", "plain", "speed"}
     assert all(keys <= body.keys() for body in found)
     assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == found[0]["id"]
     body = next(body for body in found if body["id"] == "integrated_gradients")
@@ -194,13 +250,13 @@ def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     ("text", "name", "label"),
     [
         ("occlusion", "occlusion", "Occlusion"),
-        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP (samples 16n)"),
+        (" kernel_shap : samples = 16n ", "kernel_shap:samples=16n", "KernelSHAP, 16n samples"),
         ("kernel_shap:samples=2n:paired=true", "kernel_shap", "KernelSHAP"),
-        ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP (paired False)"),
+        ("kernel_shap:paired=no", "kernel_shap:paired=False", "KernelSHAP, not paired"),
         (
             "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
             "occlusion:baseline=max_entropy:baseline_data=embedded:sentiment",
-            "Occlusion (baseline max_entropy, baseline_data embedded:sentiment)",
+            "Occlusion, baseline max_entropy, baseline data embedded:sentiment",
         ),
     ],
 )
@@ -222,7 +278,7 @@ def test_a_bare_id_has_the_defaults(method: str) -> None:
         ("occlusoin", "There is no method 'occlusoin'. Did you mean occlusion"),
         ("", "There is no method ''"),
         ("lime:samples", "There is no method 'lime:samples'"),
-        ("lime:samples=", "'samples=' is no option of lime. Write options as :name=value."),
+        ("lime:samples=", "'samples=' is not an option of lime. Write options as :name=value."),
         ("lime:samples=5:samples=6", "lime has the option samples twice. Give it once."),
         ("lime:samples=0", "lime: samples = '0' is not accepted"),
         ("lime:steps=5", "lime has no parameter 'steps'"),

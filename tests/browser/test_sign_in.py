@@ -22,7 +22,7 @@ from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
 ASGI = ROOT / "explainlab" / "app" / "asgi.py"
 TEXT = "Funny, warm and never dull."
-CLOSED = "serves nobody but the machine that it runs on"
+CLOSED = "can only be used on the machine that it runs on"
 SECRETS = """
 [auth]
 redirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"

@@ -24,7 +24,7 @@ def test_it_tells_what_runs_and_renews_itself(app, browser_page):
     has_no_violation(page)
     cancel(asking, "Integrated gradients")
     expect(figure(page, "Running")).to_have_text("0")
-    expect(page.get_by_text("Nothing runs and nothing waits.")).to_be_visible()
+    expect(page.get_by_text("Nothing is running or waiting.")).to_be_visible()
     has_no_violation(page)
 
 

@@ -51,7 +51,7 @@ def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_pag
     page = browser_page(app.link(view(TEXT, "occlusion")))
     map_shows(page, TEXT)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Activation").click()
-    expect(page.get_by_text("press Reveal to ask it here")).to_be_visible()
+    expect(page.get_by_text("press Reveal to compute here")).to_be_visible()
     expect(text_box(page)).to_have_value(TEXT)
     expect(page.get_by_role("combobox", name="Model")).to_have_value("bert-mini-sst2")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

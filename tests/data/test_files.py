@@ -280,10 +280,10 @@ BAD_ROWS = [
     ('{"text": "a", "label": 1, "text_b": " "}', "text_b is empty"),
     ('{"text": "123456789012", "label": 1}', "12 characters; the limit is 11"),
     ('{"text": "a", "label": 1, "text_b": "123456789012"}', "12 characters; the limit is 11"),
-    ('{"text": "a", "label": "neutral"}', "'neutral' is no class"),
-    ('{"text": "a", "label": 2}', "'2' is no class"),
-    ('{"text": "a", "label": -1}', "'-1' is no class"),
-    ('{"text": "a", "label": 0.5}', "'0.5' is no class"),
+    ('{"text": "a", "label": "neutral"}', "'neutral' is not a class"),
+    ('{"text": "a", "label": 2}', "'2' is not a class"),
+    ('{"text": "a", "label": -1}', "'-1' is not a class"),
+    ('{"text": "a", "label": 0.5}', "'0.5' is not a class"),
     ('{"text": "a", "label": ""}', "label is missing"),
     ('{"text": "a"}', "label is missing"),
     ('{"text": "a", "label": 1, "rationale": "[[0, 1"}', "rationale is not JSON"),
@@ -333,7 +333,7 @@ def test_limit_counts_good_rows(file):
 
 def test_only_bad_rows(file):
     message = problem(file("data.csv", "text,label\na,?\nb,?\n"), LABELS, skip_bad=True)
-    assert "All rows of data.csv are bad (2); row 1: The label '?' is no class" in message
+    assert "No row of data.csv can be used; row 1: The label '?' is not a class" in message
 
 
 def test_too_many_rows(file):

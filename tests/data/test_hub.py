@@ -129,7 +129,7 @@ def test_what_was_fetched_is_read_without_the_hub(asked, monkeypatch) -> None:
         ("hub:films", "names no hub data set"),
         ("hub:owner/films:", "names no hub data set"),
         ("hub:owner/films:a:b:c", "names no hub data set"),
-        ("hub:own er/films", "no hub id"),
+        ("hub:own er/films", "not a hub id"),
     ],
 )
 def test_what_is_not_there_is_told(asked, data_id, told) -> None:

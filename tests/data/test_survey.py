@@ -86,7 +86,7 @@ def test_the_embedded_examples_match(examples) -> None:
 
 def test_a_class_must_be_one_of_the_models(file) -> None:
     for read in (survey, read_dataset):
-        with pytest.raises(DataError, match="'wonderful' is no class"):
+        with pytest.raises(DataError, match="'wonderful' is not a class"):
             read(file(RECORDS), LABELS, columns=COLUMNS, classes={"5": "wonderful"})
 
 

@@ -57,7 +57,7 @@ async def find_all_again(server: Server, before: RunPage) -> None:
         assert before.total + int(left) == QUEUE
         assert int(left) > 0
         await session.press("Run all again")
-        assert "They wait in the queue" in session.told()
+        assert "They are in the queue" in session.told()
         assert "had not finished" not in session.told()
         await until_runs(server.store, QUEUE)
         assert session.errors == []

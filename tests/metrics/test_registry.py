@@ -7,6 +7,7 @@ import json
 import pytest
 
 from explainlab.errors import RequestError
+from explainlab.metrics.metric import AnyMetric
 from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import describe_metrics, get_metric, metric_ids, metrics, parse_metric
 from tests.metrics.conftest import WITH_PRESETS
@@ -46,6 +47,14 @@ def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
     assert hash(parse_metric(found.name)) == hash(found)
 
 
+@pytest.mark.parametrize("metric", metrics().values(), ids=metrics())
+def test_a_metric_speaks_to_every_reader(metric: AnyMetric) -> None:
+    """Its sentence says which way is better."""
+    better = ("higher", "more") if metric.higher_is_better else ("lower", "less")
+    assert metric.plain.endswith(tuple(f"{word} is better." for word in better))
+    assert len(metric.plain) < 130
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_name_states_its_preset_and_reads_back(name: str) -> None:
     found = parse_metric(name)
@@ -80,10 +89,10 @@ def test_what_differs_from_the_preset_is_named() -> None:
         ("sufficiency:k=101", "sufficiency: k = '101' is not accepted. Input should be less than or equal to 100."),
         ("sufficiency:k=-1", "sufficiency: k = '-1' is not accepted. Input should be greater than or equal to 0."),
         ("sufficiency:k=2.5", "sufficiency: k = '2.5' is not accepted."),
-        ("sufficiency:k=", "'k=' is no option of sufficiency. Write options as :name=value."),
-        ("sufficiency:k", "'k' is no option of sufficiency."),
-        ("sufficiency:", "'' is no option of sufficiency."),
-        ("sufficiency:=3", "'=3' is no option of sufficiency."),
+        ("sufficiency:k=", "'k=' is not an option of sufficiency. Write options as :name=value."),
+        ("sufficiency:k", "'k' is not an option of sufficiency."),
+        ("sufficiency:", "'' is not an option of sufficiency."),
+        ("sufficiency:=3", "'=3' is not an option of sufficiency."),
         ("sufficiency:k=1:k=2", "sufficiency has the option k twice. Give it once."),
         ("sufficiency:bins=1", "sufficiency has no parameter 'bins'. Its parameters: preset, k, removal."),
         ("log_odds:removal=mask", "log_odds has no parameter 'removal'. Its parameters: preset, k."),

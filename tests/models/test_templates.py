@@ -123,7 +123,7 @@ def test_unknown_names_are_refused(home: Path, name: str) -> None:
     ("content", "pattern"),
     [
         ("{", "cannot be read"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ("{}", "text"),
         ('{"text": 7, "labels": 3}', "text = 7 is not accepted"),
     ],

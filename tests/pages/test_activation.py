@@ -82,7 +82,7 @@ def test_a_text_of_one_word_has_an_answer(app: AppTest) -> None:
 def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     app.radio(key="activation_unit").set_value("sentence").run()
     assert "controls have changed" in words(app.caption)
-    assert "to see what these controls cost" in words(app.caption)
+    assert "to see what these settings cost" in words(app.caption)
     press(app, "Reveal")
     assert "controls have changed" not in words(app.caption)
     assert "1 sentence ·" in words(app.markdown)
@@ -91,9 +91,9 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None:
     cost = service().find(first_view().text_request()).cost
     passes = cost.forward + cost.backward
-    assert f"{passes:,} passes a text, {20 * passes:,} for 20 rows" in words(app.caption)
+    assert f"{passes:,} passes for each text, {20 * passes:,} for 20 rows" in words(app.caption)
     app.selectbox(key="activation_reference").set_value("kernel_shap:samples=16n").run()
-    assert f"{passes + 16 * 21:,} passes a text" in words(app.caption)
+    assert f"{passes + 16 * 21:,} passes for each text" in words(app.caption)
     assert len(charts(app)) == 3, "nothing is asked yet"
 
 
@@ -126,4 +126,4 @@ def test_a_link_reopens_the_view(app: AppTest) -> None:
     assert other.radio(key="activation_unit").value == "token"
     assert other.multiselect(key="activation_methods").value == ["kernel_shap:samples=4n"]
     assert other.selectbox(key="activation_baseline").value == "pad"
-    assert other.dataframe[0].value["Method"].tolist() == ["KernelSHAP (samples 4n)", "Random"]
+    assert other.dataframe[0].value["Method"].tolist() == ["KernelSHAP, 4n samples", "Random"]

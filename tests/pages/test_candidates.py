@@ -129,10 +129,10 @@ def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
 def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
     following(app, CHEAP, samples=2)
     request = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
-    assert not any("one budget" in alt for alt in charts(app))
+    assert not any("equal budgets" in alt for alt in charts(app))
     app.session_state["candidates_one_ablation"] = True
     answered(app.run())
-    assert any("one budget" in alt for alt in charts(app))
+    assert any("equal budgets" in alt for alt in charts(app))
     maps = {method.method: method.maps for method in service().find(complete(request)).body.methods}
     assert (maps["rpi_ig"], maps["integrated_gradients"], maps["random"]) == (2, 1, 2)
 

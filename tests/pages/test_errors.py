@@ -86,7 +86,7 @@ def test_filters_narrow_the_table_and_say_when_nothing_is_left(app: AppTest, sou
     answered(app.text_input(key="errors_search").set_value("FILM").run())
     assert sorted(rows(app)) == [1, 3]
     answered(app.text_input(key="errors_search").set_value("zebra").run())
-    assert "No row is left" in words(app.info)
+    assert "No row matches" in words(app.info)
 
 
 def test_next_and_previous_walk_through_the_rows_in_their_order(app: AppTest, source: str) -> None:
@@ -141,7 +141,7 @@ def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source
     for label in before:
         assert table.loc[label, "Original"] == pytest.approx(before[label], abs=1e-5)
         assert table.loc[label, "Difference"] == pytest.approx(after[label] - before[label], abs=1e-5)
-    press(app, "Keep as a new row, child of row 6")
+    press(app, "Keep as a new row, based on row 6")
     remarks = service().store.remarks("local", source_digest(source))
     assert [one for one in remarks.all() if one.row == 6] == [Remark.of_edit(6, edited)]
     press(app, "Forget this edit")
@@ -162,7 +162,7 @@ def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: Ap
     ("header", "cells", "told"),
     [
         (("words", "label"), [("A film.", "positive")], "no column"),
-        (("text", "label"), [("A film.", "pos"), ("Dull.", "neg")], "'pos' is no class of the model"),
+        (("text", "label"), [("A film.", "pos"), ("Dull.", "neg")], "'pos' is not a class of the model"),
         (("text", "label"), [], "no data rows"),
     ],
     ids=["columns", "labels", "empty"],
@@ -182,7 +182,7 @@ def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path
     for role, column in (("Text", "review"), ("Label", "opinion")):
         next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
     press(app, "Check the labels")
-    assert "4 cannot" in words(app.warning)
+    assert "Rows that cannot: 4." in words(app.warning)
     for label, named in (("good", "positive"), ("bad", "negative")):
         next(box for box in app.selectbox if box.label.startswith(f"{label} (")).set_value(named).run()
     press(app, "Predict")

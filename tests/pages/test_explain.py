@@ -60,7 +60,7 @@ def test_the_page_opens_with_an_explanation(first: AppTest) -> None:
     assert first.metric[0].value in ("positive", "negative")
     words = f"{first.metric[0].value.capitalize()} ("
     assert any(markdown.value.startswith(f"**{plain(words)}") for markdown in first.markdown)
-    assert [header.value for header in first.header] == ["Scores", "Agreement", "Which map to trust", "Take away"]
+    assert [header.value for header in first.header] == ["Scores", "Agreement", "Which map to trust", "Download"]
     assert any("should be" in caption.value for caption in first.caption)
     assert first.query_params["r"]
 

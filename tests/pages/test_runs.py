@@ -73,7 +73,7 @@ def listed(app: AppTest) -> list[str]:
 
 def test_nothing_is_told_nicely(service: Service) -> None:
     app = opened("runs")
-    assert "Nothing has been computed here yet" in told(app)
+    assert "Nothing has been computed yet" in told(app)
     assert not app.dataframe
     assert not app.error
 
@@ -183,7 +183,7 @@ def test_deleting_is_asked_twice(service: Service) -> None:
     assert "Delete this run for good?" in told(app)
     press(app, "Yes, delete this run")
     assert service.runs(LOCAL).total == 0
-    assert "Nothing has been computed here yet" in told(app)
+    assert "Nothing has been computed yet" in told(app)
     assert "There is no run under this id" in told(opened("runs", run=run.id))
 
 
@@ -236,7 +236,7 @@ def test_many_are_filtered_and_paged(service: Service) -> None:
     app.selectbox(key="runs_days").set_value(1).run()
     assert "12 runs" in told(app)
     app.text_input(key="runs_words").set_value("no such word").run()
-    assert "No run passes these filters" in told(app)
+    assert "No run matches these filters" in told(app)
 
 
 # What a server left unanswered -------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_the_question_is_there_on_the_next_page_and_waits_for_its_button(
     assert app.text_area(key=f"{page}_text").value == TEXT
     assert app.selectbox(key=f"{page}_target").value == "negative"
     assert app.radio(key=f"{page}_unit").value == "word"
-    assert f"press **{button}** to ask it here" in words(app.info)
+    assert f"press **{button}** to compute here" in words(app.info)
     assert not charts(app)
     assert not is_computing()
     assert service().runs(LOCAL, Filters()).total == before
@@ -66,7 +66,7 @@ def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
     assert not charts(app)
     press(app, "Reveal")
     assert charts(app)
-    assert "to ask it here" not in words(app.info)
+    assert "to compute here" not in words(app.info)
     assert app.query_params["r"]
     again = visit(visit(app, "explain"), "activation")
     assert charts(again), "the same question: its answer is still there"
@@ -97,7 +97,7 @@ def test_choosing_a_model_computes_nothing_and_travels(page: str) -> None:
     assert "The controls have changed" in words(app.caption)
     other = visit(app, "errors" if page == "explain" else "explain")
     assert other.selectbox[0].value == NEWS
-    assert "to ask it here" in words(other.info)
+    assert "to compute here" in words(other.info)
     assert not is_computing()
 
 

@@ -203,7 +203,7 @@ def test_a_shared_run_is_read_by_others_and_changed_by_its_owner_alone(
 
 def test_there_are_three_visibilities(service: Service, model: str) -> None:
     run = computed(service, request(model), ANN)
-    with pytest.raises(RequestError, match="is no visibility"):
+    with pytest.raises(RequestError, match="is not a visibility"):
         service.share_run(run.id, "everyone", ANN)
 
 
@@ -296,9 +296,9 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a feature outside of the text": (_feature(start=5, end=10_000), "outside of the text"),
     "a feature of no part": (_feature(part=2), "features.1.part = 2 is not accepted"),
     "a class that is none": (_changed(target={"index": 0, "label": "great"}), "none of the classes"),
-    "half a character": (_changed(warnings=["\udcff"]), "no JSON that can be read"),
+    "half a character": (_changed(warnings=["\udcff"]), "not JSON that can be read"),
     "a cost beyond all": (_changed(cost={"forward": 2**70, "backward": 0, "seconds": 1}), "cost.forward"),
-    "an infinite number": (_feature(score=float("inf")), "no JSON that can be read"),
+    "an infinite number": (_feature(score=float("inf")), "not JSON that can be read"),
 }
 
 
@@ -317,5 +317,5 @@ def test_a_file_that_is_no_export_is_refused_in_one_line(service: Service, model
     "file", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}', b'{"a": 1e999}', b" " * (20 * 2**20 + 1)]
 )
 def test_a_file_that_is_no_json_or_too_large_is_refused(service: Service, file: bytes) -> None:
-    with pytest.raises(RequestError, match=r"no JSON that can be read|limit of 20 MB"):
+    with pytest.raises(RequestError, match=r"not JSON that can be read|limit of 20 MB"):
         service.import_runs(file, ANN)

@@ -126,7 +126,7 @@ def test_where_hosted_no_file_of_the_server_can_be_named(having: Set, service: S
         require_allowed(asked)
         for hosted in ({"auth": "oidc"}, {"auth": "proxy"}, {"auth": "none", "allow_anyone": True}):
             having(**hosted)
-            refusals(service, question, DataError, "cannot be named here")
+            refusals(service, question, DataError, "paths on the server are not allowed")
 
 
 def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: Path) -> None:
@@ -136,7 +136,7 @@ def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: 
     having(auth="oidc")
     for way in ways:
         for path in (str(file), str(file.parent / "nearly.csv")):
-            with pytest.raises(DataError, match="cannot be named here"):
+            with pytest.raises(DataError, match="paths on the server are not allowed"):
                 way(path, LOCAL)
 
 

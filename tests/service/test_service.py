@@ -318,7 +318,7 @@ def test_a_bad_request_is_refused_before_it_is_queued(ask: Ask, chosen: dict, me
 
 def test_a_target_that_is_no_class_fails_its_job(ask: Ask) -> None:
     job = finished(serve(), ask(target="wonderful"))
-    assert job.progress.error == ("'wonderful' is no class of this model. Its classes: negative, neutral, positive.")
+    assert job.progress.error == ("'wonderful' is not a class of this model. Its classes: negative, neutral, positive.")
 
 
 def test_half_a_surrogate_pair_fails_with_a_clear_line(ask: Ask) -> None:

@@ -59,17 +59,17 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     DataBody = AblationData
 
     class Parameters(declared.Parameters):
-        methods: Methods = Field(TABLE_6, description="Method ids; random is always among them.")
-        samples: Candidates = Field(24, description="Maps of every method whose map depends on the seed.")
+        methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
+        samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
         metrics: Metrics = Field(
-            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
         sample: Sample = "first"
 
     id = "ablation"
-    label = "Methods at one budget"
+    label = "Methods with equal budgets"
     source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
     version = 2

@@ -49,9 +49,9 @@ def ablation(body: Body, key: str) -> Chart:
         for reported in method.selection
         for choice, value in _choices(method, reported).items()
     ]
-    title = f"Methods at one budget: {metric.label}"
+    title = f"Methods with equal budgets: {metric.label}"
     best = ", ".join(f"{method.label} {number(_choices(method, key)['best'].mean)}" for method in body.methods)
-    notes = ("A method has one map where a seed changes nothing. Passes are those that making the maps takes a text.",)
+    notes = ("A method has one map where a seed changes nothing. Passes: what making the maps takes for each text.",)
     return Chart("methods-at-one-budget", title, f"{title}. Best of all maps: {best}.", figure, rows, notes)
 
 

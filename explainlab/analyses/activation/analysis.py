@@ -75,11 +75,14 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     class Parameters(declared.Parameters):
         methods: MethodSpecs = Field(
             ["integrated_gradients", "kernel_shap"],
-            description="Methods, options after colons: kernel_shap:samples=16n; random is always among them.",
+            description="Methods, with options after colons: kernel_shap:samples=16n; random is always included.",
         )
         baseline: Filler = Field("mask", description="The token in place of each one that is not revealed yet.")
         reference: Annotated[str, AfterValidator(lambda name: method_spec(name) if name else "")] = Field(
-            "", description="A method to whose scores all are compared, as kernel_shap:samples=16n; empty: none."
+            "",
+            description=(
+                "A method whose scores the others are compared with, such as kernel_shap:samples=16n; empty: none."
+            ),
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
         sample: Sample = "first"

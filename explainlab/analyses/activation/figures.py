@@ -105,7 +105,7 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
     """Every method's mean area against its passes a text, with the Pareto front."""
     table = body.rows
     styles = _color_symbols(table)
-    figure = go.Figure(layout=layout("Passes a text (forward and backward)", f"{WORDS[direction]} AUC"))
+    figure = go.Figure(layout=layout("Passes for each text (forward and backward)", f"{WORDS[direction]} AUC"))
     sign = 1 if direction == "activation" else -1
     front = pareto_front([row.passes for row in table], [sign * row.area(direction).mean for row in table])
     figure.add_scatter(
@@ -219,7 +219,7 @@ def _not_marked(body: ActivationText) -> tuple[str, ...]:
     label = body.target.label
     notes = []
     if None in flips:
-        notes.append(f"The whole text is not predicted as {label}: no flip is marked.")
+        notes.append(f"The whole text is not predicted as {label}, so no flip is marked.")
     if 0 in flips:
         notes.append(f"Curves without a ring are predicted as {label} from the fully masked text on.")
     return tuple(notes)

@@ -69,7 +69,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: Metrics = Field(
-            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
         sample: Sample = "first"

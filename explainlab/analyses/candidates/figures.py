@@ -84,7 +84,7 @@ def scatter(body: CandidatesText, across: str, up: str, picked: int | None = Non
             y=[values[up]],
             mode="markers",
             marker={"symbol": "circle-open", "size": 19, "color": RED, "line": {"width": 2.5}},
-            name="The map that is open",
+            name="The open map",
             hoverinfo="skip",
         )
     title = f"Candidates: {label_of(body, up)} against {label_of(body, across)}"
@@ -114,7 +114,7 @@ def by_draws(body: Body, key: str) -> Chart:
 
 def by_layer(body: Body, key: str) -> Chart:
     """The best value of a metric in every layer alone, and in sets that grow from the top and from the bottom."""
-    figure = go.Figure(layout=layout("Layers that are drawn from", shown(directed(body, key))))
+    figure = go.Figure(layout=layout("Layers drawn from", shown(directed(body, key))))
     drawn: list[str] = []
     for kind, style in LAYERS.items():
         new = {_layers(layer_set.layers): as_interval(layer_set.best[key]) for layer_set in body.by_layer[kind]}

@@ -44,9 +44,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     """
 
     class Parameters(declared.Parameters):
-        methods: Methods = Field(["integrated_gradients"], description="Method ids; random is always among them.")
+        methods: Methods = Field(["integrated_gradients"], description="Method ids; random is always included.")
         metrics: Metrics = Field(
-            ["comprehensiveness", "sufficiency"], description="Metrics, options after colons: log_odds:k=10."
+            ["comprehensiveness", "sufficiency"], description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         attributions: Annotated[list[str], BeforeValidator(listed)] = Field(
@@ -66,7 +66,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 if name not in self.methods:
                     raise PydanticCustomError("settings", "{name} is not among the methods", {"name": name})
             if len(set(self.names)) < len(self.names):
-                raise PydanticCustomError("names", "Two of {names} have one name", {"names": ", ".join(self.names)})
+                raise PydanticCustomError(
+                    "names", "Two of {names} have the same name", {"names": ", ".join(self.names)}
+                )
             return self
 
     id = "evaluation"

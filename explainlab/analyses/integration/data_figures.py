@@ -230,7 +230,7 @@ def _left_out(body: IntegrationErrorData, rule: Rule) -> tuple[str, ...]:
     if cancels:
         notes.append(f"{cancels} of {len(body.texts)} texts are not drawn: their output hardly changes along the path.")
     if zero:
-        notes.append(f"{zero} errors are exactly zero: a logarithmic axis has no place for them.")
+        notes.append(f"{zero} errors are exactly zero, which a logarithmic axis cannot show.")
     return tuple(notes)
 
 

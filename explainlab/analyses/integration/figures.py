@@ -42,7 +42,7 @@ def error_curve(body: IntegrationErrorText, tolerance: float = 0.05) -> Chart:
         log_percent(figure, [y for _, y in drawn])
     return Chart(
         name="integration-error",
-        title="Approximation error against the number of steps, one line a rule",
+        title="Approximation error against the number of steps, one line for each rule",
         alt=f"Approximation error against steps on logarithmic axes. {_ideal_words(body.ideal_steps, tolerance)}",
         figure=figure,
         rows=_error_rows(body),
@@ -113,7 +113,7 @@ def _not_drawn(errors: Sequence[float | None]) -> tuple[str, ...]:
     zero, none = sum(error == 0 for error in errors), sum(error is None for error in errors)
     notes = []
     if zero:
-        notes.append(f"{zero} of {len(errors)} errors are exactly zero: a logarithmic axis has no place for them.")
+        notes.append(f"{zero} of {len(errors)} errors are exactly zero, which a logarithmic axis cannot show.")
     if none:
         notes.append(f"{none} of {len(errors)} errors are not defined: the output hardly changes along the path.")
     return tuple(notes)

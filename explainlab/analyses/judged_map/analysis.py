@@ -34,12 +34,12 @@ class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
 
     class Parameters(declared.Parameters):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
-            [], description="One score a feature, special tokens included."
+            [], description="A score for each feature, special tokens included."
         )
         metrics: Metrics = Field(
-            metric_ids("Perturbation"), description="Metrics, options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
-        rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: of a data set the first.")
+        rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: the first of a data set.")
 
     id = "judged_map"
     label = "Texts behind a map's metrics"

@@ -57,7 +57,7 @@ def _heatmaps(result: AnalysisResult[EvaluatedText]) -> list[Map]:
     request, scores = result.request, result.request.parameters["scores"]
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     attribution = result.body.attribution(Request(**shared, question="scores"), scores, signed=min(scores) < 0)
-    return [Map("The map that was judged", heatmap(attribution))]
+    return [Map("The map that was evaluated", heatmap(attribution))]
 
 
 FIGURES = StudyFigures(_charts, _charts, _heatmaps)

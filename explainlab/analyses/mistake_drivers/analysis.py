@@ -102,10 +102,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     class Parameters(declared.Parameters):
         method: Annotated[str, AfterValidator(_signed)] = Field(
-            "input_x_gradient", description="A method with signed scores, options after colons."
+            "input_x_gradient", description="A method with signed scores, with options after colons."
         )
-        right: int = Field(300, ge=0, le=100_000, description="Correct rows that are compared with.")
-        most: int = Field(100, ge=1, le=1_000, description="Words, and pairs, that are listed.")
+        right: int = Field(300, ge=0, le=100_000, description="Correct rows to compare with.")
+        most: int = Field(100, ge=1, le=1_000, description="Most words and most pairs that are listed.")
         rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
         sample: Sample = "first"
 

@@ -17,7 +17,7 @@ from explainlab.figures.declared import StudyFigures
 Kind = Literal["words", "pairs"]
 
 SHOWN = 20
-UNCLEAR = "None of these is clear: they stand in few rows, or their interval holds 0."
+UNCLEAR = "None of these is clear: they occur in few rows, or their interval holds 0."
 _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
@@ -43,7 +43,7 @@ def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = Fa
     alt = f"{title}, in {body.n_wrong:,} misclassified rows.{first}"
     notes = [UNCLEAR] if drawn and not clear else []
     if len(kept) > len(drawn):
-        notes.append(f"Drawn are the first {len(drawn)} of {len(kept)}; the table has all.")
+        notes.append(f"The first {len(drawn)} of {len(kept)} are drawn; the table has all.")
     return Chart(f"driving-{kind}", title, alt, figure, _table(listed), tuple(notes))
 
 

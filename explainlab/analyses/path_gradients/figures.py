@@ -93,7 +93,9 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
         for a, v in zip(path.alphas, values[i], strict=True)
     ]
     title = f"Where on the path each score comes from, at {steps:,} steps"
-    return Chart("path-strip", title, f"{title}: one row a feature.", figure, rows, _strip_notes(values, kept, columns))
+    return Chart(
+        "path-strip", title, f"{title}: one row for each feature.", figure, rows, _strip_notes(values, kept, columns)
+    )
 
 
 def gradient_shares(body: PathGradientsData) -> Chart:

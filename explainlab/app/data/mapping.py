@@ -154,7 +154,7 @@ def _draw_upload(question: Question) -> None:
         key=key,
         on_change=take,
         max_upload_size=most,
-        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. It is kept for you alone.",
+        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. Only you can see it.",
     )
     words = st.session_state.pop(problem, "")
     if words:
@@ -195,7 +195,7 @@ def _draw_labels(question: Question, classes: Sequence[str]) -> None:
         return
     with st.spinner("Reading the labels"):
         survey = _surveyed(question, classes)
-    words = f"{survey.rows:,} rows can be used as they are, {survey.bad:,} cannot."
+    words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
     (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
     rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
     st.dataframe(pd.DataFrame(rows), hide_index=True)

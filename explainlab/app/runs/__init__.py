@@ -6,6 +6,6 @@ ENTRY = PageEntry(
     title="Runs",
     icon=":material/history:",
     url="runs",
-    help="What has been computed here: find it, open it, compare two, share them, take them away.",
+    help="Everything that was computed here: find it, open it, compare it, share it or download it.",
     order=90,
 )

@@ -79,7 +79,7 @@ def _draw_agreement(compared: Comparison, first: Attribution, second: Attributio
         st.info("The two have too little text in common to be compared.")
         return
     correlation = (
-        "none: one map is constant" if compared.rank_correlation is None else f"{compared.rank_correlation:.2f}"
+        "not defined: one map is constant" if compared.rank_correlation is None else f"{compared.rank_correlation:.2f}"
     )
     signs = "other classes" if first.signed and second.signed else "no signs"
     conflicts = str(len(compared.conflicts)) if opposable(first, second) else signs
@@ -120,13 +120,13 @@ def _draw_settings(first: OpenRun, second: OpenRun) -> None:
         for name in names
         if sides[0].get(name) != sides[1].get(name)
     ]
-    st.subheader("What differs in the asking", anchor=False)
+    st.subheader("Different settings and versions", anchor=False)
     if rows:
         st.dataframe(
             pd.DataFrame(rows), hide_index=True, height="content", alt=f"{len(rows)} settings or versions that differ"
         )
     else:
-        st.caption("Nothing: the same question, and the same versions.")
+        st.caption("None: both runs have the same settings and versions.")
 
 
 def _flat(opened: OpenRun) -> dict[str, str]:

@@ -23,7 +23,9 @@ def draw() -> None:
     links.leave()
 
     draw_title(
-        ENTRY, "Everything computed here that you may see: find it, open it, compare two, take it away.", service
+        ENTRY,
+        "Everything that was computed here and that you may see: open a run, compare two, share or download them.",
+        service,
     )
     opened = runs_page.opened()
     try:

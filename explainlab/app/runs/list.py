@@ -39,7 +39,7 @@ def draw_list(service: Service) -> None:
             page = service.runs(user, filters, 0, ROWS)
         _draw_page(service, page, choices)
     else:
-        st.info("Nothing has been computed here yet. Whatever you ask on the other pages is kept here.")
+        st.info("Nothing has been computed yet. Whatever you compute on the other pages is kept here.")
         home = entries()[0]
         st.page_link(home.path, label=home.title, icon=home.icon)
     st.divider()
@@ -51,7 +51,7 @@ def _draw_filters(choices: Choices) -> Filters:
     words = next(columns).text_input(
         "Search",
         key="runs_words",
-        placeholder="Words of text, title, model",
+        placeholder="Words in the text, title or model",
         persist_state="session",
         on_change=_go,
         args=(0,),
@@ -89,7 +89,7 @@ def _go(start: int) -> None:
 
 def _draw_page(service: Service, page: RunPage, choices: Choices) -> None:
     if not page.total:
-        st.info("No run passes these filters.")
+        st.info("No run matches these filters.")
         return
     bar = st.container(horizontal=True, vertical_alignment="center")
     ticked = _draw_table(page.runs, len(choices.owners) > 1)
@@ -134,7 +134,7 @@ def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
             "Model": run.model,
             "Seconds": run.seconds,
             "Passes": run.forward + run.backward,
-            **({"Seen by": runs_page.shared_as(run)} if signed_in else {}),
+            **({"Visible to": runs_page.shared_as(run)} if signed_in else {}),
         }
         for run in runs
     ]
@@ -158,7 +158,7 @@ def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
 
 def _draw_actions(service: Service, ticked: Sequence[Run]) -> None:
     if not ticked:
-        st.markdown(":small[Tick one to open it, two to compare them.]", width="content")
+        st.markdown(":small[Tick one run to open it, or two to compare them.]", width="content")
         return
     if len(ticked) < 3:
         word, icon = [("Open", ":material/open_in_full:"), ("Compare", ":material/compare_arrows:")][len(ticked) - 1]
@@ -183,7 +183,7 @@ def _draw_import(service: Service) -> None:
             "A JSON file that was exported here or by the command line",
             type="json",
             max_upload_size=MOST_MB,
-            help="It is shown as imported, and never taken for an answer of this instance.",
+            help="Imported results are marked as such, and are never mixed with those computed here.",
         )
         pressed = st.form_submit_button("Import")
     if not pressed:

@@ -78,7 +78,7 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
         open_runs()
 
     with st.popover("Delete", icon=":material/delete:"):
-        st.markdown(f"Delete {what} for good? A result goes with the last run that has it.")
+        st.markdown(f"Delete {what} for good? A result is deleted with the last run that uses it.")
         st.button(f"Yes, delete {what}", key=f"{place}_delete", type="primary", on_click=session.guarded(delete))
 
 

@@ -24,7 +24,7 @@ def draw_unfinished(service: Service) -> None:
     jobs = "1 job had" if len(rows) == 1 else f"{len(rows)} jobs had"
     with st.container(border=True):
         st.warning(
-            f"{jobs} not finished when the server stopped. A data set that is run again goes on where it stopped.",
+            f"{jobs} not finished when the server stopped. A data set goes on where it stopped.",
             icon=":material/power_off:",
         )
         table = st.dataframe(
@@ -33,8 +33,8 @@ def draw_unfinished(service: Service) -> None:
             hide_index=True,
             on_select="rerun",
             selection_mode="multi-row",
-            column_config={"Asked": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")},
-            alt=f"{len(rows)} unfinished jobs, the first asked first. Tick those to run again or to forget.",
+            column_config={"Requested": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")},
+            alt=f"{len(rows)} unfinished jobs, the oldest first. Tick those to run again or to forget.",
         )
         ticked = [rows[index] for index in table.selection.rows if index < len(rows)]
         _draw_actions(service, ticked or rows, "all" if len(ticked) in (0, len(rows)) else f"{len(ticked)} of them")
@@ -46,7 +46,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
     def again() -> None:
         for unanswered in chosen:
             service.submit(unanswered.request, session.owner(), user)
-        st.info("They wait in the queue; what they find is listed here.", icon=":material/hourglass_top:")
+        st.info("They are in the queue; their results will be listed here.", icon=":material/hourglass_top:")
 
     def forget() -> None:
         service.forget([unanswered.key for unanswered in chosen], user)
@@ -64,7 +64,7 @@ def _row(unanswered: Unanswered) -> dict[str, object]:
     request = unanswered.request
     about = request.single_text if request.data is None else looks.source_name(request.data, session.user())
     return {
-        "Asked": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
+        "Requested": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),
         "Text or data": line(about),
         "Model": request.model,

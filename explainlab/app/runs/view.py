@@ -49,7 +49,7 @@ def draw_run(service: Service, run_id: str) -> None:
         st.markdown(plain(opened.run.subject))
     st.caption(" · ".join(runs_page.facts(opened.run)))
     if opened.result is None:
-        remedy = "" if opened.gone else " Press **Compute again** to have it anew."
+        remedy = "" if opened.gone else " Press **Compute again** to compute it anew."
         st.warning(f"{plain(opened.missing)}{remedy}", icon=":material/warning:")
     else:
         _draw_result(opened.result)
@@ -123,7 +123,7 @@ def _draw_files(opened: OpenRun) -> None:
         data = opened.run.subject if result.request.data is not None else None
         files = (lambda: study_bundle(result, data), lambda: json.dumps(result.to_json(), ensure_ascii=False))
     icon = ":material/folder_zip:"
-    help_text = "One zip: an HTML report with all settings and versions, figures, tables and JSON."
+    help_text = "A zip file with an HTML report, all settings and versions, figures, tables and JSON."
     st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)
     icon = ":material/data_object:"
     st.download_button("JSON", files[1], "run.json", "application/json", icon=icon, on_click="ignore")
@@ -131,7 +131,7 @@ def _draw_files(opened: OpenRun) -> None:
 
 def _draw_settings(opened: OpenRun) -> None:
     """The request and all versions."""
-    st.subheader("What it was computed with", anchor=False)
+    st.subheader("Settings and versions", anchor=False)
     fields = request_json(opened.request)
     del fields["parameters"]
     if fields.get("data") not in (None, opened.run.subject):  # an upload is shown by its file's name
@@ -177,7 +177,7 @@ def _draw_again(service: Service, opened: OpenRun) -> None:
     elif again.anew and opened.result is not None:
         _draw_difference(opened.result, answer.result)
     elif opened.result is None:
-        st.info("It has been computed, and is in the list as a run of its own.")
+        st.info("It has been computed, and is listed as a run of its own.")
 
 
 def _draw_difference(stored: Result, again: Result) -> None:
@@ -188,7 +188,9 @@ def _draw_difference(stored: Result, again: Result) -> None:
         assert isinstance(again, AnalysisResult)
         difference, size = table_difference(stored.body_json(), again.body_json()), "the largest of its column"
     if difference is None:
-        st.warning("Computed again: the result has another shape than what is stored.", icon=":material/difference:")
+        st.warning(
+            "Computed again: the result has a different shape from the stored one.", icon=":material/difference:"
+        )
     elif difference.relative <= _ROUNDING:
         exact = "exactly the same" if not difference.relative else f"the same up to {difference.relative:.1e} of {size}"
         st.success(f"Computed again: {exact}.", icon=":material/check_circle:")

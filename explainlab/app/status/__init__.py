@@ -6,6 +6,6 @@ ENTRY = PageEntry(
     title="Status",
     icon=":material/monitor_heart:",
     url="status",
-    help="What runs and what waits, which models are loaded, and how much may be asked of this instance?",
+    help="What is running and what is waiting, which models are loaded, and what are the limits?",
     order=100,
 )

@@ -31,7 +31,7 @@ def draw() -> None:
     """Draw the page."""
     name_tab(ENTRY.title)
     st.title(ENTRY.title, anchor=False)
-    st.caption("What runs and what waits, which models are loaded, and how much may be asked of this instance?")
+    st.caption("What is running and what is waiting, which models are loaded, and what are the limits?")
     draw_now(get_service())
     draw_limits()
     draw_versions()
@@ -83,14 +83,16 @@ def _draw(service: Service) -> None:
 
 def _draw_problems(current: Status) -> None:
     if not current.worker_alive:
-        st.error("The worker does not answer: nothing is computed until the app is restarted.", icon=":material/error:")
+        st.error(
+            "The worker does not answer: nothing can be computed until the app is restarted.", icon=":material/error:"
+        )
     if current.problem:
         st.error(plain(current.problem), icon=":material/save:")
 
 
 def _draw_queue(service: Service, places: Sequence[Place]) -> None:
     if not places:
-        st.caption("Nothing runs and nothing waits.")
+        st.caption("Nothing is running or waiting.")
         return
     for place in places:
         _draw_place(service, place)

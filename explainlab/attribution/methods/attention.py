@@ -15,7 +15,10 @@ from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
 
 Reading = Literal["class_row", "received"]
-READING_HELP = "The rows that reach the head, or what every token receives on average over all rows."
+READING_HELP = (
+    "Which attention is read: that of the rows that reach the head, or what each token "
+    "receives on average over all rows."
+)
 
 
 class _AttentionMethod(BatchedMethod):
@@ -50,6 +53,8 @@ class AttentionLast(_AttentionMethod):
 
     id: ClassVar = "attention_last"
     label: ClassVar = "Attention, last layer"
+    plain: ClassVar = "Shows which words the model's last layer looks at."
+    good_for: ClassVar = "Seeing what the model reads, which need not be what it decides by."
     source: ClassVar = "Hollenstein & Beinborn 2021; read at the classification row"
     definition: ClassVar = "φⱼ = mean over heads of A^L at (class row, j)"
 
@@ -66,6 +71,8 @@ class AttentionAverage(_AttentionMethod):
 
     id: ClassVar = "attention_average"
     label: ClassVar = "Attention, average"
+    plain: ClassVar = "Shows which words the model looks at, averaged over all its layers."
+    good_for: ClassVar = "Seeing what the model reads, which need not be what it decides by."
     source: ClassVar = "Oxford thesis on the interpretability of large language models (paper 004)"
     definition: ClassVar = "φⱼ = mean over layers, heads and rows i of A at (i, j)"
 
@@ -83,6 +90,8 @@ class AttentionRollout(_AttentionMethod):
 
     id: ClassVar = "attention_rollout"
     label: ClassVar = "Attention rollout"
+    plain: ClassVar = "Follows through all layers which words the model looks at."
+    good_for: ClassVar = "Seeing what the model reads when one layer is too little."
     source: ClassVar = "Abnar & Zuidema 2020, Eq. 1"
     definition: ClassVar = "φ = class row of Ã^L ⋯ Ã¹, with Ã = (A + I) / 2"
     needs: ClassVar = ("attention", "layered attention")

@@ -17,6 +17,8 @@ class Random(Method):
 
     id: ClassVar = "random"
     label: ClassVar = "Random"
+    plain: ClassVar = "Scores drawn by lot: a method that does no better says nothing."
+    good_for: ClassVar = "The yardstick for all other methods."
     family: ClassVar = "Control"
     source: ClassVar = "The control of every comparison"
     definition: ClassVar = "φᵢ ~ U[0, 1)"

@@ -38,6 +38,11 @@ class DeepLift(BatchedMethod):
 
     id: ClassVar = "deep_lift"
     label: ClassVar = "DeepLift"
+    plain: ClassVar = (
+        "Compares the prediction with that for a blanked-out text and traces the difference back to the words."
+    )
+    good_for: ClassVar = "Checking older results; on transformers its sum is often off."
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Shrikumar et al. 2017 (rescale rule), computed by Captum"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · mᵢ, with m the product of Δoutput/Δinput through every activation"

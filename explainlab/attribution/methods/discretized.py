@@ -45,7 +45,10 @@ class DiscretizedIntegratedGradients(Method):
     class Parameters(declared.Parameters):
         steps: int = Field(30, ge=0, le=1_000, description="Anchor words on the path of every token.")
         strategy: Strategy = Field(
-            "greedy", description="Which neighbour is next: the one moved least, or most dimensions monotone."
+            "greedy",
+            description=(
+                "Which neighbour comes next: the one moved least, or the one with the most monotone dimensions."
+            ),
         )
         neighbours: int = Field(500, ge=1, le=10_000, description="Nearest words among which an anchor is chosen.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
@@ -53,6 +56,11 @@ class DiscretizedIntegratedGradients(Method):
 
     id: ClassVar = "discretized_integrated_gradients"
     label: ClassVar = "Discretized integrated gradients"
+    plain: ClassVar = (
+        "Leads from a blanked-out text to the real one by way of other words, and adds up what each word contributes."
+    )
+    good_for: ClassVar = "Checking whether integrated gradients depends on its straight path."
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"

@@ -23,6 +23,8 @@ class GAE(BatchedMethod):
 
     id: ClassVar = "gae"
     label: ClassVar = "Generic attention explainability"
+    plain: ClassVar = "Shows which words the model looks at, as far as looking there supports the prediction."
+    good_for: ClassVar = "A quick map of what supports a class; it shows nothing that speaks against it."
     family: ClassVar = "Attention"
     source: ClassVar = "Chefer et al. 2021 (ICCV), Eq. 5 and 6"
     definition: ClassVar = "φ = class row of R, its own entry 0; R = I, then R += mean over heads of (∂F/∂A · A)⁺ R"

@@ -37,6 +37,8 @@ class Gradient(BatchedMethod):
 
     id: ClassVar = "gradient"
     label: ClassVar = "Gradient"
+    plain: ClassVar = "How strongly the prediction reacts to a small change of each word."
+    good_for: ClassVar = "A quick look at what the model is sensitive to; it does not say for or against."
     family: ClassVar = "Gradients"
     source: ClassVar = "Simonyan et al. 2014"
     definition: ClassVar = "φᵢ = ‖∂F/∂xᵢ‖₂ (or Σ_d ∂F/∂xᵢ)"
@@ -63,6 +65,8 @@ class InputXGradient(BatchedMethod):
 
     id: ClassVar = "input_x_gradient"
     label: ClassVar = "Input × gradient"
+    plain: ClassVar = "A quick estimate of how much each word adds to the prediction."
+    good_for: ClassVar = "A first look, and large data sets."
     family: ClassVar = "Gradients"
     source: ClassVar = "Shrikumar et al. 2016; Denil et al. 2014"
     definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ"

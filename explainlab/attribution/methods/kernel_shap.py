@@ -51,7 +51,8 @@ class KernelShap(BatchedMethod):
 
     class Parameters(declared.Parameters):
         samples: Budget = Field(
-            "2n", description="Model evaluations beside the empty and the full text: 2n, 16n (n features) or a number."
+            "2n",
+            description="Model evaluations besides the empty and the full text: 2n, 16n (n features) or a number.",
         )
         paired: bool = Field(True, description="Draw each coalition together with its complement.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
@@ -59,6 +60,10 @@ class KernelShap(BatchedMethod):
 
     id: ClassVar = "kernel_shap"
     label: ClassVar = "KernelSHAP"
+    plain: ClassVar = "Hides words in many combinations and shares the prediction out fairly among them."
+    good_for: ClassVar = "Any model, and comparisons with other tools: its scores always add up."
+    start: ClassVar = True
+    adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = (
         "Lundberg & Lee 2017, Theorem 2; pairs: Covert & Lee 2021; regression adjustment: Witter et al. 2025"

@@ -22,9 +22,9 @@ class Lime(BatchedMethod):
     """
 
     class Parameters(declared.Parameters):
-        samples: Evaluations = Field(200, description="Maskings of the text, the full text among them.")
+        samples: Evaluations = Field(200, description="Maskings of the text, including the full text.")
         kernel_width: float = Field(
-            0.25, ge=0.01, le=100, description="How fast a masking counts less the more it takes away."
+            0.25, ge=0.01, le=100, description="How quickly a masking counts for less, the more it hides."
         )
         alpha: float = Field(0.01, ge=0, le=1e6, description="Ridge penalty on the slopes.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
@@ -32,6 +32,8 @@ class Lime(BatchedMethod):
 
     id: ClassVar = "lime"
     label: ClassVar = "LIME"
+    plain: ClassVar = "Hides random words many times and fits a simple formula to how the prediction changes."
+    good_for: ClassVar = "Any model; try a second seed before you rely on it."
     family: ClassVar = "Perturbation"
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
@@ -86,5 +88,5 @@ def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: flo
 def _warnings(keep: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:
     masked = ~keep.all(axis=1)
     if masked.any() and weights[masked].sum() < 0.01:
-        return ("Under this kernel width no masked text counts, so the scores say nothing: choose a larger one.",)
+        return ("With this kernel width no masked text counts, so the scores say nothing. Choose a larger one.",)
     return ()

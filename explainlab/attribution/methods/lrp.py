@@ -42,10 +42,13 @@ class LRP(BatchedMethod):
     class Parameters(declared.Parameters):
         rule: Rule = Field(
             "conservative",
-            description="What is constant: attention and the norms' deviation; or AttnLRP, which shares out products.",
+            description=(
+                "conservative: attention and the norms' deviation are constant; attn "
+                "(AttnLRP): products are shared out."
+            ),
         )
         activation: Activation = Field(
-            "identity", description="Activations pass relevance on as it is, or by their derivative."
+            "identity", description="Whether activations pass relevance on unchanged, or by their derivative."
         )
         reduction: Literal["sum", "l2"] = Field(
             "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
@@ -53,6 +56,8 @@ class LRP(BatchedMethod):
 
     id: ClassVar = "lrp"
     label: ClassVar = "Layer-wise relevance propagation"
+    plain: ClassVar = "Hands the prediction back through the network, layer by layer, until every word has its share."
+    good_for: ClassVar = "A map for and against where a single pass must do."
     family: ClassVar = "Gradients"
     source: ClassVar = "Ali et al. 2022 (AH and LN rules); Achtibat et al. 2024 (AttnLRP), Eq. 7 and 9"
     definition: ClassVar = "φᵢ = Σ_d xᵢ · ∂F/∂xᵢ, with the rules in place of derivatives"

@@ -24,6 +24,9 @@ class Occlusion(BatchedMethod):
 
     id: ClassVar = "occlusion"
     label: ClassVar = "Occlusion"
+    plain: ClassVar = "Hides one word at a time and looks how far the prediction moves."
+    good_for: ClassVar = "The map that is easiest to explain; it overlooks words that can stand in for each other."
+    start: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = "Zeiler & Fergus 2014; Li et al. 2016 (leave one out)"
     definition: ClassVar = "φᵢ = F(x) − F(x without i)"

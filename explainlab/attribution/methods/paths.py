@@ -25,14 +25,14 @@ from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 
 CANCELLING = (
-    "From baseline to text the score changes by {change:.2g} only, while the scores' sizes add up to {size:.2g}: they "
-    "cancel, and an error relative to their sum means little."
+    "From the baseline to the text the output changes by only {change:.2g}, while the sizes of the "
+    "scores add up to {size:.2g}: they cancel out, so an error relative to their sum means little."
 )
 TOO_FEW_STEPS = "This text needs more steps, or the adaptive rule."
 TOO_FEW_SAMPLES = "They do so only on average: take more samples."
 UNREACHED = (
-    "The tolerance was not reached: after {spent} gradients the scores' estimated error is {error:.2g}% of their total "
-    "size. Raise max_steps, or the tolerance."
+    "The tolerance was not reached: after {spent} gradients, the estimated error of the scores is "
+    "{error:.2g}% of their total size. Raise max_steps or the tolerance."
 )
 
 
@@ -58,6 +58,12 @@ class IntegratedGradients(BatchedMethod):
 
     id: ClassVar = "integrated_gradients"
     label: ClassVar = "Integrated gradients"
+    plain: ClassVar = (
+        "Fades the text in, from blanked out to complete, and adds up what each word contributes on the way."
+    )
+    good_for: ClassVar = "A careful map whose scores add up to the change of the prediction."
+    start: ClassVar = True
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x′ + α(x - x′))/∂xᵢ dα"
@@ -126,6 +132,9 @@ class GradientShap(Method):
 
     id: ClassVar = "gradient_shap"
     label: ClassVar = "Gradient SHAP"
+    plain: ClassVar = "Integrated gradients at a few random points instead of many chosen ones."
+    good_for: ClassVar = "A quick and rough stand-in for integrated gradients."
+    adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Lundberg & Lee 2017; Erion et al. 2021, Eq. 2; baselines as in Enguehard 2023"
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"

@@ -54,6 +54,11 @@ class SinglePass(Method):
 
     id: ClassVar = "sp_pi"
     label: ClassVar = "Progressive inference, single pass"
+    plain: ClassVar = (
+        "Reads the text from left to right and credits each word with how it moves the prediction when it is read."
+    )
+    good_for: ClassVar = "Seeing where in the text a language model makes up its mind."
+    adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = "Kariyappa et al. 2024 (SP-PI), Eq. 6; what p₀ is: ours"
     definition: ClassVar = "φᵢ = pᵢ − pᵢ₋₁, pᵢ read at the last token of feature i, p₀ = F(all masked)"
@@ -97,7 +102,8 @@ class MultiPass(Method):
 
     class Parameters(declared.Parameters):
         passes: Budget = Field(
-            "2n", description="Masked texts run beside the empty and the full one: 2n, 16n (n features) or a number."
+            "2n",
+            description="Masked texts to run besides the empty and the full one: 2n, 16n (n features) or a number.",
         )
         distribution: Distribution = Field(
             "shapley",
@@ -113,6 +119,11 @@ class MultiPass(Method):
 
     id: ClassVar = "mp_pi"
     label: ClassVar = "Progressive inference, multiple passes"
+    plain: ClassVar = (
+        "Reads many partly hidden versions of the text from left to right and shares the prediction out fairly."
+    )
+    good_for: ClassVar = "Language models, where one reading from left to right is too coarse."
+    adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = "Kariyappa et al. 2024 (MP-PI), Algorithm 1, Eq. 11, 13, 16; Eq. 14 and 17 corrected"
     definition: ClassVar = "φ = argmin Σ_S w(S) (p_S − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅), S read in all passes"

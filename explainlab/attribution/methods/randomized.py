@@ -24,8 +24,7 @@ from explainlab.models.context import FORWARD
 from explainlab.request import Output
 
 PICKED = (
-    "This is the best of {count} maps by {metric}, so by {metric} it does better than the only map of another method "
-    "can be expected to."
+    "This is the best of {count} maps by {metric}, so by {metric} it is expected to beat a method with a single map."
 )
 UNDECIDED = (
     "{metric} cannot tell these {count} maps apart: it is {value:.3f} for all of them. None was chosen; this is the "
@@ -74,6 +73,10 @@ class Rpi(BestOfMany):
     Parameters: ClassVar = AttentionParameters
     id: ClassVar = "rpi"
     label: ClassVar = "Randomized path-integration"
+    plain: ClassVar = (
+        "Draws many maps from random starting points inside the model and keeps the one that a test likes best."
+    )
+    good_for: ClassVar = "The best score on a chosen metric; judge it by another one."
     source: ClassVar = "Barkan et al. 2024 (RPI), Eq. 3 to 5"
     definition: ClassVar = (
         "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v · v at (class row, j); best b"
@@ -107,6 +110,8 @@ class RpiG(Rpi):
 
     id: ClassVar = "rpi_g"
     label: ClassVar = "RPI, gradient only"
+    plain: ClassVar = "Randomized path-integration that follows the slope alone, without the attention itself."
+    good_for: ClassVar = "Seeing what the attention adds to randomized path-integration."
     source: ClassVar = "Barkan et al. 2024 (RPI-G), Eq. 4 without the product"
     definition: ClassVar = (
         "φⱼ = mean over heads of (a - b) · mean over v from b to a of ∂F/∂v at (class row, j); best b"
@@ -120,6 +125,10 @@ class RpiIg(BestOfMany):
     Parameters: ClassVar = EmbeddingParameters
     id: ClassVar = "rpi_ig"
     label: ClassVar = "RPI, integrated gradients"
+    plain: ClassVar = (
+        "Draws many maps by integrated gradients from random starting points and keeps the one that a test likes best."
+    )
+    good_for: ClassVar = "Seeing how much the starting point of integrated gradients matters."
     source: ClassVar = "Barkan et al. 2024 (RPI-IG), section 4.3"
     definition: ClassVar = (
         "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from b to x of ∂F/∂vᵢ, b = √ᾱ mask + √(1 - ᾱ) noise; best b"
@@ -136,6 +145,10 @@ class RpiSig(BestOfMany):
     Parameters: ClassVar = EmbeddingParameters
     id: ClassVar = "rpi_sig"
     label: ClassVar = "RPI, sequential integrated gradients"
+    plain: ClassVar = (
+        "Draws many maps that fade in one word at a time from random starting points, and keeps the best by a test."
+    )
+    good_for: ClassVar = "Comparisons with the paper; it is the slowest of all."
     source: ClassVar = "Barkan et al. 2024 (RPI-SIG), section 4.3"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - bᵢ) · mean over v from bᵢ to xᵢ alone of ∂F/∂vᵢ, b as in RPI-IG; best b"
     needs: ClassVar = ("gradients",)

@@ -28,13 +28,17 @@ class SequentialIntegratedGradients(Method):
     """
 
     class Parameters(declared.Parameters):
-        steps: Evaluations = Field(50, le=10_000, description="Gradient evaluations a token (trapezoid: one more).")
+        steps: Evaluations = Field(
+            50, le=10_000, description="Gradient evaluations for each token (trapezoid: one more)."
+        )
         rule: Rule = Field("gauss_legendre", description="Where on each path the gradient is evaluated.")
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
 
     id: ClassVar = "sequential_integrated_gradients"
     label: ClassVar = "Sequential integrated gradients"
+    plain: ClassVar = "Fades in one word at a time while the rest of the text stays as it is."
+    good_for: ClassVar = "Texts that make little sense when every word is blanked out at once."
     family: ClassVar = "Paths"
     source: ClassVar = "Enguehard 2023, definition of SIG"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · ∫₀¹ ∂F(x̄ⁱ + α(x - x̄ⁱ))/∂xᵢ dα, x̄ⁱ = x with x′ᵢ in place of xᵢ"

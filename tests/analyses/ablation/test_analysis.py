@@ -1,4 +1,4 @@
-"""Methods at one budget: every number once more by single runs; what has nothing random has one map."""
+"""Methods with equal budgets: every number once more by single runs; what has nothing random has one map."""
 
 from __future__ import annotations
 

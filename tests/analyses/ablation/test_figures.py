@@ -1,4 +1,4 @@
-"""The chart of methods at one budget, from a real study of a tiny model."""
+"""The chart of methods with equal budgets, from a real study of a tiny model."""
 
 from __future__ import annotations
 

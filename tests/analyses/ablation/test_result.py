@@ -1,4 +1,4 @@
-"""The typed results of methods at one budget: they survive their JSON, and refuse another form."""
+"""The typed results of methods with equal budgets: they survive their JSON, and refuse another form."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_every_candidate_is_a_point_that_names_itself(body: CandidatesText) -> N
     pairs = zip(values(body, "sufficiency"), values(body, "comprehensiveness"), strict=True)
     assert found == dict(enumerate(pairs))
     assert len({trace.marker.symbol for trace in points}) == len(points) == 2
-    ring = line(chart, "The map that is open")
+    ring = line(chart, "The open map")
     assert (ring.x[0], ring.y[0]) == found[4]
 
 

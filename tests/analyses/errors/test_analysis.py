@@ -165,7 +165,7 @@ def test_pairs_cuts_and_bad_rows(zoo, tmp_path) -> None:
     found = study(classifier, "predictions", data=write(tmp_path / "pairs.jsonl", records))
     assert [row["row"] for row in found.body.rows] == [1, 2, 6]
     assert [number for number, _ in found.skipped] == [3, 4, 5]
-    assert "no class" in found.skipped[0][1]
+    assert "not a class" in found.skipped[0][1]
     assert "no token" in found.skipped[1][1]
     assert "3 rows were left out" in found.warnings[0]
     for row, record in zip(found.body.rows, (records[0], records[1], records[5]), strict=True):

@@ -193,7 +193,7 @@ def test_a_text_equal_to_its_baseline_has_no_relative_error(encoder: Classifier)
         ("", "at least one step count"),
         ([20, 10], "rising order"),
         ([10, 10], "rising order"),
-        ("ten,20", "is no whole number"),
+        ("ten,20", "is not a whole number"),
         ([0, 5], "between 1 and 10000"),
         ([10, 20_000], "between 1 and 10000"),
         (list(range(1, 2000)), "at most 1000"),

@@ -56,7 +56,7 @@ def test_dots_have_the_intervals_of_wrong_and_correct_rows(body, kind) -> None:
     assert list(right.x) == [whole[i].right_mean for i in right.customdata]
     more = len(places(body, kind)) - SHOWN
     assert list(chart.notes) == (
-        [f"Drawn are the first {SHOWN} of {SHOWN + more}; the table has all."] if more > 0 else []
+        [f"The first {SHOWN} of {SHOWN + more} are drawn; the table has all."] if more > 0 else []
     )
     assert len(chart.rows) == len(whole)
 

@@ -6,6 +6,6 @@ ENTRY = PageEntry(
     title="Activation",
     icon=":material/visibility:",
     url="activation",
-    help="What does a model say as features are revealed one by one, and whose order tells it soonest?",
+    help="What does a model say as words are revealed one by one, and which method finds the decisive words first?",
     order=40,
 )

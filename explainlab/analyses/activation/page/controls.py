@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -10,8 +11,9 @@ import streamlit as st
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
 from explainlab.analyses.parameters import RANDOM
-from explainlab.app.question import Question
-from explainlab.attribution.registry import methods
+from explainlab.app.question import Question, chip
+from explainlab.app.words.terms import explained
+from explainlab.attribution.registry import methods, parse_method
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
@@ -20,8 +22,8 @@ PAGE = "activation"
 question = Question(PAGE)
 
 _ASKED = ("model", "text", "target", "unit", "baseline", "palette")
-_HELP = {name: field.description for name, field in Activation.Parameters.model_fields.items()}
-_REFERENCES = {"": "None", "kernel_shap:samples=16n": "Kernel SHAP, 16n samples"}
+_HELP = {name: field.description or "" for name, field in Activation.Parameters.model_fields.items()}
+_REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 
 
 def seed_controls(view: ActivationView, force: bool = False) -> None:
@@ -50,8 +52,9 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     _draw_methods(card)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
-        question.draw_unit("What is revealed at a time.")
-        question.select("Baseline", "baseline", {name: name for name in get_args(Filler)}, _HELP["baseline"])
+        question.draw_unit("What is revealed at each step.")
+        fillers = {name: name for name in get_args(Filler)}
+        question.select("Baseline", "baseline", fillers, explained(_HELP["baseline"], "baseline"))
         question.draw_palette()
         st.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
     return card
@@ -66,14 +69,15 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         question.draw_rows()
     with reference:
         names = {name: _REFERENCES[name] for name in get_args(Reference)}
-        question.select("Compare maps with", "reference", names, "How similar is every method's map to this one's?")
+        question.select(
+            "Compare maps with", "reference", names, "How similar is each method's map to the map of this method?"
+        )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
 def _draw_methods(card: ModelCard | None) -> None:
     """Those that the model supports, and whatever is chosen already."""
-    known = methods()
-    able = [name for name, method in known.items() if card is None or not method.unsupported(card.architecture)]
+    able = [name for name, method in methods().items() if card is None or not method.unsupported(card.architecture)]
     chosen = question.now("methods")
     st.multiselect(
         "Methods",
@@ -81,7 +85,9 @@ def _draw_methods(card: ModelCard | None) -> None:
         chosen,
         key=question.key("methods"),
         accept_new_options=True,
-        format_func=lambda name: known[name].label if name in known else name,
+        format_func=partial(chip, parse_method),
         placeholder="Choose one or more methods",
-        help="Options may be typed after an id and colons: kernel_shap:samples=16n. Random is always among them.",
+        help=(
+            "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included."
+        ),
     )

@@ -18,10 +18,10 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 
-FRONT_HELP = "On the front are the methods that no other one matches at the same cost or less. {}"
+FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"
 SIMILARITY_HELP = (
-    "The cosine of a method's scores with the reference's, without special tokens: 1 where both are the same but for "
-    "their size. Press a point to open its text above."
+    "The cosine between a method's scores and the reference's, without special tokens: 1 where they "
+    "differ in size alone. Press a point to open its text above."
 )
 
 

@@ -26,7 +26,10 @@ def draw() -> None:
 
     draw_title(
         ENTRY,
-        "A text is revealed feature by feature, in a method's order: how soon does the model say what it will say?",
+        (
+            "A text is revealed step by step, in the order of a method's scores: how soon does the model "
+            "reach its prediction?"
+        ),
         service,
     )
     with PAGE.place_of_controls():

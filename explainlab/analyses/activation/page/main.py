@@ -29,7 +29,7 @@ def cost_words(view: ActivationView, answer: Answer) -> str:
     except ExplainLabError as error:
         return plain(str(error))
     if answer.result is None or not draft.same_setting(view):
-        return f"Press **{PAGE.button}** to see what these controls cost for one text."
+        return f"Press **{PAGE.button}** to see what these settings cost for one text."
     cost, features = answer.result.cost, answer.result.body.features_revealed
     passes = cost.forward + cost.backward
     each = passes + (SAMPLES * features if draft.data.reference else 0)

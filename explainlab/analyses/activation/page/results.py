@@ -27,8 +27,12 @@ from explainlab.service.service import Service
 
 SINGLE_PASS = "sp_pi"
 AREA_HELP: dict[Direction, str] = {
-    "activation": "Highest scores first: the sooner the target is likely, the larger the area. Higher is better.",
-    "inverse_activation": "Lowest scores first: the later the target is likely, the smaller the area. Lower is better.",
+    "activation": (
+        "Highest scores first: the sooner the target becomes likely, the larger the area. Higher is better."
+    ),
+    "inverse_activation": (
+        "Lowest scores first: the later the target becomes likely, the smaller the area. Lower is better."
+    ),
 }
 COLUMNS = {
     "activation": "AS AUC ↑",
@@ -36,10 +40,12 @@ COLUMNS = {
     "passes": "Passes",
     "relative": "Cost",
 }
-FLIP_HELP = "From how many features on, best first, every prediction is the target; empty: not even at the end."
+FLIP_HELP = (
+    "After how many features, best first, the prediction is the target and stays so; empty: not even at the end."
+)
 COST_HELP = (
-    "What the method spends beyond the one pass that any prediction needs, in such passes: the paper's cost. Those "
-    "of the curves are not in it."
+    "The passes that a method needs beyond the single pass of any prediction (the paper's cost). The "
+    "passes of the curves are not counted."
 )
 
 
@@ -57,8 +63,8 @@ def draw_text(
     st.header(
         "Read from left to right",
         anchor=False,
-        help="A decoder reads from left to right: its head, applied after a feature, tells what it makes of the text "
-        "so far.",
+        help="A decoder reads from left to right, so after every feature it can be asked what it "
+        "makes of the text so far.",
     )
     if architecture is not None:
         _draw_beliefs(service, view, architecture)
@@ -70,11 +76,12 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
         for direction, metric in DIRECTIONS.items():
             parsed = parse_metric(f"{metric}:baseline={baseline}")
             declared = get_metric(parsed.metric)
-            words = f"{declared.definition(parsed.parameters)} {AREA_HELP[direction]}"
+            words = f"{declared.plain} {declared.definition(parsed.parameters)} {AREA_HELP[direction]}"
             st.markdown(f"**{COLUMNS[direction]}, {plain(declared.label)}**: {plain(words)}")
         for chosen in methods:
             method = get_method(chosen.id)
-            st.markdown(f"**{plain(chosen.label)}**: {plain(method.definition)} ({plain(method.source)})")
+            formula = f"{method.definition} ({method.source})"
+            st.markdown(f"**{plain(chosen.label)}**: {plain(method.plain)} {plain(formula)}")
 
 
 def _draw_facts(result: AnalysisResult[ActivationText]) -> None:
@@ -98,8 +105,8 @@ def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText])
         st.header(
             "The text as it is revealed",
             anchor=False,
-            help="Move the slider, drag through the curve, press Play or a word: all is here already, the model is "
-            "not asked again. The ring is around the newest feature, a grey bar stands for a hidden one.",
+            help="Move the slider, drag through the curve, or press Play or a word. The ring marks "
+            "the newest feature, a grey bar a hidden one.",
             width="stretch",
         )
         with st.popover("Export", icon=":material/download:", key="activation_scrubber_export"):
@@ -137,7 +144,7 @@ def number_columns() -> dict[str, Any]:
         COLUMNS[way]: st.column_config.NumberColumn(help=help_text, format="%.3f")
         for way, help_text in AREA_HELP.items()
     }
-    passes = st.column_config.NumberColumn(help="Forward and backward, a text.", format="localized")
+    passes = st.column_config.NumberColumn(help="Forward and backward passes for each text.", format="localized")
     cost = st.column_config.NumberColumn(help=COST_HELP, format="%.4g×")
     return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
 

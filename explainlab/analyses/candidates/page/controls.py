@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
 
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.page.view import METRICS, CandidatesView, DataChoice
-from explainlab.app.question import Question
+from explainlab.app.question import Question, chip
+from explainlab.app.words.terms import explained
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
+from explainlab.metrics.registry import parse_metric
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 
@@ -75,8 +78,12 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
         question.now("metrics"),
         key=question.key("metrics"),
         accept_new_options=True,
+        format_func=partial(chip, parse_metric),
         placeholder="Choose one or more metrics",
-        help="Options may be typed after colons: log_odds:k=10, comprehensiveness:preset=eraser.",
+        help=explained(
+            "To set options, type a metric's id and its options: log_odds:k=10, comprehensiveness:preset=eraser.",
+            *METRICS,
+        ),
     )
     button.button("Draw candidates", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
@@ -98,7 +105,8 @@ def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
         question.draw_target(card)
         question.draw_output()
         question.draw_unit()
-        question.select("Method", "family", {name: get_method(name).label for name in get_args(Family)})
+        families = {name: get_method(name).label for name in get_args(Family)}
+        question.select("Method", "family", families, explained("The method that makes the maps.", *families))
         presets = {name: _PRESETS[name] for name in get_args(PresetId)}
         question.select("Preset", "preset", presets, _HELP["preset"], _bring_what_belongs_to_the_preset)
         st.text_input(
@@ -119,7 +127,7 @@ def _bring_what_belongs_to_the_preset() -> None:
 def _draw_budget() -> None:
     """How many candidates, how they are drawn, and the colours of heatmaps."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} So many for every layer.")
+        question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} As many for each layer.")
         question.draw_number("Steps n", "steps", _MOST, _HELP["steps"])
         question.draw_number("Timesteps T", "timesteps", _MOST_TIMESTEPS, _HELP["timesteps"])
         question.choose("Search", "search", {name: _SEARCHES[name] for name in get_args(Search)}, _HELP["search"])

@@ -97,7 +97,7 @@ def _draw_order(body: CandidatesText) -> str:
     with order:
         sort = _draw_metric("Metric reported and sorted by", "sort", keys, body)
     with scale:
-        question.choose("Scale of small maps", "scale", {"shared": "One for all", "each": "One per map"})
+        question.choose("Scale of small maps", "scale", {"shared": "One for all", "each": "One for each map"})
     with definitions:
         draw_definitions(body.metrics)
     return sort
@@ -111,7 +111,9 @@ def _draw_metric(label: str, name: str, keys: list[str], body: CandidatesText) -
 
 
 def _draw_table(body: CandidatesText, sort: str) -> None:
-    st.markdown("**All candidates**", help="Press a heading to sort, the box at the left of a row to open its map.")
+    st.markdown(
+        "**All candidates**", help="Press a heading to sort; tick the box at the left of a row to open its map."
+    )
     order = candidates.ordered(body, sort)
     rows = candidates.candidate_rows(body)
     key = question.key(f"table_{sort}")
@@ -184,7 +186,11 @@ def _draw_behind(body: EvaluatedText) -> None:
 def _draw_small(view: CandidatesView, result: AnalysisResult[CandidatesText], sort: str, picked: int) -> None:
     body = result.body
     order = _parts(candidates.ordered(body, sort), DOZEN)
-    st.header("Side by side", anchor=False, help="The best by the chosen metric first. Press a map to open it above.")
+    st.header(
+        "Side by side",
+        anchor=False,
+        help="The best map by the chosen metric comes first. Press a map to open it above.",
+    )
     shown = 0
     if len(order) > 1:
         key = question.key("dozen")
@@ -276,6 +282,6 @@ def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], 
             "application/json",
         ),
     )
-    st.header("Take away", anchor=False)
+    st.header("Download", anchor=False)
     for column, (label, write, name, kind) in zip(st.columns(3), files, strict=True):
         column.download_button(label, write, name, kind, on_click="ignore", width="stretch")

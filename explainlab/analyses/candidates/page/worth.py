@@ -20,13 +20,14 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.text import plain
+from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
 from explainlab.service.service import Service
 
 ORACLE = (
-    "**The best by the reported metric is an oracle.** It was chosen by looking at the very number that is reported: "
-    "the best of many is ahead of one map even where all maps are noise. Hold it against the maps chosen by another "
-    "metric or another k, and against the mean."
+    "**The best map by the reported metric is an oracle.** It was chosen by the very number that is "
+    "reported, so the best of many looks better than a single map even if all maps are noise. Compare "
+    "it with the maps chosen by another metric or another k, and with the mean."
 )
 
 
@@ -56,7 +57,7 @@ def draw_choice(
         if body.by_layer:
             draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
         else:
-            st.info("One layer is drawn from. Ask for several (all, or 3,4) to hold them against each other.")
+            st.info("All maps come from one layer. To compare layers, choose several (all, or 3,4).")
 
 
 def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
@@ -78,7 +79,8 @@ def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
         for metric in metrics:
             better = "Higher" if metric.higher_is_better else "Lower"
-            st.markdown(f"**{plain(metric.label)}** ({better} is better): {plain(metric.definition)}")
+            words = f"{get_metric(metric.metric).plain} {metric.definition}"
+            st.markdown(f"**{plain(metric.label)}** ({better} is better): {plain(words)}")
 
 
 def _selection_table(body: candidates.Body) -> pd.DataFrame:

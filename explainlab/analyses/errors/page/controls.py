@@ -101,7 +101,7 @@ def draw_filters(labels: Sequence[str]) -> None:
             question.now("search"),
             key=question.key("search"),
             icon=":material/search:",
-            placeholder="Part of a text, in any case",
+            placeholder="Part of a text, in capitals or not",
         )
     with sort:
         question.select("Order", "sort", _SORTS)
@@ -128,7 +128,7 @@ def draw_drivers_method(card: ModelCard | None) -> None:
     signed = {name: method for name, method in known.items() if method.is_signed(method.Parameters())}
     able = [name for name, method in signed.items() if card is None or not method.unsupported(card.architecture)]
     names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
-    question.select("Explain with", "drivers", names, "Methods whose scores speak for a class or against it.")
+    question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")
 
 
 def draw_function_words() -> None:

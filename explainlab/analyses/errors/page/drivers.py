@@ -31,14 +31,18 @@ from explainlab.service.service import Service
 _KINDS: dict[Kind, str] = {"words": "word", "pairs": "pair of words"}
 
 _HELP = (
-    "Every misclassified row is explained against the class that was predicted; a word that scores high there speaks "
-    "for the wrong class. Beside it: the same word's score for that class in rows where the class is right."
+    "In every misclassified row, the wrongly predicted class is explained: a word with a high score "
+    "there speaks for the wrong class. Beside it is the same word's score for that class in rows "
+    "where the class is right."
 )
 _COLUMNS = {
-    "Rows": st.column_config.NumberColumn(help="Misclassified rows with it."),
+    "Rows": st.column_config.NumberColumn(help="Misclassified rows that contain it."),
     "Score": st.column_config.NumberColumn(help="Mean score for the wrong class.", format="%+.3f"),
     "Interaction": st.column_config.NumberColumn(
-        help="What both words push together beyond what each does alone, by masking them; of the first pairs only.",
+        help=(
+            "How much more both words push together than each does alone, found by masking them; for "
+            "the first pairs only."
+        ),
         format="%+.3f",
     ),
     "In correct rows": st.column_config.NumberColumn(help="Mean score where that class is right.", format="%+.3f"),
@@ -179,7 +183,7 @@ def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTa
             hide_index=True,
             column_config=_ROW_COLUMNS,
         )
-        st.caption("The list of rows above shows these only; there each opens with its maps.")
+        st.caption("The list above shows only these rows; open one there to see its maps.")
 
 
 def _row(driver: Driver) -> dict[str, Any]:

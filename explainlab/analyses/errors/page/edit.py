@@ -87,7 +87,7 @@ def _draw_kept(row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
         key=key,
         on_change=take,
         format_func=lambda i: f"{i + 1}: {kept[i].text}",
-        placeholder=f"{len(kept)} kept, row {row['row']} is their parent",
+        placeholder=f"{len(kept)} kept edits of row {row['row']}",
     )
 
 
@@ -122,5 +122,5 @@ def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Rema
         except ExplainLabError as error:
             errors_page.report(error)
 
-    label = "Forget this edit" if there else f"Keep as a new row, child of row {row['row']}"
+    label = "Forget this edit" if there else f"Keep as a new row, based on row {row['row']}"
     st.button(label, icon=":material/delete:" if there else ":material/save:", on_click=change, key="errors_edit_keep")

@@ -79,7 +79,7 @@ def find(service: Service, view: ErrorsView) -> TableAnswer:
     request = view.request()
     try:
         if not view.source:
-            raise RequestError("No data set is chosen.", "Choose the embedded examples or name a file.")
+            raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
         key = (service.key(request, session.user()), known_digest(request.model))
     except ExplainLabError as error:
         return TableAnswer(Answer(problem=str(error)))

@@ -13,16 +13,21 @@ from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app.chart import draw_chart, draw_files, theme
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.request import digest
 
 _MATRIX = "errors_confusion"
 _HELP = {
-    "accuracy": "The share of rows whose predicted class is the true one, with Wilson's 95% interval.",
+    "accuracy": explained(
+        "The share of rows whose predicted class is the true one, with Wilson's 95% interval.", "interval"
+    ),
     "macro_f1": "The mean of every class's F1: rare classes count as much as frequent ones.",
-    "ece": "Expected calibration error: how far confidence is from accuracy, by bins (Guo et al. 2017).",
-    "confusion": "Press a cell to see its rows, once more to see all; the boxes for true and predicted class below do "
-    "the same. Colours tell the share of the true class.",
-    "reliability": "Where a model is well calibrated, it is right as often as it is sure: bars end on the diagonal.",
+    "ece": explained(
+        "Expected calibration error: how far confidence is from accuracy, by bins (Guo et al. 2017).", "calibration"
+    ),
+    "confusion": "Press a cell to see its rows, and again to see all. The boxes for the true and the "
+    "predicted class below do the same. Colours show the share of the true class.",
+    "reliability": "A well calibrated model is right as often as it is sure: its bars end on the diagonal.",
 }
 
 

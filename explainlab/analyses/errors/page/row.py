@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 SIDE_BY_SIDE = 60
 """Content features up to which two heatmaps share a line."""
-_DIFFERENCE_HELP = "The first map minus the second, feature by feature; nothing is computed anew."
+_DIFFERENCE_HELP = "The first map minus the second, feature by feature."
 
 
 @st.fragment
@@ -178,7 +178,7 @@ def _draw_remark(remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
         accept_new_options=True,
         on_change=keep,
         placeholder="Choose or type a tag",
-        help="A note and tags are exported with the rows.",
+        help="Notes and tags are exported with the rows.",
     )
 
 

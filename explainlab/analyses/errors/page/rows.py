@@ -38,11 +38,11 @@ _COLUMNS = {
     "Text": st.column_config.TextColumn(width="large"),
     "Confidence": st.column_config.NumberColumn(help="The probability of the predicted class.", format="percent"),
     "Loss": st.column_config.NumberColumn(
-        help="How surprising the true class is to the model: -ln of its probability.", format="%.3f"
+        help="How much the true class surprises the model: −ln of its probability.", format="%.3f"
     ),
     "Cut": st.column_config.CheckboxColumn(help="The model read only the beginning of the text."),
     "Tags": st.column_config.ListColumn(),
-    "Edits": st.column_config.NumberColumn(help="Texts edited from this one that were kept."),
+    "Edits": st.column_config.NumberColumn(help="Edited versions of this text that were kept."),
 }
 
 
@@ -51,9 +51,9 @@ def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str])
     controls.draw_filters(labels)
     order = table.order(view)
     if view.numbers:
-        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
         left, right = st.columns([4, 1], vertical_alignment="center")
-        left.info(f"Only the {count} of the words that were picked.", icon=":material/filter_alt:")
+        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
+        left.info(f"Only the {count} with what was picked below.", icon=":material/filter_alt:")
         right.button("Show all mistakes", on_click=controls.let_through, width="stretch")
     if not len(order):
         _draw_nothing(view, table)
@@ -74,7 +74,9 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
     row = table.row(order[place])
     move = partial(step, table, order, place)
     heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
-    heading.subheader(f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through them, too.")
+    heading.subheader(
+        f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through the rows, too."
+    )
     last = len(order) - 1
     before.button(
         "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"
@@ -88,7 +90,7 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
         f"true **{plain(row['label'])}** ({100 * row['probability']:.1f}%)",
         f"predicted **{plain(row['predicted'])}** ({100 * row['confidence']:.1f}%)",
         f"loss {row['loss']:.3f}",
-        f"{row['tokens']:,} tokens{', the rest was cut' if row['cut'] else ''}",
+        f"{row['tokens']:,} token{'' if row['tokens'] == 1 else 's'}{', the rest was cut' if row['cut'] else ''}",
     ]
     st.markdown(" · ".join(facts))
 
@@ -101,7 +103,7 @@ def _draw_nothing(view: ErrorsView, table: PredictionTable) -> None:
         )
         st.success(words, icon=":material/celebration:")
     else:
-        st.info("No row is left: loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
+        st.info("No row matches. Loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
 
 
 def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:

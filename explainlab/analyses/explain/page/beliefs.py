@@ -68,10 +68,10 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
 
 def _draw_answer(result: AnalysisResult[IntermediatePredictionsText], request: Request, palette: str) -> None:
     prompted = any(feature.prompt for feature in result.body.features)
-    meaning = "how probable each label word would be next, among the label words" if prompted else "the prediction"
+    meaning = "how likely each label word would be next, among the label words" if prompted else "the prediction"
     st.caption(
-        f"A decoder reads from left to right, so it can be asked after every {request.unit}: {meaning}, had the text "
-        f"ended there. Point at a {request.unit}, or walk through them with the arrow keys, for every class."
+        f"A decoder reads from left to right, so it can be asked after every {request.unit} as if the text ended "
+        f"there. Shown is {meaning}. Point at a {request.unit}, or use the arrow keys, to see every class."
     )
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")

@@ -11,6 +11,8 @@ import streamlit as st
 from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
+from explainlab.app.words.guide import draw_guide_button
+from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import get_method, methods
 from explainlab.declared import ParameterSpec, parse
@@ -45,14 +47,18 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
-    st.multiselect(
+    chosen, guide = st.columns([6, 1.4], vertical_alignment="bottom")
+    chosen.multiselect(
         "Methods",
         list(methods()),
         question.now("methods"),
         key=question.key("methods"),
         format_func=lambda method_id: methods()[method_id].label,
         placeholder="Choose one or more methods",
+        help=explained("Each method makes a map of its own.", *question.now("methods")),
     )
+    with guide:
+        draw_guide_button()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
         question.draw_outputs()
@@ -78,8 +84,8 @@ def draft() -> View:
 
 def _draw_more() -> None:
     question.draw_palette()
-    scales = {"each": "One per map", "shared": "One for all"}
-    question.choose("Scale", "scale", scales, "One for all compares only methods whose scores have the same meaning.")
+    scales = {"each": "One for each map", "shared": "One for all"}
+    question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
     st.number_input(
         "Seed",
         0,
@@ -87,9 +93,11 @@ def _draw_more() -> None:
         question.now("seed"),
         step=1,
         key=question.key("seed"),
-        help="Everything random starts from it.",
+        help=explained("Everything random is drawn from it.", "seed"),
     )
-    question.choose("Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is for GPUs.")
+    question.choose(
+        "Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is faster on GPUs and less exact."
+    )
     for method_id in question.now("methods"):
         method = get_method(method_id)
         specs = method.parameter_specs()

@@ -17,6 +17,7 @@ from explainlab.app.chart import draw_chart, theme
 from explainlab.app.facts import AGREEMENT
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
@@ -28,7 +29,7 @@ _FORMS = {"waterfall": "From baseline to output", "bars": "Sorted"}
 
 def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> None:
     """The scores of one attribution as bars; at first those of the one at the place ``first``."""
-    st.header("Scores", anchor="scores", help="One bar a feature, the largest first; the rest share a bar.")
+    st.header("Scores", anchor="scores", help="One bar for each feature, the largest first; the rest share a bar.")
     names = {result.request.question: method_label(result) for result in results}
     place = first
     left, right = st.columns([3, 4], vertical_alignment="bottom")
@@ -52,7 +53,8 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     """How far attributions of the same features agree: as a matrix if there are more than two, and pair by pair."""
     if len(results) < 2:
         return
-    st.header("Agreement", help="How far the maps shown tell the same story. Special tokens are not counted.")
+    help_text = "How far the maps tell the same story. Special tokens are not counted."
+    st.header("Agreement", help=explained(help_text, "rank-correlation", "sign-conflict"))
     if not comparable(results):
         st.info("These maps score different features and cannot be compared.")
         return

@@ -20,6 +20,7 @@ from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_predicted, draw_words
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
+from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import (
@@ -86,7 +87,7 @@ def draw_maps(
 
 def draw_exports(service: Service, view: View, results: Sequence[Attribution], words: str, link: str) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
-    st.header("Take away")
+    st.header("Download")
     trust = [trust_words(service, result) for result in results]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
@@ -136,7 +137,7 @@ def _draw_card(
 ) -> None:
     """A map and all that belongs to it; the warnings ``shown`` stand elsewhere already."""
     method = get_method(result.request.question)
-    st.markdown(f"**{plain(method.label)}**", help=f"{plain(method.definition)}\n\n{plain(method.source)}")
+    st.markdown(f"**{plain(method.label)}**", help=described(method))
     token_heatmap(drawn, key=f"map_{method.id}")
     for warning in result.warnings:
         if warning not in shown:

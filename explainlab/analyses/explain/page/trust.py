@@ -13,6 +13,7 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
 from explainlab.figures.heatmap import number, spelled
@@ -22,8 +23,9 @@ from explainlab.service.service import Service
 
 ASK = "Can I trust this map?"
 _ASK_HELP = (
-    "Its highest-ranked part is removed, and kept alone, and the model is asked again; so it is for 100 random maps of "
-    "the same text. A map that tells what the model reads does better than they do."
+    "The part that the map ranks highest is removed, then kept alone, and the model is asked again "
+    "each time. The same is done with 100 random maps of the text. A map that shows what the model "
+    "relies on does better than they do."
 )
 _VERDICTS = (
     (0.95, ":material/verified:", "well beyond chance"),
@@ -32,8 +34,8 @@ _VERDICTS = (
     (0.0, ":material/trending_down:", "worse than a random map"),
 )
 _VERDICTS_HELP = (
-    "Well beyond chance: better than at least 95 of them; somewhat better than chance: than 75; worse than a random "
-    "map: than fewer than 5. Ties count half."
+    "Well beyond chance: better than at least 95 of the 100 random maps. Somewhat better than chance: "
+    "than at least 75. Worse than a random map: than fewer than 5. Ties count half."
 )
 
 
@@ -107,7 +109,10 @@ def _place(method_id: str) -> Place:
 
 def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     body, unit = trust.body, trust.request.unit
-    st.markdown(f"**{ASK}**", help=f"{_ASK_HELP}\n\n{_VERDICTS_HELP}")
+    st.markdown(
+        f"**{ASK}**",
+        help=explained(f"{_ASK_HELP}\n\n{_VERDICTS_HELP}", "random-map", "comprehensiveness", "sufficiency"),
+    )
     for warning in trust.warnings:
         if warning not in result.warnings:
             st.warning(plain(warning), icon=":material/warning:")
@@ -125,7 +130,7 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     )
     if behind.open:
         behind.table(_behind(body), hide_index=True)
-        behind.caption("Each text as the model reads it, special tokens included.")
+        behind.caption("Texts are shown as the model reads them, with special tokens.")
 
 
 def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:

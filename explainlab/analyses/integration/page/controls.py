@@ -10,6 +10,7 @@ import streamlit as st
 from explainlab.analyses.integration.page.view import COARSE, RULES, DataChoice, IntegrationView
 from explainlab.analyses.parameters import MOST_STEPS, PAPER_GRID
 from explainlab.app.question import Question
+from explainlab.app.words.terms import explained
 from explainlab.attribution.method import BASELINE_HELP, Baseline
 from explainlab.figures.chart import STYLES
 from explainlab.models.loading import ModelCard
@@ -78,7 +79,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
             step=10,
             key=question.key(name),
             on_change=run,
-            help="A step count whose map and path are drawn beside the other's.",
+            help="A second step count, drawn beside the first.",
         )
     with colours:
         question.draw_palette()
@@ -95,7 +96,9 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         question.draw_rows()
     grids = {**_GRIDS, **({question.now("grid"): question.now("grid")} if question.now("grid") not in _GRIDS else {})}
     with grid:
-        question.select("Step counts", "grid", grids, "Points that several step counts or rules share are paid once.")
+        question.select(
+            "Step counts", "grid", grids, "Points that several step counts or rules share are computed once."
+        )
     rules, button = st.columns([6, 2], vertical_alignment="bottom")
     rules.multiselect(
         "Rules",
@@ -104,5 +107,6 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
         key=question.key("rules"),
         format_func=_SHORT.__getitem__,
         placeholder="None chosen",
+        help=explained("The rules whose errors are compared.", "integration-rule"),
     )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")

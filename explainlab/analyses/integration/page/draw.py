@@ -24,7 +24,9 @@ def draw() -> None:
     service = get_service()
     PAGE.open_view(service)
 
-    draw_title(ENTRY, "Integrated gradients sums gradients along a path: how many steps does this text need?", service)
+    draw_title(
+        ENTRY, ("Integrated gradients adds up gradients along a path: how many steps does this text need?"), service
+    )
     with PAGE.place_of_controls():
         card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
@@ -45,11 +47,13 @@ def draw() -> None:
     draw_open_in(service, view.carried(), PAGE.name)
 
     st.divider()
-    st.header("A data set", anchor=False, help="The same question for many texts: do all of them need as many steps?")
+    st.header("A data set", anchor=False, help="The same question for many texts: do they all need as many steps?")
     integration_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
     draw_mapping(integration_controls.question, None)
     seconds_each = integration_page.pace(errors, path)
-    st.caption(PAGE.cost_words("gradient evaluations", ", adaptive and doubling besides", seconds_each))
+    st.caption(
+        PAGE.cost_words("gradient evaluations", ", and more for the adaptive and the doubling rule", seconds_each)
+    )
     request = view.data_request()
     if request is not None:
         study = PAGE.answer(service, request)

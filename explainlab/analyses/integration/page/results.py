@@ -21,6 +21,7 @@ from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_predicted
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request
@@ -35,8 +36,8 @@ DOUBLING_HELP = (
     "are reached. The total counts every step count tried."
 )
 ADAPTIVE_HELP = (
-    "New points go where the output moves; no point is evaluated twice. It stops when both the sum and every score are "
-    "close enough, which asks more than 5%."
+    "New points go where the output moves, and no point is evaluated twice. It stops when the sum and "
+    "every score are close enough, which is stricter than 5%."
 )
 NOTES = f"""
 **Approximation error.** {plain(ERROR_HELP)}
@@ -65,7 +66,9 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
         f"Change of F({plain(target.label)})",
         number(body.expected),
         f"from {number(body.start, signed=False)} to {number(body.end, signed=False)}",
-        help="F(x) − F(x′), from the baseline to the text: what the scores must add up to.",
+        help=explained(
+            "F(x) − F(x′), from the baseline to the text: what the scores must add up to.", "baseline", "completeness"
+        ),
         **shown,
     )
     last = body.adaptive.trace[-1]
@@ -85,7 +88,11 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     else:
         chart, table = st.columns([3, 1], gap="large")
         with chart:
-            draw_chart(once(result, integration.error_curve, body), "integration_error_curve", help=ERROR_HELP)
+            draw_chart(
+                once(result, integration.error_curve, body),
+                "integration_error_curve",
+                help=explained(ERROR_HELP, "completeness"),
+            )
         with table:
             _draw_ideal(body)
     with st.expander("What is computed", icon=":material/functions:"):
@@ -99,7 +106,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
         st.header(
             f"The map at every step count, {morph.rule}",
             anchor=False,
-            help="Move the slider: all maps are here already, the model is not asked again. One scale for all of them.",
+            help="Move the slider through the step counts. All maps share one scale.",
             width="stretch",
         )
         with st.popover("Export", icon=":material/download:", key="integration_morph_export"):
@@ -137,8 +144,8 @@ def _map_request(view: IntegrationView) -> Request:
 
 def _draw_cancelling(body: IntegrationErrorText) -> None:
     st.caption(
-        "The scores cancel: a relative error would divide by that small change and mean nothing, so it is not drawn. "
-        "The sums themselves are these."
+        "The scores cancel out. An error relative to so small a change would mean nothing, so the "
+        "sums are shown instead."
     )
     rows = [
         {
