@@ -132,7 +132,8 @@ def limit_line(figure: go.Figure, tolerance: float) -> None:
 
 def hatched(scores: Sequence[float]) -> dict[str, Any]:
     """Plotly's pattern of bars: those below 0 are hatched, so that their sign needs no colour."""
-    return {"shape": ["/" if score < 0 else "" for score in scores], "fgcolor": GREY, "size": 7, "solidity": 0.25}
+    shapes = ["/" if score < 0 else "" for score in scores]
+    return {"shape": shapes, "fillmode": "overlay", "fgopacity": 0.45, "size": 7, "solidity": 0.2}
 
 
 def percent(share: float | None) -> str:
