@@ -45,8 +45,8 @@ async def until_runs(store: Store, count: int) -> None:
 
 async def ask_and_leave(server: Server) -> None:
     for number in range(QUEUE):
-        async with Session(server.url, link(server.store, number)):
-            pass
+        async with Session(server.url, link(server.store, number)) as session:
+            await session.press("Explain")
     await until_runs(server.store, 2)
 
 
@@ -78,6 +78,7 @@ def test_a_server_that_is_killed_with_a_full_queue(tmp_path: Path) -> None:
 
 async def go_on_without(server: Server, postgres: PostgresServer) -> None:
     async with Session(server.url) as explain, Session(server.url, page="runs") as other:
+        await explain.press("Explain")
         await until_runs(server.store, 2)
         postgres.stop()
         back = time.monotonic() + AWAY_SECONDS

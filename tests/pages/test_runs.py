@@ -79,13 +79,13 @@ def test_nothing_is_told_nicely(service: Service) -> None:
 
 
 def test_what_a_page_computes_is_there(service: Service) -> None:
-    scripted.opened("explain")
+    press(scripted.opened("explain"), "Explain")
     app = opened("runs")
     assert "2 runs" in told(app)
     assert set(app.dataframe[0].value["What"]) == {"Integrated gradients", "KernelSHAP"}
     assert "Who" not in app.dataframe[0].value, "there is nobody else"
     asked = [run.asked for run in service.runs(LOCAL).runs]
-    scripted.opened("explain")
+    press(scripted.opened("explain"), "Explain")
     again = service.runs(LOCAL).runs
     assert len(again) == 2
     assert min(run.asked for run in again) > max(asked), "asked again: the same runs, moved up"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import from_json
@@ -40,7 +40,7 @@ from explainlab.metrics import trust
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
-from explainlab.request import Output, Request, digest
+from explainlab.request import Dtype, Output, Request, digest
 
 
 def _read(settings: Any) -> Any:
@@ -152,6 +152,9 @@ def _attributions(subjects: Sequence[Subject], parameters: Trust.Parameters) -> 
 def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | None:
     """The stored answer to the request for the attribution alone; what it cost counts as if it ran now."""
     classifier, context = subject.classifier, subject.context
+    dtype = str(classifier.dtype).removeprefix("torch.")
+    if dtype not in get_args(Dtype):
+        return None  # a model of the library's user: nothing of it is stored
     request = complete(
         Request(
             model=classifier.id,
@@ -163,7 +166,7 @@ def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | Non
             output=subject.output,
             unit=subject.unit,
             seed=subject.seed,
-            dtype=str(classifier.dtype).removeprefix("torch."),
+            dtype=dtype,
         )
     )
     key = Explain(get_method(parameters.method)).key(request, classifier.digest, context.reader)
