@@ -14,10 +14,8 @@ AGREEMENT = (
 
 
 def facts(result: Attribution) -> list[str]:
-    """What is explained, completeness, cost, settings and notes, one Markdown text each."""
-    texts = [f"explains the {result.request.output} of {plain(result.target.label)}"]
-    if result.completeness:
-        texts.append(plain(sum_words(result)))
+    """Completeness, cost, settings and notes, one Markdown text each."""
+    texts = [plain(sum_words(result))] if result.completeness else []
     cost = result.cost
     backward = f" + {cost.backward} backward" if cost.backward else ""
     passes = f"{cost.forward} forward{backward} pass{'es' if cost.forward > 1 else ''}"

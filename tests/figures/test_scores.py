@@ -36,6 +36,7 @@ def test_the_largest_come_first_and_the_rest_are_summed(results: list[Attributio
     assert sum(row["score"] for row in chart.rows) == pytest.approx(content.sum())
     hues = PALETTES["green_red"].light
     assert list(bars.marker.color) == [hues.positive if x >= 0 else hues.negative for x in bars.x]
+    assert list(bars.marker.pattern.shape) == ["" if x >= 0 else "/" for x in bars.x]
     assert chart.rows[0]["name"] in chart.alt
 
 

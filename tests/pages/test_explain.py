@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -115,7 +116,8 @@ def test_a_baseline_chosen_from_the_examples_is_told(app: AppTest) -> None:
 
 def test_every_map_says_what_it_explains_and_the_reader_may_choose_for_all(app: AppTest) -> None:
     def explained() -> list[str]:
-        return [caption.value.split(" · ")[0] for caption in app.caption if caption.value.startswith("explains the")]
+        drawn = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "token_heatmap"]
+        return [json.loads(proto.json)["explained"] for proto in drawn]
 
     assert app.selectbox(key="explain_output").value == "own"
     app.multiselect(key="explain_methods").set_value(["occlusion", "lrp"]).run()

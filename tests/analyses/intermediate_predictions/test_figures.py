@@ -13,6 +13,7 @@ import pytest
 from explainlab import Attribution, explain, load_model, study
 from explainlab.analyses.intermediate_predictions.figures import class_curves, feature_changes
 from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
+from explainlab.figures.palette import PALETTES
 from explainlab.models.classifier import Classifier
 
 TEXT = "The champion sued <b>the phone</b> maker, and the court agreed."
@@ -85,6 +86,10 @@ def test_bars_are_differences_of_the_targets_logit(body, changes) -> None:
     np.testing.assert_allclose(bars[1:], [after - before for before, after in pairwise(logits)], atol=1e-5)
     assert [row["change"] for row in chart.rows] == bars
     assert chart.figure.layout.yaxis.title.text == "Change of the logit"
+    marker = feature_changes(changes, "blue_orange", "dark").figure.data[0].marker
+    hues = PALETTES["blue_orange"].dark
+    assert list(marker.color) == [hues.positive if bar > 0 else hues.negative for bar in bars]
+    assert list(marker.pattern.shape) == ["" if bar >= 0 else "/" for bar in bars]
     highest = body.features[int(np.argmax(bars))].text
     assert f"Highest: {highest} +" in chart.alt
 
