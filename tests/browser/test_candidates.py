@@ -34,7 +34,7 @@ def test_a_small_map_that_is_pressed_opens_and_its_texts_are_told(app, browser_p
     name = small.locator(".small-name").inner_text()
     expect(page.get_by_text(re.compile(rf"Map \d+: {re.escape(name)}"))).to_be_visible()
     page.get_by_text("Texts behind these numbers").click()
-    expect(page.get_by_text("Texts are shown as the model reads them")).to_be_visible()
+    expect(page.get_by_text("Each text as the model reads it")).to_be_visible()
 
 
 def test_a_point_that_is_pressed_opens_its_map_and_the_address_reopens_it(app, browser_page):

@@ -23,6 +23,7 @@ def computed(app: App, browser_page, text: str) -> list[Run]:
     """Two maps of ``text`` that the Explain page has made, the newest first."""
     page = browser_page(app.link(view(text, "occlusion", "input_x_gradient")))
     expect(heatmaps(page)).to_have_count(2)
+    press(page, "Explain")
     wait_for_run(page)
     page.close()
     found = app.store.runs.page("local", Filters(), 0, 2).runs
@@ -76,6 +77,8 @@ def test_runs_are_ticked_compared_taken_away_and_deleted(app, browser_page):
 def test_a_studys_bundle_has_its_figures(app, browser_page):
     page = browser_page(f"{app.url}/errors")
     expect(page.get_by_text("Calibration error")).to_be_visible()
+    press(page, "Predict")
+    wait_for_run(page)
     (run,) = app.store.runs.page("local", Filters(words="embedded:sentiment", question="predictions")).runs
     page = browser_page(f"{app.url}/runs?run={run.id}")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:

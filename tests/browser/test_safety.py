@@ -98,6 +98,7 @@ def test_hostile_texts_are_shown_and_taken_away_as_they_are(hostile_app, guarded
 def test_hostile_class_names_are_only_names(hostile_app, guarded, model):
     page = guarded(hostile_app.link(view("a good film", "occlusion", "gradient", model=model)))
     expect(heatmaps(page)).to_have_count(2)
+    unfold(page)
     said = page.get_by_test_id("stMetricValue").inner_text().replace("\u2060", "")
     assert said in hostile.LABELS
     for label in hostile.LABELS:

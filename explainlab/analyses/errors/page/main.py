@@ -63,6 +63,7 @@ def ask(service: Service) -> None:
     with suppress(ExplainLabError):  # the next run of the page reports it
         if PAGE.draft().requests() != PAGE.view.requests():
             controls.let_through()
+    st.session_state.pop(_CACHED, None)  # what is asked is a run, also where it is shown already
     PAGE.ask_text(service)
 
 
