@@ -129,5 +129,6 @@ def test_hostile_names_in_errors_are_only_names(hostile_app, guarded, name):
     page = guarded(hostile_app.link(view(name, "occlusion", target=name)))
     expect(page.get_by_test_id("stAlert")).to_contain_text(name)
     expect(page.get_by_test_id("stAlert")).to_contain_text("is not a class of this model")
+    unfold(page)
     press(page, "Explain")
     expect(heatmaps(page)).to_have_count(1)
