@@ -178,7 +178,7 @@ def test_texts_that_cannot_be_read_are_left_out(encoder: Classifier, data: MakeF
     assert choose(encoder, data(["", *CORPUS]), RunContext()).text == plain.text
 
 
-@pytest.mark.parametrize(("texts", "error"), [(["[SEP]", "[MASK] [SEP]"], "read no text"), (["", " "], "All rows")])
+@pytest.mark.parametrize(("texts", "error"), [(["[SEP]", "[MASK] [SEP]"], "read no text"), (["", " "], "No row of")])
 def test_without_a_readable_text_it_says_so(encoder: Classifier, data: MakeFile, texts: list[str], error: str) -> None:
     with pytest.raises(DataError, match=error):
         explain(encoder, TEXT, baseline="max_entropy", baseline_data=data(texts))

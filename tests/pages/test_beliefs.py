@@ -54,7 +54,7 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     assert not drawn(app)
     unfolded(app)
     assert drawn(app)
-    assert f"asked after every {unit}: the prediction" in captions(app)
+    assert f"asked after every {unit} as if the text ended" in captions(app)
     assert not app.warning
     assert service().find(request).body.positions
 
@@ -75,7 +75,7 @@ def test_an_encoder_says_why_not() -> None:
 def test_a_prompt_is_told_to_ask_at_its_end(speaker_path: Callable[[str], Path]) -> None:
     app = unfolded(asked(f"completion:{ASKED.name}:{speaker_path('gpt2')}", "a good film"))
     assert drawn(app)
-    assert "how probable each label word would be next" in captions(app)
+    assert "how likely each label word would be next" in captions(app)
     assert "asks for the label words only at its end" in warnings(app)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -27,18 +25,6 @@ from tests.pages.scripted import SECONDS, answered, press, words
 MODEL = "embedded:bert-mini-sst2"
 TEXT = "A <b>warm</b> and *funny* film."
 BOB = User("bob@example.org", "Bob <script>")
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
-    """The app's own service on a store of its own."""
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
-    settings.cache_clear()
-    service_module._service.cache_clear()
-    yield service_module.service()
-    monkeypatch.undo()
-    settings.cache_clear()
-    service_module._service.cache_clear()
 
 
 def computed(service: Service, method: str = "input_x_gradient", user: User = LOCAL, **chosen) -> Run:

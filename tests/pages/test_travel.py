@@ -87,6 +87,7 @@ def test_a_link_is_stronger_than_the_question_that_travels(explain: AppTest) -> 
     assert back.text_area(key="integration_text").value == first_view().text
 
 
+@pytest.mark.usefixtures("service")
 @pytest.mark.parametrize("page", ["explain", "errors"])
 def test_choosing_a_model_computes_nothing_and_travels(page: str) -> None:
     app = opened(page)

@@ -226,7 +226,7 @@ def test_columns_and_classes_are_chosen_and_part_of_the_key(bert, tmp_path) -> N
 
 
 def test_a_single_text_and_unreadable_data_are_refused(bert, zoo, tmp_path) -> None:
-    with pytest.raises(RequestError, match="of a data set"):
+    with pytest.raises(RequestError, match="for a data set"):
         study(bert, "predictions", "a text")
     path = write(tmp_path / "none.jsonl", [{"text": "[SEP]", "label": 1}])
     with pytest.raises(RequestError, match="can read no text"):

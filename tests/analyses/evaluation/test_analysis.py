@@ -153,5 +153,5 @@ def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, 
     path.write_text(json.dumps(records[:1]), encoding="utf-8")
     with pytest.raises(RequestError, match=r"other\.json has no attribution of"):
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)])
-    with pytest.raises(RequestError, match="one name"):
+    with pytest.raises(RequestError, match="have the same name"):
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path), str(path)])
