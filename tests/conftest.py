@@ -20,6 +20,8 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
 from explainlab.models.templates import Template, save_template
+from explainlab.service import service as service_module
+from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
 from tests.zoo import ZOO, build
 
@@ -154,3 +156,15 @@ def _shared(folder: str) -> Path:
     if not path.is_dir():
         pytest.skip(f"needs ../shared/{folder}")
     return path
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
+    """The app's own service on a store of its own."""
+    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+    settings.cache_clear()
+    service_module._service.cache_clear()
+    yield service_module.service()
+    monkeypatch.undo()
+    settings.cache_clear()
+    service_module._service.cache_clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypedDict, TypeVar
 
@@ -73,14 +74,14 @@ class ChosenData(BaseModel):
         return {"rows": self.rows, "sample": self.sample}
 
 
-class AnalysisView(BaseModel):
+class AnalysisView(BaseModel, ABC):
     """The view of a page; choices of a section about a data set are in a field ``data``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @abstractmethod
     def text_requests(self) -> Sequence[Request]:
         """The requests of the main part."""
-        raise NotImplementedError
 
     def data_request(self) -> Any:
         """The request of the section about a data set; None without one."""

@@ -5,32 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.explain.page.trust import ASK
-from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
-from explainlab.settings import ROOT, settings
+from explainlab.settings import ROOT
 from tests.pages.scripted import answered, opened, press
 
 READS = ("SELECT", "PRAGMA", "BEGIN")
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
-    """The app's own service on a store of its own."""
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
-    settings.cache_clear()
-    service_module._service.cache_clear()
-    yield service_module.service()
-    monkeypatch.undo()
-    settings.cache_clear()
-    service_module._service.cache_clear()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from explainlab.models.context import RunContext
 from explainlab.reader import ANYBODY
 from explainlab.request import Request
 from explainlab.testing import exact, traces
+from explainlab.testing.observation import Recorder
 from tests.conftest import ON_ENCODERS, Zoo
 from tests.toys import Linear, toy
 from tests.zoo import CORPUS
@@ -64,22 +65,6 @@ def data(tmp_path: Path) -> MakeFile:
         return str(tmp_path / name)
 
     return make
-
-
-class Recorder(RunContext):
-    """Keeps the progress told, and stops at the check with the number ``last``."""
-
-    def __init__(self, last: int = 10**9) -> None:
-        self.seen: list[tuple[int, int, str]] = []
-        self.checks, self.last = 0, last
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self.seen.append((done, total, phase))
-
-    def check_cancelled(self) -> None:
-        self.checks += 1
-        if self.checks == self.last:
-            raise Cancelled
 
 
 @contextmanager
