@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
 from explainlab.analyses.explain.page.view import Choice, View
@@ -55,6 +55,20 @@ def text_box(page: Page) -> Locator:
 
 def select(page: Page, label: str) -> Locator:
     return page.get_by_role("combobox", name=label, exact=True)
+
+
+def choose(page: Page, label: str, option: str, typed: str = "") -> None:
+    """Choose an option of a list, after typing. A list closes when the page moves under it: then it is opened again."""
+    offered = page.get_by_role("option", name=option).first
+    for _ in range(10):
+        if not offered.is_visible():
+            select(page, label).fill(typed) if typed else select(page, label).click()
+        try:
+            offered.click(timeout=12_000)
+            return
+        except TimeoutError:
+            continue
+    raise AssertionError(f"{label} never offered {option}.")
 
 
 def press(page: Page, button: str) -> None:

@@ -13,14 +13,9 @@ from playwright.sync_api import Page, expect
 
 from explainlab.data import read_dataset
 from explainlab.models.loading import model_name
-from tests.browser.explain_page import NEWS, SENTIMENT, heatmaps, map_shows, press, select, text_box, view
+from tests.browser.explain_page import NEWS, SENTIMENT, choose, heatmaps, map_shows, press, select, text_box, view
 
 CHANGED = "The controls have changed"
-
-
-def pick(page: Page, label: str, option: str) -> None:
-    select(page, label).click()
-    page.get_by_role("option", name=option).first.click()
 
 
 def download(page: Page, button: str) -> Path:
@@ -69,7 +64,7 @@ def test_a_changed_control_waits_for_the_button(app, browser_page):
 def test_an_example_fills_the_text_and_runs(app, browser_page):
     page = browser_page(app.link(view("Anything.", "occlusion")))
     example = next(iter(read_dataset("embedded:sentiment", ("negative", "positive")).rows))
-    pick(page, "Example", f"{example.label}: {example.text}")
+    choose(page, "Example", f"{example.label}: {example.text}")
     expect(text_box(page)).to_have_value(example.text)
     map_shows(page, example.text)
     expect(select(page, "Example")).to_have_value("")
@@ -87,7 +82,7 @@ def test_a_pressed_class_is_explained(app, browser_page):
 def test_another_model_brings_its_classes_and_examples(app, browser_page):
     page = browser_page(app.link(view("Oil prices rose again.", "occlusion", target="negative")))
     expect(heatmaps(page).locator(".legend")).to_contain_text("for negative")
-    pick(page, "Model", model_name(NEWS))
+    choose(page, "Model", model_name(NEWS))
     expect(select(page, "Target")).to_have_value("predicted")
     expect(page.get_by_text(CHANGED)).to_be_visible()
     press(page, "Explain")
@@ -156,14 +151,13 @@ def test_the_code_that_gives_the_same_numbers_is_shown(app, browser_page):
 def test_an_unknown_model_gets_the_nearest_names_and_nothing_is_lost(app, browser_page):
     page = browser_page(app.link(view("A fine film.", "occlusion")))
     map_shows(page, "A fine film.")
-    select(page, "Model").fill("embedded:bert-mini-sst")
-    page.get_by_role("option", name="Add: embedded:bert-mini-sst").click()
+    choose(page, "Model", "Add: embedded:bert-mini-sst", typed="embedded:bert-mini-sst")
     press(page, "Explain")
     error = page.get_by_test_id("stAlert")
     expect(error).to_contain_text("There is no embedded model")
     expect(error).to_contain_text(re.compile("Did you mean embedded:\u2060?bert-mini-sst2"))
     expect(text_box(page)).to_have_value("A fine film.")
-    pick(page, "Model", model_name(SENTIMENT))
+    choose(page, "Model", model_name(SENTIMENT))
     map_shows(page, "A fine film.")
 
 

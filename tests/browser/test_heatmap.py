@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
+from tests.browser.explain_page import choose
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +94,7 @@ def test_another_palette_keeps_pick_focus_and_nodes(open_case):
     before = option(page, "funny").element_handle()
     colour = "node => getComputedStyle(node).getPropertyValue('--hue')"
     first = before.evaluate(colour)
-    page.get_by_role("combobox", name="Colours").click()
-    page.get_by_role("option", name="blue_orange").click()
+    choose(page, "Colours", "blue_orange")
     wait_for_run(page)
     expect(option(page, "funny")).to_have_attribute("aria-selected", "true")
     assert before.evaluate("node => node.isConnected")

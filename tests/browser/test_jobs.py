@@ -13,7 +13,7 @@ from explainlab.analyses.registry import request_key
 from explainlab.attribution.records import Attribution
 from explainlab.models.loading import model_digest
 from tests.browser.conftest import wait_for_run
-from tests.browser.explain_page import App, heatmaps, integrated_gradients, map_shows, press, view
+from tests.browser.explain_page import App, choose, heatmaps, integrated_gradients, map_shows, press, view
 from tests.browser.jobs import cancel, job
 
 TEXT = " ".join(["The first act drags a little, but the ending is so beautiful that I forgave everything."] * 5)
@@ -54,8 +54,7 @@ def test_another_question_gives_the_running_one_up(app, browser_page):
     page = browser_page(app.link(view(TEXT, ENDLESS, seed=1)))
     expect(job(page, "Integrated gradients")).to_contain_text(RUNNING)
     page.get_by_role("button", name="Remove Integrated gradients").click()
-    page.get_by_role("combobox", name="Methods").fill("Occlusion")
-    page.get_by_role("option", name="Occlusion").click()
+    choose(page, "Methods", "Occlusion", typed="Occlusion")
     page.keyboard.press("Escape")
     press(page, "Explain")
     map_shows(page, TEXT)

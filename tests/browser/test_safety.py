@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.browser import hostile
 from tests.browser.conftest import unfold, wait_for_run
-from tests.browser.explain_page import App, OpenPage, heatmaps, press, select, text_box, view
+from tests.browser.explain_page import App, OpenPage, choose, heatmaps, press, select, text_box, view
 from tests.zoo import build
 
 PAIR = " ".join(hostile.MARKS)
@@ -116,8 +116,7 @@ def test_hostile_examples_are_only_text(hostile_app, guarded, model):
     expect(heatmaps(page)).to_have_count(1)
     unfold(page)
     for text, label in zip(hostile.SCRIPTS, hostile.LABELS, strict=True):
-        select(page, "Example").click()
-        page.get_by_role("option", name=f"{label}: {text}").click()
+        choose(page, "Example", f"{label}: {text}")
         expect(text_box(page)).to_have_value(text)
         shows(page, text)
 
