@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -14,9 +13,6 @@ from explainlab.app.entries import PageEntry, entries
 from explainlab.app.sign_in import gate, signed_in
 from explainlab.app.text import plain
 from explainlab.settings import ASSETS
-
-if TYPE_CHECKING:
-    from explainlab.service.service import Service
 
 PAGES = entries()
 _framed: ContextVar[bool] = ContextVar("framed", default=False)
@@ -85,10 +81,10 @@ def name_tab(page: str, about: str = "") -> None:
         st.set_page_config(page_title=title)
 
 
-def draw_title(entry: PageEntry, caption: str, service: Service) -> None:
-    """The page's title, its question as the ``caption``, and a problem of the store, if any."""
+def draw_title(entry: PageEntry, notice: str = "") -> None:
+    """The page's title, what it is for, and a ``notice`` of the store, if any."""
     st.html(ASSETS / "page.css")
     st.title(entry.title, anchor=False)
-    st.caption(caption)
-    if service.notice:
-        st.warning(plain(service.notice), icon=":material/save:")
+    st.caption(entry.help)
+    if notice:
+        st.warning(plain(notice), icon=":material/save:")

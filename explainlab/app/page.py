@@ -40,19 +40,19 @@ _WAITS = "These settings come from another page: press **{button}** to compute h
 def draw_headline(result: Result) -> None:
     """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
     analysis = get_analysis(result.request.question)
-    draw_words(analysis.headline(result), result, analysis.lines(result))
+    draw_words(analysis.headline(result), result, partial(analysis.lines, result))
     if isinstance(result, AnalysisResult):
         draw_sample(result)
 
 
-def draw_words(words: str, result: Result, lines: Sequence[str]) -> None:
+def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -> None:
     """Draw the answer ``words`` of ``result``, and its model; unfolded, the ``lines`` of numbers that support them."""
     st.markdown(f"**{plain(words)}**")
     st.caption(f"Model: {plain(model_name(result.request.model))}")
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
     behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
     if behind.open:
-        behind.code("\n".join(lines), language=None)
+        behind.code("\n".join(lines()), language=None)
 
 
 def draw_sample(result: AnalysisResult[Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,8 +38,8 @@ _TRAVELS = ("model", "text", "text_pair", "target", "unit")
 
 def carried_by(record: BaseModel) -> CarriedText:
     """What travels from a view or a request to another page."""
-    fields: Any = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
-    return fields  # type: ignore[no-any-return]
+    fields = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
+    return cast(CarriedText, fields)
 
 
 def beginning(text: str) -> str:

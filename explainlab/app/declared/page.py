@@ -124,7 +124,7 @@ class DataPage(AnalysisPage):
         """Draw the page, from the controls to the charts."""
         service = get_service()
         self.open_view(service)
-        draw_title(self.controls.entry, self.controls.entry.help, service)
+        draw_title(self.controls.entry, service.notice)
         with self.place_of_controls():
             self.controls.draw(partial(self.ask_text, service))
         view = self.settle(service)

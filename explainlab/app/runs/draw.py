@@ -22,11 +22,7 @@ def draw() -> None:
     service = get_service()
     links.leave()
 
-    draw_title(
-        ENTRY,
-        "Everything that was computed here and that you may see: open a run, compare two, share or download them.",
-        service,
-    )
+    draw_title(ENTRY, service.notice)
     opened = runs_page.opened()
     try:
         if len(opened) == 2:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pandas as pd
 import streamlit as st
 
-from explainlab.app.frame import name_tab
+from explainlab.app.frame import draw_title, name_tab
 from explainlab.app.progress import label, state
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
@@ -30,8 +30,7 @@ _MB = 2**20
 def draw() -> None:
     """Draw the page."""
     name_tab(ENTRY.title)
-    st.title(ENTRY.title, anchor=False)
-    st.caption("What is running and what is waiting, which models are loaded, and what are the limits?")
+    draw_title(ENTRY)
     draw_now(get_service())
     draw_limits()
     draw_versions()

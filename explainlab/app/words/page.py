@@ -6,6 +6,7 @@ from itertools import groupby
 
 import streamlit as st
 
+from explainlab.app.frame import draw_title, name_tab
 from explainlab.app.text import plain
 from explainlab.app.words import ENTRY
 from explainlab.app.words.guide import FAMILIES, START
@@ -18,8 +19,9 @@ from explainlab.metrics.registry import metrics
 
 def draw() -> None:
     """Draw the page."""
-    st.title(ENTRY.title, anchor=False)
-    st.caption("What the words on these pages mean, in plain English first. The ? beside a control leads here.")
+    name_tab(ENTRY.title)
+    draw_title(ENTRY)
+    st.caption("The ? beside a control leads here.")
     for heading, terms in TERMS.items():
         st.header(heading, anchor=False)
         for term in terms:

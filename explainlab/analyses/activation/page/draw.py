@@ -24,14 +24,7 @@ def draw() -> None:
     service = get_service()
     PAGE.open_view(service)
 
-    draw_title(
-        ENTRY,
-        (
-            "A text is revealed step by step, in the order of a method's scores: how soon does the model "
-            "reach its prediction?"
-        ),
-        service,
-    )
+    draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
         card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)

@@ -25,9 +25,7 @@ def draw() -> None:
     service = get_service()
     PAGE.open_view(service)
 
-    draw_title(
-        ENTRY, "Randomized path-integration draws many maps and keeps the best one. What is the choice worth?", service
-    )
+    draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
         card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
     architecture = card.architecture if card else None

@@ -28,9 +28,7 @@ def draw() -> None:
     service = get_service()
     PAGE.open_view(service)
 
-    draw_title(
-        ENTRY, "A model reads a data set: where is it wrong, and which words speak for the wrong class?", service
-    )
+    draw_title(ENTRY, service.notice)
     errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
     name = looks.source_name(PAGE.view.source, session.user())

@@ -27,7 +27,7 @@ def draw() -> None:
         controls.set_target(label)
         ask()
 
-    draw_title(ENTRY, "One text, one model: which words speak for the prediction, and which against it?", service)
+    draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
         card = controls.draw_question(ask)
         controls.draw_options(card, ask)

@@ -45,8 +45,12 @@ def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisRe
     first = most_trusted(results, {i: trust.body for i, trust in judged.items()})
     result, trust = results[first], judged.get(first)
     words = verdict(result, None if trust is None else trust.body)
-    lines = get_analysis(result.request.question).lines(result)
-    draw_words(words, result, lines if trust is None else [*get_study(Trust.id).lines(trust), "", *lines])
+
+    def lines() -> list[str]:
+        judged_by = [] if trust is None else [*get_study(Trust.id).lines(trust), ""]
+        return [*judged_by, *get_analysis(result.request.question).lines(result)]
+
+    draw_words(words, result, lines)
     return first, words
 
 

@@ -24,9 +24,7 @@ def draw() -> None:
     service = get_service()
     PAGE.open_view(service)
 
-    draw_title(
-        ENTRY, ("Integrated gradients adds up gradients along a path: how many steps does this text need?"), service
-    )
+    draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
         card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
     view = PAGE.settle(service)
