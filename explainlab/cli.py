@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from explainlab.errors import ExplainLabError, RequestError
-
-if TYPE_CHECKING:
-    from explainlab.analyses.base import AnalysisResult
+from explainlab.result import Result, with_verdict
 
 app = typer.Typer(
     name="explainlab",
@@ -119,11 +117,10 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Attribute a prediction to the tokens, words or sentences of its text."""
-    from explainlab.analyses.registry import get_analysis
     from explainlab.attribution.registry import get_method
 
     parameters = assignments(assigned)
-    chosen = get_analysis(get_method(method).id)
+    chosen = get_method(method)
     result = _ask(
         device,
         question=method,
@@ -137,7 +134,7 @@ def explain(
         seed=seed,
         dtype=dtype,
     )
-    _print(result.to_json(), as_json, [*chosen.lines(result), *result.warnings])
+    _print_result(result, result.to_json(), as_json)
 
 
 @app.command()
@@ -180,8 +177,7 @@ def study(
         seed=seed,
         dtype=dtype,
     )
-    lines = get_study(study_id).lines(result)
-    _print(result.to_json(), as_json, [*lines, *_sampled(result), *result.warnings])
+    _print_result(result, result.to_json(), as_json)
 
 
 @app.command()
@@ -209,7 +205,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge methods by metrics on a data set, random maps beside them."""
-    from explainlab.analyses.registry import get_study
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
@@ -242,8 +237,7 @@ def evaluate(
     )
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
-    lines = get_study("evaluation").lines(result)
-    _print(body, as_json, [*lines, *_sampled(result), *result.warnings])
+    _print_result(result, body, as_json)
 
 
 @app.command()
@@ -347,9 +341,16 @@ def _ask(device: str | None, **fields: Any) -> Any:
     return service.run(request)
 
 
-def _sampled(result: AnalysisResult[Any]) -> list[str]:
-    """The line that says which rows of a data set were studied; none for a single text."""
-    return [f"Rows: {result.sample_words}."] if result.sample_words else []
+def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
+    """The answer in words, the numbers behind it, which rows it is about, and warnings; or all of that as JSON."""
+    from explainlab.analyses.base import AnalysisResult
+    from explainlab.analyses.registry import get_analysis
+
+    analysis = get_analysis(result.request.question)
+    words = analysis.headline(result)
+    rows = result.sample_words if isinstance(result, AnalysisResult) else ""
+    lines = [words, "", *analysis.lines(result), *([f"Rows: {rows}."] if rows else []), *result.warnings]
+    _print(with_verdict(body, words), as_json, lines)
 
 
 def _complain(message: str) -> int:

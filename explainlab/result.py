@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from explainlab.request import Request
 
 T = TypeVar("T", bound="Result")
+VERDICT = "verdict"
+"""Where an exported record has the answer in words. It is no part of the result: an import leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,8 @@ class Result(ABC):
         """The same result as the answer to ``request``, which may call the model by another name."""
         request = request.model_copy(update={"reader": ""})
         return self if dict(self.request) == dict(request) else replace(self, request=request)
+
+
+def with_verdict(record: Mapping[str, Any], verdict: str) -> dict[str, Any]:
+    """An exported ``record`` that begins with the answer in words; an empty one is left out."""
+    return {VERDICT: verdict, **record} if verdict else dict(record)

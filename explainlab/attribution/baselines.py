@@ -141,7 +141,7 @@ def entropies(
 
     Batches hold texts of like length, the longest first. Progress counts from ``done`` to ``total``.
     """
-    logits = logits_of(Batcher(classifier, context), encodings, PHASE, done, total or len(encodings))
+    logits, _ = logits_of(Batcher(classifier, context), encodings, PHASE, done, total or len(encodings))
     logs = torch.from_numpy(logits).log_softmax(dim=-1)
     return -(logs.exp() * logs).sum(dim=-1).numpy().round(_DIGITS)
 

@@ -17,6 +17,7 @@ from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label,
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.models.caveats import share_words
+from explainlab.result import with_verdict
 from explainlab.settings import ASSETS
 
 COMPONENTS = ASSETS / "components"
@@ -137,8 +138,7 @@ def to_json(attributions: Sequence[Attribution], verdict: str = "") -> str:
     ``verdict`` is the answer in words; an empty one is left out.
     Raises ``ValueError`` for scores that are not finite.
     """
-    words = {"verdict": verdict} if verdict else {}
-    body = {**words, "attributions": [attribution.to_json() for attribution in attributions]}
+    body = with_verdict({"attributions": [attribution.to_json() for attribution in attributions]}, verdict)
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 

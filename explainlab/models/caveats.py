@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
 
@@ -17,6 +19,30 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
     ``label_share`` is that of :meth:`Classifier.label_share`, None for a classifier without a prompt.
     """
     return [*_cut(encoding), *_unknown(classifier, encoding), *_unlikely(label_share)]
+
+
+def is_unreadable(unknown: int, content: int) -> bool:
+    """Whether too many of a text's ``content`` tokens are ``unknown`` for the model to read it."""
+    return unknown > MOST_UNKNOWN * content
+
+
+def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
+    """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: without a prompt)."""
+    unlikely = int((label_shares < LEAST_LABEL_SHARE).sum())
+    words = []
+    if unreadable:
+        words.append(
+            f"The model cannot read {unreadable:,} of the {n:,} texts: more than a fifth of their tokens are unknown "
+            "to it. What it predicts there says nothing about the text."
+        )
+    if unlikely:
+        words.append(
+            f"For {unlikely:,} of the {n:,} texts the label words together hold less than "
+            f"{100 * LEAST_LABEL_SHARE:.0f}% of the next token (median {share_words(float(np.median(label_shares)))}): "
+            "the model would rather say something else, and the class probabilities compare these words only with "
+            "each other."
+        )
+    return words
 
 
 def cut_words(count: int) -> str:
@@ -40,7 +66,7 @@ def _cut(encoding: Encoding) -> list[str]:
 def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:
     ids, tokenizer = encoding.ids[encoding.content], classifier.tokenizer
     unknown = int((ids == tokenizer.unk_token_id).sum())
-    if unknown <= MOST_UNKNOWN * len(ids):
+    if not is_unreadable(unknown, len(ids)):
         return []
     return [
         f"The model cannot read this text: {unknown} of its {len(ids)} tokens are unknown to it "

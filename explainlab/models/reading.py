@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,18 @@ Text = tuple[str, str | None]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A text of N tokens as a model reads it: ``ids`` and ``types`` [N]; ``cut`` more tokens did not fit."""
+    """A text of N tokens as a model reads it: ``ids`` and ``types`` [N]; ``cut`` more tokens did not fit.
+
+    ``unknown`` of its ``content`` tokens, those of the text itself, are unknown to the tokenizer; ``prompt`` tokens
+    belong to the prompt.
+    """
 
     ids: Sequence[int]
     types: Sequence[int]
     cut: int
+    content: int
+    unknown: int
+    prompt: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,25 +55,33 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
     return [readings[i] for i in range(len(texts))]
 
 
-def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
-    """float64 [n, classes]: one forward pass per text, in batches of similar length, longest first.
+def logits_of(
+    batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [n, classes] and the label shares, float64 [n]: one forward pass per text, in batches of similar length.
 
+    Longest texts first. A label share is NaN for a classifier without a prompt: see :meth:`Classifier.next_token`.
     Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does
     not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
     """
     classifier = batcher.classifier
-    scores = np.empty((len(texts), len(classifier.labels)))
+    scores, shares = np.empty((len(texts), len(classifier.labels))), np.full(len(texts), np.nan)
     lengths = np.array([len(text) for text in texts])
     order = np.argsort(-lengths, kind="stable")
 
     def run(part: slice) -> None:
-        with torch.no_grad():
-            logits = classifier.logits(classifier.inputs([texts[i] for i in order[part]]))
+        inputs = classifier.inputs([texts[i] for i in order[part]])
+        if classifier.prompt is None:
+            with torch.no_grad():
+                logits = classifier.logits(inputs)
+        else:
+            logits, share = classifier.next_token(inputs)
+            shares[order[part]] = share.cpu().numpy()
         scores[order[part]] = classifier.finite(logits)
 
     for _ in batcher.over(lengths[order], run, gradients=False, phase=phase, done=done, total=total):
         pass
-    return scores
+    return scores, shares
 
 
 def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
@@ -74,7 +89,10 @@ def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
         encoding = classifier.encode(*text)
     except TextError as error:
         return error
-    return Reading(encoding.ids.tolist(), encoding.types.tolist(), encoding.cut)
+    ids = encoding.ids[encoding.content]
+    unknown = int((ids == classifier.tokenizer.unk_token_id).sum())
+    prompt = sum(part is not None for part in encoding.prompt)
+    return Reading(encoding.ids.tolist(), encoding.types.tolist(), encoding.cut, len(ids), unknown, prompt)
 
 
 def _refusal(text: Text, most_characters: int) -> TextError | None:
@@ -89,24 +107,35 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
     """Readable texts, all with a second text or all without."""
     if not texts:
         return []
-    limit, tokenizer = classifier.max_tokens, classifier.tokenizer
-    markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    limit = classifier.max_tokens
     readings = _read(classifier, texts)
     long = [i for i, reading in enumerate(readings) if len(reading) > limit]
     if long:
         kept = _read(classifier, [texts[i] for i in long], truncation=True, max_length=limit)
         for i, reading in zip(long, kept, strict=True):
-            readings[i] = Reading(reading.ids, reading.types, len(readings[i]) - len(reading))
+            readings[i] = replace(reading, cut=len(readings[i]) - len(reading))
     return [
-        _alone(classifier, text) if markers.issuperset(reading.ids) else reading
-        for text, reading in zip(texts, readings, strict=True)
+        reading if reading.content else _alone(classifier, text) for text, reading in zip(texts, readings, strict=True)
     ]
 
 
 def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list[Reading]:
     first, second = (list(column) for column in zip(*texts, strict=True))
     with classifier.tokenizer_lock:
-        tokens = classifier.tokenizer(first, None if second[0] is None else second, verbose=False, **options)
+        tokens = classifier.tokenizer(
+            first, None if second[0] is None else second, return_special_tokens_mask=True, verbose=False, **options
+        )
+    unknown = classifier.tokenizer.unk_token_id
+    markers = set(classifier.tokenizer.all_special_ids) - {unknown}
     ids = tokens["input_ids"]
     types = tokens.get("token_type_ids") or [[0] * len(row) for row in ids]
-    return [Reading(*both, 0) for both in zip(ids, types, strict=True)]
+    return [
+        Reading(
+            row,
+            kinds,
+            cut=0,
+            content=sum(token not in markers for token in row),
+            unknown=sum(pair == (unknown, 0) for pair in zip(row, added, strict=True)) if unknown in row else 0,
+        )
+        for row, kinds, added in zip(ids, types, tokens["special_tokens_mask"], strict=True)
+    ]

@@ -14,7 +14,7 @@ from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Prediction
 from explainlab.request import Dtype, Output, Unit, checked
-from explainlab.result import Result
+from explainlab.result import VERDICT, Result
 from explainlab.settings import settings
 
 MOST_MB = 20
@@ -127,6 +127,8 @@ def read_results(file: bytes) -> list[Result]:
         raise RequestError(
             f"The file is not JSON that can be read: {reason}.", "Choose a file exported here."
         ) from None
+    if isinstance(body, dict):
+        body.pop(VERDICT, None)
     return list(_results(body))
 
 

@@ -14,6 +14,7 @@ from explainlab import Attribution
 from explainlab.errors import RequestError
 from explainlab.figures.export import to_json
 from explainlab.request import Request
+from explainlab.result import with_verdict
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
@@ -242,7 +243,7 @@ def test_a_view_is_its_owners_until_shared(service: Service) -> None:
 
 
 def exported(service: Service, model: str) -> dict[str, Any]:
-    return json.loads(to_json([service.run(request(model))]))
+    return json.loads(to_json([service.run(request(model))], "In words."))
 
 
 def test_an_exported_result_comes_back_and_answers_no_question(service: Service, model: str) -> None:
@@ -268,7 +269,7 @@ def test_an_exported_result_comes_back_and_answers_no_question(service: Service,
 def test_an_exported_study_comes_back(service: Service, model: str) -> None:
     asked = Request(question="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
     result = service.run(asked)
-    (run,) = service.import_runs(json.dumps(result.to_json()).encode(), ANN)
+    (run,) = service.import_runs(json.dumps(with_verdict(result.to_json(), "In words.")).encode(), ANN)
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
 
 

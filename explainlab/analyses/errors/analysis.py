@@ -28,6 +28,7 @@ from explainlab.analyses.parameters import Sample
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
+from explainlab.models.caveats import caveats_of_rows, is_unreadable
 from explainlab.models.context import FORWARD
 from explainlab.models.reading import logits_of, read_all
 from explainlab.request import digest
@@ -37,14 +38,15 @@ TOGETHER = 512
 """Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
 CHARACTERS = 4.5
 """About how many characters a token has."""
-_STORED = "predictions/1"  # part of the storage key: rises when the stored format changes
+_STORED = "predictions/2"  # part of the storage key: rises when the stored format changes
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
     """The n rows that the model could read, in their order.
 
-    ``logits`` float64 [n, classes]; ``tokens`` and ``cut`` int64 [n]: how many the model read, and how many it did not.
+    ``logits`` float64 [n, classes]; ``tokens`` and ``cut`` int64 [n]: how many tokens of the text the model read, and
+    how many it did not.
     """
 
     rows: Sequence[Row]
@@ -163,6 +165,8 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     kept = np.array([i for i in order if i not in refused], dtype=np.int64)
     if not len(kept):
         raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {refused[0]}")
+    shares = np.array(list(chain.from_iterable(outcome.shares for outcome in outcomes)), dtype=np.float64)
+    subject.warnings += caveats_of_rows(len(kept), sum(outcome.unreadable for outcome in outcomes), shares)
     logits = np.array(list(chain.from_iterable(outcome.logits for outcome in outcomes)))
     tokens = np.array(list(chain.from_iterable(outcome.tokens for outcome in outcomes)))
     cut = np.array(list(chain.from_iterable(outcome.cut for outcome in outcomes)))
@@ -171,11 +175,15 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
 
 
 class _Part(Record):
-    """``logits``, ``tokens`` and ``cut`` of the rows that could be read; of the others their places and the reason."""
+    """``logits``, label ``shares``, ``tokens`` and ``cut`` of the rows that could be read; how many of these are
+    ``unreadable`` for their unknown tokens; of the other rows their places and the reason.
+    """
 
     logits: list[list[float]]
+    shares: list[float | None]
     tokens: list[int]
     cut: list[int]
+    unreadable: int
     refused: list[tuple[int, str]]
 
 
@@ -193,9 +201,15 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
     readings = read_all(subject.classifier, [(row.text, row.text_pair) for row in rows])
     good = [reading for reading in readings if not isinstance(reading, TextError)]
     bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
-    logits = logits_of(batcher, good, "texts", done + len(bad), total)
-    tokens, cut = [len(reading) for reading in good], [reading.cut for reading in good]
-    part = _Part(logits=logits.tolist(), tokens=tokens, cut=cut, refused=bad)
+    logits, shares = logits_of(batcher, good, "texts", done + len(bad), total)
+    part = _Part(
+        logits=logits.tolist(),
+        shares=[None if np.isnan(share) else float(share) for share in shares],
+        tokens=[len(reading) - reading.prompt for reading in good],
+        cut=[reading.cut for reading in good],
+        unreadable=sum(is_unreadable(reading.unknown, reading.content) for reading in good),
+        refused=bad,
+    )
     context.keep(key, part.model_dump(mode="json"))
     context.report(done + len(rows), total, "texts")
     return part

@@ -24,6 +24,7 @@ from explainlab.figures.export import component_file, inert, render, report_maps
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
+from explainlab.result import with_verdict
 
 MOST_ROWS = 500
 """The most rows of a table in the report; its CSV file has all."""
@@ -51,7 +52,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
-    whole = {"verdict": get_study(result.request.question).headline(result), **record}
+    whole = with_verdict(record, get_study(result.request.question).headline(result))
     return _zip({**files, "result.json": json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
 

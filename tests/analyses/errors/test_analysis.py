@@ -197,6 +197,9 @@ def test_reading_many_texts_is_encoding_each(classifier) -> None:
         assert list(reading.ids) == encoding.ids.tolist()
         assert list(reading.types) == encoding.types.tolist()
         assert (reading.cut, len(reading)) == (encoding.cut, len(encoding))
+        assert reading.content == encoding.content.sum()
+        unknown = encoding.ids[encoding.content] == classifier.tokenizer.unk_token_id
+        assert (reading.unknown, reading.prompt) == (unknown.sum(), 0)
     assert sum(isinstance(reading, TextError) for reading in read_all(classifier, texts)) >= 3
 
 
@@ -204,7 +207,30 @@ def test_a_language_model_with_a_prompt_predicts(speaker) -> None:
     classifier = speaker("gpt2")
     texts = [("a good film", None), ("the plot is thin and the acting is worse", None)]
     for text, reading in zip(texts, read_all(classifier, texts), strict=True):
-        assert list(reading.ids) == classifier.encode(*text).ids.tolist()
+        encoding = classifier.encode(*text)
+        assert list(reading.ids) == encoding.ids.tolist()
+        assert reading.content + reading.prompt == len(reading)
+        assert reading.content == encoding.content.sum()
+
+
+def test_texts_that_the_model_cannot_read_are_warned_of(bert, tmp_path) -> None:
+    texts = ["a funny film", "فيلم رائع جدا", "dull"]
+    records = [{"text": text, "label": "positive"} for text in texts]
+    (warning,) = study(bert, "predictions", data=write(tmp_path / "arabic.jsonl", records)).warnings
+    assert "cannot read 1 of the 3 texts" in warning
+    assert not study(bert, "predictions", data=DATA).warnings
+
+
+def test_label_words_that_are_hardly_ever_said_are_warned_of(speaker, tmp_path) -> None:
+    classifier = speaker("gpt2")
+    records = [{"text": text, "label": classifier.labels[0]} for text in ("a good film", "dull")]
+    shares = [classifier.label_share(classifier.encode(record["text"])) for record in records]
+    result = study(classifier, "predictions", data=write(tmp_path / "prompted.jsonl", records))
+    assert max(shares) < 0.1
+    assert any("2 of the 2 texts the label words" in warning for warning in result.warnings)
+    assert [row["tokens"] for row in result.body.rows] == [
+        int(classifier.encode(record["text"]).content.sum()) for record in records
+    ]
 
 
 def test_columns_and_classes_are_chosen_and_part_of_the_key(bert, tmp_path) -> None:

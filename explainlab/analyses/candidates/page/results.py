@@ -37,6 +37,7 @@ from explainlab.figures.export import ReportMap, report_maps, to_html
 from explainlab.figures.heatmap import number, spelled
 from explainlab.models.architectures import Architecture
 from explainlab.request import Request
+from explainlab.result import with_verdict
 from explainlab.service.service import Service
 
 T = TypeVar("T")
@@ -277,7 +278,7 @@ def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], 
         ("CSV of scores", lambda: scores_csv(request, body), "candidates.csv", "text/csv"),
         (
             "JSON",
-            lambda: json.dumps({"verdict": words, **result.to_json()}, ensure_ascii=False, allow_nan=False, indent=2),
+            lambda: json.dumps(with_verdict(result.to_json(), words), ensure_ascii=False, allow_nan=False, indent=2),
             "candidates.json",
             "application/json",
         ),
