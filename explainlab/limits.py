@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_COLUMNS = 1_000
+"""Most columns of a data file."""
+MAX_CELL_CHARACTERS = 1_000_000
+"""Longest cell of a data file, in characters; a text has its own, lower limit."""
+MAX_RECORD_BYTES = 4 * 2**20
+"""Longest row of a data file, in bytes."""
+
 
 @dataclass(frozen=True)
 class Limits:
     """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
 
     ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
-    attributions of a text from which RPI chooses; ``max_rows`` of a data file; ``batch_tokens`` in a batch of model
-    passes (0: depends on the device and its free memory); ``changed_by``, who can change the
-    settings that they come from (empty: the caller gives them).
+    attributions of a text from which RPI chooses; ``max_rows`` of a data file, ``max_unpacked_mb`` that it holds when
+    unpacked, in MB, and ``max_read_seconds`` that reading it takes; ``batch_tokens`` in a batch of model passes (0:
+    depends on the device and its free memory); ``changed_by``, who can change the settings that they come from (empty:
+    the caller gives them).
     """
 
     max_characters: int = 20_000
     max_evaluations: int = 200_000
     max_candidates: int = 10_000
     max_rows: int = 1_000_000
+    max_unpacked_mb: int = 500
+    max_read_seconds: int = 30
     batch_tokens: int = 0
     changed_by: str = ""
 

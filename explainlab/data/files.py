@@ -131,7 +131,7 @@ def stream_rows(
     """
     source = locate(path, reader)
     names, known = column_names(columns), Classes(labels, classes or {})
-    for number, record in enumerate(source.records(), start=1):
+    for number, record in enumerate(source.records(reader), start=1):
         if number == 1:
             _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
         if number > reader.limits.max_rows:

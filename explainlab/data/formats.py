@@ -8,19 +8,21 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from reprlib import repr as quote
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
+from explainlab.data.budget import Budget, cell_too_long
 from explainlab.errors import DataError
+from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 
 Record = dict[str, Any]
 
-# Guards against files that unpack to more than memory holds; texts have their own, far lower limit in the settings.
-_MAX_LINE_BYTES = 16 * 2**20
-_MAX_UNPACKED_BYTES = 2**30
-csv.field_size_limit(_MAX_LINE_BYTES)
+_CHUNK = 2**20
+_TOO_LONG = "field larger than field limit"
+csv.field_size_limit(MAX_CELL_CHARACTERS)
 
 
 def known_suffix(name: str) -> str:
@@ -38,92 +40,109 @@ def known_suffix(name: str) -> str:
     return suffix + packed
 
 
-def records(path: Path, name: str) -> Iterator[Record]:
-    """The file's records, a dictionary from column to value per row; any damage is a DataError about ``name``."""
-    suffix = known_suffix(path.name)
-    packed = suffix.endswith(".gz")
+def records(path: Path, budget: Budget) -> Iterator[Record]:
+    """The records of a file of the budget's source: a dictionary from column to value per row.
+
+    Raises :class:`DataError` for any damage, and where it takes more than the ``budget``.
+    """
+    name, suffix = budget.name, known_suffix(path.name)
     try:
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            yield from _FORMATS[suffix.removesuffix(".gz")](stream, name)
+        with path.open("rb") as file, gzip.open(file) if suffix.endswith(".gz") else nullcontext(file) as stream:
+            size = max(1, path.stat().st_size)
+            budget.share = lambda: min(1.0, file.tell() / size)
+            yield from _FORMATS[suffix.removesuffix(".gz")](stream, budget)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(f"{name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
 
 
-def _lines(stream: io.BufferedIOBase, name: str) -> Iterator[str]:
+def _lines(file: BinaryIO, budget: Budget) -> Iterator[str]:
     """The decoded lines with their ends; a byte order mark is dropped."""
+    file = io.BufferedReader(file, _CHUNK) if isinstance(file, gzip.GzipFile) else file
     offset = 0
-    for number, raw in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b""), start=1):
-        if len(raw) == _MAX_LINE_BYTES:
-            raise DataError(f"Line {number} of {name} has over {_MAX_LINE_BYTES:,} bytes.", "Check the line ends.")
+    for number, raw in enumerate(iter(partial(file.readline, MAX_RECORD_BYTES + 1), b""), start=1):
+        budget.line(raw, number)
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
             position = offset + error.start
-            raise DataError(f"{name} is not UTF-8: byte {position} in line {number}.", "Save it as UTF-8.") from None
+            problem = f"{budget.name} is not UTF-8: byte {position} in line {number}."
+            raise DataError(problem, "Save it as UTF-8.") from None
         offset += len(raw)
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def _separated(stream: io.BufferedIOBase, name: str, delimiter: str) -> Iterator[Record]:
+def _separated(file: BinaryIO, budget: Budget, delimiter: str) -> Iterator[Record]:
     """Records of a CSV or TSV file: quotation marks around fields, doubled inside them; blank lines do not count."""
-    reader = csv.reader(_lines(stream, name), delimiter=delimiter, strict=True)
-    rows = filter(None, reader)
+    reader = csv.reader(_lines(file, budget), delimiter=delimiter, strict=True)
+    header: list[str] = []
     try:
-        header = [column.strip() for column in next(rows, [])]
-        repeated = [column for column in header if column and header.count(column) > 1]
-        if repeated:
-            raise DataError(f"{name} has two columns {quote(repeated[0])}.", "Rename one of them.")
-        for cells in rows:
-            if len(cells) != len(header):
+        for cells in reader:
+            budget.end_record()
+            if not cells:
+                continue
+            if not header:
+                header = [column.strip() for column in cells]
+                budget.columns(header)
+            elif len(cells) == len(header):
+                yield dict(zip(header, cells, strict=True))
+            else:
                 raise DataError(
-                    f"Line {reader.line_num} of {name} has {len(cells)} fields, the header has {len(header)}.",
+                    f"Line {reader.line_num} of {budget.name} has {len(cells):,} fields, the header has {len(header)}.",
                     "Put quotation marks around fields that hold the separator.",
                 )
-            yield dict(zip(header, cells, strict=True))
     except csv.Error as error:
+        place = f"Line {reader.line_num} of {budget.name}"
+        if _TOO_LONG in str(error):
+            raise cell_too_long(place) from None
         raise DataError(
-            f"Line {reader.line_num} of {name} is malformed: {error}.",
+            f"{place} is malformed: {error}.",
             "Double the quotation marks inside a quoted field, and close every quoted field.",
         ) from None
 
 
-def _json_lines(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
+def _json_lines(file: BinaryIO, budget: Budget) -> Iterator[Record]:
     """Records of a JSONL file: one JSON object a line; blank lines do not count."""
-    for number, line in enumerate(_lines(stream, name), start=1):
+    for number, line in enumerate(_lines(file, budget), start=1):
+        budget.end_record()
         if not line.strip():
             continue
+        place = f"Line {number} of {budget.name}"
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             detail = getattr(error, "msg", "nested too deeply or a number too long")
-            raise DataError(
-                f"Line {number} of {name} is not JSON: {detail}.", "Write one object on each line."
-            ) from None
+            raise DataError(f"{place} is not JSON: {detail}.", "Write one object on each line.") from None
         if not isinstance(record, dict):
-            raise DataError(f"Line {number} of {name} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
+            raise DataError(f"{place} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
+        if len(line) > MAX_CELL_CHARACTERS and any(_is_long(cell) for cell in record.values()):
+            raise cell_too_long(place)
+        budget.columns([*record])
         yield record
 
 
-def _parquet(stream: io.BufferedIOBase, name: str) -> Iterator[Record]:
-    """Records of a Parquet file, read batch by batch; a packed file is unpacked into memory first."""
-    import pyarrow  # slow to import and needed for this format only
-    from pyarrow import parquet
-
-    if isinstance(stream, gzip.GzipFile):
-        stream = io.BytesIO(stream.read(_MAX_UNPACKED_BYTES + 1))
-        if stream.getbuffer().nbytes > _MAX_UNPACKED_BYTES:
-            raise DataError(f"{name} unpacks to over {_MAX_UNPACKED_BYTES:,} bytes.", "Unpack it before reading.")
-    try:
-        for batch in parquet.ParquetFile(stream).iter_batches(batch_size=1024):
-            yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{name} is not a readable Parquet file: {reason}", "Save it again.") from None
+def _is_long(cell: Any) -> bool:
+    return isinstance(cell, str) and len(cell) > MAX_CELL_CHARACTERS
 
 
-_FORMATS: dict[str, Callable[[io.BufferedIOBase, str], Iterator[Record]]] = {
+def _parquet(file: BinaryIO, budget: Budget) -> Iterator[Record]:
+    """Records of a Parquet file; one that is packed is unpacked to the disk first."""
+    from explainlab.data import parquet  # slow to import and needed for this format only
+
+    if not isinstance(file, gzip.GzipFile):
+        yield from parquet.records(file, budget)
+        return
+    with TemporaryFile() as unpacked:
+        while chunk := file.read(_CHUNK):
+            if not unpacked.tell() and not chunk.startswith(parquet.MAGIC):
+                break
+            budget.unpack(len(chunk))
+            unpacked.write(chunk)
+        yield from parquet.records(unpacked, budget)
+
+
+_FORMATS: dict[str, Callable[[BinaryIO, Budget], Iterator[Record]]] = {
     ".csv": partial(_separated, delimiter=","),
     ".tsv": partial(_separated, delimiter="\t"),
     ".jsonl": _json_lines,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 
 from explainlab.data import hub, uploads
+from explainlab.data.budget import Budget
 from explainlab.data.examples import PREFIX, embedded_examples
 from explainlab.data.formats import Record, records
 from explainlab.errors import DataError
@@ -24,10 +24,15 @@ class Source:
     name: str
     files: tuple[Path, ...]
 
-    def records(self) -> Iterator[Record]:
-        """All records, from column to value; raises :class:`DataError` for a damaged file."""
-        alone = len(self.files) == 1
-        return chain.from_iterable(records(file, self.name if alone else file.name) for file in self.files)
+    def records(self, reader: Reader) -> Iterator[Record]:
+        """All records, from column to value, read as ``reader``; one budget for all files.
+
+        Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
+        """
+        budget = Budget(self.name, reader)
+        for file in self.files:
+            budget.name = file.name if len(self.files) > 1 else self.name
+            yield from records(file, budget)
 
 
 def locate(path: str | Path, reader: Reader) -> Source:
@@ -49,9 +54,11 @@ def locate(path: str | Path, reader: Reader) -> Source:
 def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     """SHA-256 of the file behind a path or an id, in hexadecimal; computed again only after a change.
 
-    For several files, that of their concatenated digests. Raises :class:`DataError` for a file that is missing or
+    That of an upload is its name. For several files, that of their concatenated digests. Raises :class:`DataError` for a file that is missing or
     cannot be read.
     """
+    if str(path).startswith(uploads.PREFIX):
+        return uploads.upload_path(str(path), reader.uploads).name.partition(".")[0]
     source = locate(path, reader)
     try:
         digests = [_file_digest(file.absolute(), *_state(file)) for file in source.files]

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from reprlib import repr as quote
+from typing import Any
 
 from explainlab.data.files import Classes, Row, column_names, missing_columns, stream_rows
 from explainlab.data.formats import Record
@@ -24,6 +25,10 @@ LOOKED_AT = 1_000
 """First records whose names are held against those expected."""
 LISTED_NAMES = 5
 """Names that a sentence lists."""
+LONGEST_LABEL = 200
+"""Characters of a label, or of a name, that is held against others."""
+SHOWN = 500
+"""Characters of a cell that a preview shows."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,13 @@ class Misfit:
 
 
 def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Preview:
-    """The first ``rows`` records of a data set; no more of its file is read.
+    """The first ``rows`` records of a data set, their cells cut to 500 characters; no more of its file is read.
 
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
     source = locate(path, reader)
-    records = list(islice(source.records(), rows))
-    columns = tuple(dict.fromkeys(column for record in records for column in record))
-    cells = [{name: "" if cell is None else str(cell) for name, cell in record.items()} for record in records]
+    cells = [{name: _shown(cell) for name, cell in record.items()} for record in islice(source.records(reader), rows)]
+    columns = tuple(dict.fromkeys(column for record in cells for column in record))
     return Preview(source.name, columns, tuple(cells))
 
 
@@ -97,14 +101,18 @@ def survey(
     """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
 
     ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises; but bad rows
-    are counted. Also raises :class:`DataError` for over 1,000 different labels.
+    are counted. Also raises :class:`DataError` for over 1,000 different labels, and for one of over 200 characters.
     """
     column = column_names(columns)["label"]
     good, bad = 0, 0
     skipped: list[tuple[int, str]] = []
     written: Counter[str] = Counter()
     for number, record, row in stream_rows(path, labels, columns, classes, reader):
-        written[_label(record, column)] += 1
+        label = _label(record, column)
+        if len(label) > LONGEST_LABEL:
+            problem = f"Row {number} has a label of {len(label):,} characters in the column {quote(column)}."
+            raise DataError(problem, "Choose another column.")
+        written[label] += 1
         if len(written) > MOST_LABELS:
             raise DataError(f"The column {column} has over {MOST_LABELS:,} different labels.", "Choose another column.")
         if isinstance(row, Row):
@@ -137,16 +145,17 @@ def misfit(
     The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
     """
     source = locate(path, reader)
-    records = list(islice(source.records(), LOOKED_AT))
-    missing = missing_columns(records[0], columns or {}, labels is not None) if records else {}
+    records = islice(source.records(reader), LOOKED_AT)
+    first = next(records, {})
+    missing = missing_columns(first, columns or {}, labels is not None) if first else {}
     near: dict[str, str] = {}
     for role, column in missing.items():
         taken = {*(columns or {}).values(), *near.values()}
-        name = nearest(column, [other for other in records[0] if other not in taken])
+        name = nearest(column, [other for other in first if other not in taken])
         near |= {role: name} if name else {}
     problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
     known, column = Classes(labels, classes or {}), column_names({**(columns or {}), **near})["label"]
-    written = dict.fromkeys(_label(record, column) for record in records)
+    written = dict.fromkeys(_label(record, column)[:SHOWN] for record in chain([first], records))
     strange = [label for label in written if label and _named(known, label) is None]
     if strange:
         problems.append(f"No class of the model is called {_quoted(strange)}.")
@@ -154,8 +163,10 @@ def misfit(
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The name among ``known`` that is most like ``name``, in any case; None if none is like it."""
-    folded = {other.casefold(): other for other in reversed(known)}
+    """The name among ``known`` that is most like ``name``, in any case; None if none is like it, and for long names."""
+    if len(name) > LONGEST_LABEL:
+        return None
+    folded = {other.casefold(): other for other in reversed(known) if len(other) <= LONGEST_LABEL}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
     return folded[near[0]] if near else None
 
@@ -171,3 +182,8 @@ def _label(record: Record, column: str) -> str:
     """The label as the file writes it; empty if it has none."""
     cell = record.get(column)
     return "" if cell is None else str(cell).strip()
+
+
+def _shown(cell: Any) -> str:
+    """The beginning of a cell as text; empty if it is."""
+    return "" if cell is None else str(cell)[:SHOWN]

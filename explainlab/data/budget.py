@@ -1,0 +1,89 @@
+"""What reading a data file may take: one budget for every format, so that no file is larger inside than out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from reprlib import repr as quote
+
+from explainlab.errors import DataError
+from explainlab.limits import MAX_CELL_CHARACTERS, MAX_COLUMNS, MAX_RECORD_BYTES
+from explainlab.reader import Reader
+
+_CALLS, _LARGE = 1024, 2**16
+_TELL_SECONDS = 0.05
+
+
+class Budget:
+    """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
+
+    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``share`` tells how much of
+    the source has been read, from 0 to 1.
+    """
+
+    def __init__(self, name: str, reader: Reader) -> None:
+        self.name = name
+        self.share: Callable[[], float] = lambda: 0.0
+        self._limits, self._watch = reader.limits, reader.watch
+        self._bytes = self._of_record = self._calls = self._blank = 0
+        self._start = self._told = time.monotonic()
+
+    def unpack(self, size: int) -> None:
+        """``size`` more bytes are unpacked."""
+        self._bytes += size
+        if self._bytes > self._limits.max_unpacked_mb * 2**20:
+            most = f"{self._limits.max_unpacked_mb:,} MB"
+            raise DataError(
+                f"{self.name} holds over {most} when it is unpacked.",
+                f"Split it. {self._limits.words('max_unpacked_mb')}",
+            )
+        self._calls += 1
+        if size > _LARGE or not self._calls % _CALLS:
+            self.check()
+
+    def line(self, raw: bytes, number: int) -> None:
+        """A line of text is read; it belongs to the record that :meth:`end_record` ends."""
+        self.unpack(len(raw))
+        self._of_record += len(raw)
+        if self._of_record > MAX_RECORD_BYTES:
+            raise DataError(
+                f"Line {number} of {self.name} ends a record of over {MAX_RECORD_BYTES:,} bytes.",
+                "Check the line ends and the quotation marks.",
+            )
+        self._blank += raw.isspace()
+        if self._blank > self._limits.max_rows:
+            raise DataError(f"{self.name} has over {self._limits.max_rows:,} blank lines.", "Remove them.")
+
+    def end_record(self) -> None:
+        """The record that the last lines belong to is complete."""
+        self._of_record = 0
+
+    def columns(self, names: Sequence[str]) -> None:
+        """The source has columns of these ``names``."""
+        if len(names) > MAX_COLUMNS:
+            problem = f"{self.name} has {len(names):,} columns; the limit is {MAX_COLUMNS:,}."
+            raise DataError(problem, "Keep the columns with the text and the label.")
+        if len(set(names)) < len(names):
+            repeated = [name for name, count in Counter(names).items() if name and count > 1]
+            if repeated:
+                raise DataError(f"{self.name} has two columns {quote(repeated[0])}.", "Rename one of them.")
+
+    def check(self) -> None:
+        """Look at the clock, and tell who watches."""
+        now = time.monotonic()
+        if now - self._start > self._limits.max_read_seconds:
+            raise DataError(
+                f"{self.name} takes longer than {self._limits.max_read_seconds:,} s to read.",
+                f"Split it, or take fewer rows. {self._limits.words('max_read_seconds')}",
+            )
+        if now - self._told > _TELL_SECONDS:
+            self._watch(self.share())
+            self._told = time.monotonic()
+            self._start += self._told - now  # what the watcher did meanwhile is no reading
+
+
+def cell_too_long(place: str) -> DataError:
+    """The error of a cell at ``place`` beyond the limit of every format."""
+    problem = f"{place} has a cell of over {MAX_CELL_CHARACTERS:,} characters."
+    return DataError(problem, "Shorten it, or leave the column out.")
