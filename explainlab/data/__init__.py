@@ -2,7 +2,7 @@
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset
-from explainlab.data.sources import source_digest
+from explainlab.data.sources import source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
 from explainlab.data.uploads import keep_upload
 from explainlab.reader import Reader
@@ -27,5 +27,6 @@ __all__ = [
     "preview",
     "read_dataset",
     "source_digest",
+    "source_state",
     "survey",
 ]

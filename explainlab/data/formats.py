@@ -19,6 +19,7 @@ from explainlab.errors import DataError
 from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 
 Record = dict[str, Any]
+Stream = BinaryIO | gzip.GzipFile
 
 _CHUNK = 2**20
 _TOO_LONG = "field larger than field limit"
@@ -57,11 +58,11 @@ def records(path: Path, budget: Budget) -> Iterator[Record]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
 
 
-def _lines(file: BinaryIO, budget: Budget) -> Iterator[str]:
+def _lines(file: Stream, budget: Budget) -> Iterator[str]:
     """The decoded lines with their ends; a byte order mark is dropped."""
-    file = io.BufferedReader(file, _CHUNK) if isinstance(file, gzip.GzipFile) else file
+    stream = io.BufferedReader(file, _CHUNK) if isinstance(file, gzip.GzipFile) else file
     offset = 0
-    for number, raw in enumerate(iter(partial(file.readline, MAX_RECORD_BYTES + 1), b""), start=1):
+    for number, raw in enumerate(iter(partial(stream.readline, MAX_RECORD_BYTES + 1), b""), start=1):
         budget.line(raw, number)
         try:
             line = raw.decode()
@@ -73,7 +74,7 @@ def _lines(file: BinaryIO, budget: Budget) -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def _separated(file: BinaryIO, budget: Budget, delimiter: str) -> Iterator[Record]:
+def _separated(file: Stream, budget: Budget, delimiter: str) -> Iterator[Record]:
     """Records of a CSV or TSV file: quotation marks around fields, doubled inside them; blank lines do not count."""
     reader = csv.reader(_lines(file, budget), delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -102,7 +103,7 @@ def _separated(file: BinaryIO, budget: Budget, delimiter: str) -> Iterator[Recor
         ) from None
 
 
-def _json_lines(file: BinaryIO, budget: Budget) -> Iterator[Record]:
+def _json_lines(file: Stream, budget: Budget) -> Iterator[Record]:
     """Records of a JSONL file: one JSON object a line; blank lines do not count."""
     for number, line in enumerate(_lines(file, budget), start=1):
         budget.end_record()
@@ -126,7 +127,7 @@ def _is_long(cell: Any) -> bool:
     return isinstance(cell, str) and len(cell) > MAX_CELL_CHARACTERS
 
 
-def _parquet(file: BinaryIO, budget: Budget) -> Iterator[Record]:
+def _parquet(file: Stream, budget: Budget) -> Iterator[Record]:
     """Records of a Parquet file; one that is packed is unpacked to the disk first."""
     from explainlab.data import parquet  # slow to import and needed for this format only
 
@@ -142,7 +143,7 @@ def _parquet(file: BinaryIO, budget: Budget) -> Iterator[Record]:
         yield from parquet.records(unpacked, budget)
 
 
-_FORMATS: dict[str, Callable[[BinaryIO, Budget], Iterator[Record]]] = {
+_FORMATS: dict[str, Callable[[Stream, Budget], Iterator[Record]]] = {
     ".csv": partial(_separated, delimiter=","),
     ".tsv": partial(_separated, delimiter="\t"),
     ".jsonl": _json_lines,

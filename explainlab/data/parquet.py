@@ -175,9 +175,8 @@ def _weight(array: pa.Array) -> int:
         return _VALUE * len(array) + sum(_weight(part) for part in array.flatten())
     if types.is_map(kind):
         array = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
-    if types.is_nested(kind):
-        return _VALUE * len(array) + _weight(array.flatten())
-    return _VALUE * len(array) + array.nbytes
+    inner = _weight(array.flatten()) if types.is_nested(kind) else int(array.nbytes)
+    return _VALUE * len(array) + inner
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -54,8 +54,8 @@ def locate(path: str | Path, reader: Reader) -> Source:
 def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     """SHA-256 of the file behind a path or an id, in hexadecimal; computed again only after a change.
 
-    That of an upload is its name. For several files, that of their concatenated digests. Raises :class:`DataError` for a file that is missing or
-    cannot be read.
+    That of an upload is its name. For several files, that of their concatenated digests. Raises :class:`DataError` for
+    a file that is missing or cannot be read.
     """
     if str(path).startswith(uploads.PREFIX):
         return uploads.upload_path(str(path), reader.uploads).name.partition(".")[0]
@@ -63,8 +63,26 @@ def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     try:
         digests = [_file_digest(file.absolute(), *_state(file)) for file in source.files]
     except OSError as error:
-        raise DataError(f"{source.name} cannot be read: {error.strerror or error}.", "Check the file.") from None
+        raise _unreadable(source, error) from None
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode("ascii")).hexdigest()
+
+
+def source_state(path: str | Path, reader: Reader = ANYBODY) -> tuple[tuple[int, int], ...]:
+    """Size and time of change of the files behind a path or an id, which are not read; of a hub data set nothing.
+
+    Raises :class:`DataError` for a file that is missing or cannot be read.
+    """
+    if str(path).startswith(hub.PREFIX):
+        return ()
+    source = locate(path, reader)
+    try:
+        return tuple(_state(file) for file in source.files)
+    except OSError as error:
+        raise _unreadable(source, error) from None
+
+
+def _unreadable(source: Source, error: OSError) -> DataError:
+    return DataError(f"{source.name} cannot be read: {error.strerror or error}.", "Check the file.")
 
 
 def _file(path: Path) -> Source:

@@ -88,7 +88,7 @@ class JobContext(RunContext):
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
-        super().__init__(reader_of(job.request))
+        super().__init__(replace(reader_of(job.request), watch=self._reading))
         self.estimate = Estimate()
         self._job = job
         self._pause = pause
@@ -140,6 +140,10 @@ class JobContext(RunContext):
                 "Texts of a data set that are finished are kept: run it again to go on from there. "
                 + limit_words("max_job_seconds"),
             )
+
+    def _reading(self, share: float) -> None:
+        self.report(round(100 * share), 100, "percent of the file")
+        self.check_cancelled()
 
     def _tell(self) -> None:
         self._job.update(share=self.estimate.share, seconds_left=self.estimate.seconds_left)

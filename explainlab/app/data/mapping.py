@@ -9,13 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.app import session
+from explainlab.app.data.reading import draw_answer, is_there
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.data import NO_CLASS, Misfit, Survey, nearest
+from explainlab.data import NO_CLASS, Misfit, Preview, Survey, nearest
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import ExplainLabError
 from explainlab.request import digest
 from explainlab.service import looks
+from explainlab.service.looks import Look
 from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
@@ -28,12 +30,20 @@ Classes = Sequence[str] | None
 
 
 class _Filled(NamedTuple):
-    """The nearest names that were filled in for a file and a model, and what is said about them."""
+    """How a file was read ``before`` the nearest names were filled in for a model's classes, and how it is since."""
 
     source: str
     classes: Classes
+    problem: str
+    before: dict[str, Any]
     reading: dict[str, Any]
-    words: str
+
+    @property
+    def words(self) -> str:
+        """The problem, and what was done about it."""
+        cured = self.reading != self.before
+        cure = "The nearest names are filled in below; check them." if cured else "Choose below what is meant."
+        return f"{self.problem} {cure}"
 
 
 def draw_mapping(question: Question, classes: Classes) -> None:
@@ -72,46 +82,60 @@ def _checked(question: Question, classes: Classes) -> str:
     if not source or source.startswith(HUB):  # a look would fetch it
         return ""
     _forget_other_classes(question, classes)
-    filled: _Filled | None = st.session_state.get(question.key("filled"))
     try:
-        misfit = _misfit(question.reading(), looks.source_digest(source, session.user()), classes)
+        _match_surveyed(question, classes)
+        reading = question.reading()
+        look = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
+        misfit = next(iter(draw_answer(look)), None)
+        filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
-            filled = _fill_in(question, classes, misfit)
+            _fill_in(question, classes, misfit)
     except ExplainLabError:  # told where the data set is asked for
         return ""
+    filled = _filled(question)
     if filled and (filled.classes, filled.reading) == (classes, question.reading()):
         return filled.words
     return misfit.problem if misfit else ""
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _misfit(reading: dict[str, Any], _digest: str, classes: Classes) -> Misfit | None:
-    """What does not fit, cached by all that it depends on, the file by its digest."""
-    return looks.misfit(reading["source"], classes, reading["columns"], reading["classes"], session.user())
-
-
-def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> _Filled:
-    """Open the columns and labels, with the nearest names filled in."""
-    before = question.reading()
-    st.session_state[_key(question)] = True
-    _read(question, "columns", misfit.columns)
-    if misfit.of_labels and classes is not None:
-        _match(question, classes)
-    reading = question.reading()
-    cure = "Choose below what is meant." if reading == before else "The nearest names are filled in below; check them."
-    filled = _Filled(reading["source"], classes, reading, f"{misfit.problem} {cure}")
-    question.set("filled", filled)
+def _filled(question: Question) -> _Filled | None:
+    filled: _Filled | None = st.session_state.get(question.key("filled"))
     return filled
 
 
-def _match(question: Question, classes: Sequence[str]) -> None:
-    """Open the labels of the whole file, those without a class matched with the nearest (also a callback)."""
+def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> None:
+    """Open the columns and labels, with the nearest names filled in: those of labels when they have been read."""
+    before = question.reading()
     st.session_state[_key(question)] = True
-    question.set("surveyed", _survey_inputs(question, classes))
+    _read(question, "columns", misfit.columns)
+    question.set("filled", _Filled(before["source"], classes, misfit.problem, before, question.reading()))
+    if misfit.of_labels and classes is not None:
+        _match(question, classes)
+        _match_surveyed(question, classes)
+
+
+def _match(question: Question, classes: Sequence[str]) -> None:
+    """Open the labels of the whole file; those without a class will be matched with the nearest (also a callback)."""
+    st.session_state[_key(question)] = True
+    for name in ("surveyed", "matching"):
+        question.set(name, _survey_inputs(question, classes))
+
+
+def _match_surveyed(question: Question, classes: Classes) -> None:
+    """Match labels without a class with the nearest, if that waited for the labels of the file, and they are there."""
+    if classes is None or st.session_state.get(question.key("matching")) != _survey_inputs(question, classes):
+        return
+    look = _survey(question, classes)
+    if not is_there(look):
+        return
+    question.set("matching", None)
     known = question.reading()["classes"]
-    labels = [written.label for written in _surveyed(question, classes).mismatched if written.label not in known]
+    labels = [written.label for written in look.answer().mismatched if written.label not in known]
     near = {label: nearest(label, classes) or "" for label in labels[:_MOST_MATCHED]}
+    before, filled = question.reading(), _filled(question)
     _read(question, "classes", near)
+    if filled and filled.reading == before:
+        question.set("filled", filled._replace(reading=question.reading()))
 
 
 def _forget_other_classes(question: Question, classes: Classes) -> None:
@@ -164,7 +188,11 @@ def _draw_upload(question: Question) -> None:
 def _draw_columns(question: Question) -> None:
     """The first rows, and the role of each column."""
     reading = question.reading()
-    seen = looks.preview(reading["source"], session.user())
+    for seen in draw_answer(looks.preview(reading["source"], session.user())):
+        _draw_roles(question, reading, seen)
+
+
+def _draw_roles(question: Question, reading: dict[str, Any], seen: Preview) -> None:
     st.markdown(f"**First rows of {plain(seen.name)}**")
     st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
     for place, (role, label) in zip(st.columns(len(_ROLES)), _ROLES.items(), strict=True):
@@ -193,8 +221,12 @@ def _draw_labels(question: Question, classes: Sequence[str]) -> None:
     if st.session_state.get(question.key("surveyed")) != inputs:
         st.button("Check the labels", icon=":material/fact_check:", on_click=_match, args=(question, classes))
         return
-    with st.spinner("Reading the labels"):
-        survey = _surveyed(question, classes)
+    for survey in draw_answer(_survey(question, classes)):
+        _draw_matching(question, classes, survey)
+
+
+def _draw_matching(question: Question, classes: Sequence[str], survey: Survey) -> None:
+    """How many rows can be used, all labels, and the class of each that is none."""
     words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
     (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
     rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
@@ -207,18 +239,11 @@ def _draw_labels(question: Question, classes: Sequence[str]) -> None:
 
 
 def _survey_inputs(question: Question, classes: Sequence[str]) -> tuple[Any, ...]:
-    """All that the survey of the labels depends on, the file by its digest."""
+    """What is asked about the labels: of which file, for which classes, read how."""
     reading = question.reading()
-    columns = tuple(sorted(reading["columns"].items()))
-    return reading["source"], looks.source_digest(reading["source"], session.user()), tuple(classes), columns
+    return reading["source"], tuple(classes), tuple(sorted(reading["columns"].items()))
 
 
-def _surveyed(question: Question, classes: Sequence[str]) -> Survey:
-    return _survey(_survey_inputs(question, classes))
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _survey(inputs: tuple[Any, ...]) -> Survey:
-    """The survey of the labels, cached by ``inputs``."""
-    source, _, classes, columns = inputs
-    return looks.survey(source, classes, dict(columns), session.user())
+def _survey(question: Question, classes: Sequence[str]) -> Look[Survey]:
+    reading = question.reading()
+    return looks.survey(reading["source"], classes, reading["columns"], session.user())
