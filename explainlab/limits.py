@@ -8,6 +8,8 @@ MAX_COLUMNS = 1_000
 """Most columns of a data file."""
 MAX_CELL_CHARACTERS = 1_000_000
 """Longest cell of a data file, in characters; a text has its own, lower limit."""
+MAX_RATIO, ALWAYS_UNPACKED = 100, 32 * 2**20
+"""How many times its bytes a data file may hold when it is unpacked; and the bytes that any may hold."""
 MAX_RECORD_BYTES = 4 * 2**20
 """Longest row of a data file, in bytes."""
 
@@ -28,7 +30,7 @@ class Limits:
     max_candidates: int = 10_000
     max_rows: int = 1_000_000
     max_unpacked_mb: int = 500
-    max_read_seconds: int = 30
+    max_read_seconds: int = 60
     batch_tokens: int = 0
     changed_by: str = ""
 

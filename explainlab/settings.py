@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     max_job_seconds: int = Field(0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_unpacked_mb: int = Field(500, gt=0, description="Most that a data file may hold when it is unpacked, in MB.")
-    max_read_seconds: int = Field(30, gt=0, description="Longest time that reading a data file may take, in seconds.")
+    max_read_seconds: int = Field(60, gt=0, description="Longest time that reading a data file may take, in seconds.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."

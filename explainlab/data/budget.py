@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from reprlib import repr as quote
 
 from explainlab.errors import DataError
-from explainlab.limits import MAX_CELL_CHARACTERS, MAX_COLUMNS, MAX_RECORD_BYTES
+from explainlab.limits import ALWAYS_UNPACKED, MAX_CELL_CHARACTERS, MAX_COLUMNS, MAX_RATIO, MAX_RECORD_BYTES
 from explainlab.reader import Reader
 
 _CALLS, _LARGE = 1024, 2**16
@@ -18,26 +18,26 @@ _TELL_SECONDS = 0.05
 class Budget:
     """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
 
-    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``share`` tells how much of
-    the source has been read, from 0 to 1.
+    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises.
     """
 
     def __init__(self, name: str, reader: Reader) -> None:
         self.name = name
-        self.share: Callable[[], float] = lambda: 0.0
+        self._share: Callable[[], float] = lambda: 0.0
         self._limits, self._watch = reader.limits, reader.watch
-        self._bytes = self._of_record = self._calls = self._blank = 0
+        self._bytes = self._most = self._of_record = self._calls = self._blank = 0
         self._start = self._told = time.monotonic()
+
+    def open(self, size: int, share: Callable[[], float]) -> None:
+        """The next file of the source has so many bytes as it lies on the disk."""
+        self._share = share
+        self._most = min(self._limits.max_unpacked_mb * 2**20, self._bytes + ALWAYS_UNPACKED + MAX_RATIO * size)
 
     def unpack(self, size: int) -> None:
         """``size`` more bytes are unpacked."""
         self._bytes += size
-        if self._bytes > self._limits.max_unpacked_mb * 2**20:
-            most = f"{self._limits.max_unpacked_mb:,} MB"
-            raise DataError(
-                f"{self.name} holds over {most} when it is unpacked.",
-                f"Split it. {self._limits.words('max_unpacked_mb')}",
-            )
+        if self._bytes > self._most:
+            raise self._too_large()
         self._calls += 1
         if size > _LARGE or not self._calls % _CALLS:
             self.check()
@@ -78,9 +78,16 @@ class Budget:
                 f"Split it, or take fewer rows. {self._limits.words('max_read_seconds')}",
             )
         if now - self._told > _TELL_SECONDS:
-            self._watch(self.share())
+            self._watch(self._share())
             self._told = time.monotonic()
             self._start += self._told - now  # what the watcher did meanwhile is no reading
+
+    def _too_large(self) -> DataError:
+        if self._most < self._limits.max_unpacked_mb * 2**20:
+            problem = f"{self.name} holds over {MAX_RATIO} times its size when it is unpacked."
+            return DataError(problem, "Save it as a plain CSV file.")
+        problem = f"{self.name} holds over {self._limits.max_unpacked_mb:,} MB when it is unpacked."
+        return DataError(problem, f"Split it. {self._limits.words('max_unpacked_mb')}")
 
 
 def cell_too_long(place: str) -> DataError:

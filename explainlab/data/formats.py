@@ -50,7 +50,7 @@ def records(path: Path, budget: Budget) -> Iterator[Record]:
     try:
         with path.open("rb") as file, gzip.open(file) if suffix.endswith(".gz") else nullcontext(file) as stream:
             size = max(1, path.stat().st_size)
-            budget.share = lambda: min(1.0, file.tell() / size)
+            budget.open(size, lambda: min(1.0, file.tell() / size))
             yield from _FORMATS[suffix.removesuffix(".gz")](stream, budget)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(f"{name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None

@@ -53,15 +53,12 @@ def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
 
 def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
     opened = _open(file, budget)
-    done, rows = 0, max(1, opened.metadata.num_rows)
-    budget.share = lambda: min(1.0, done / rows)
     for group in range(opened.num_row_groups):
         size = _rows_at_once(file, opened, group, budget)
         for batch in opened.iter_batches(size, row_groups=[group], use_threads=False):
             budget.check()
             for part in _parts(batch, budget.name):
                 yield from _plain(part).to_pylist()
-            done += batch.num_rows
 
 
 def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:

@@ -17,9 +17,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from explainlab.data import EXAMPLES, Row, read_dataset, source_digest
-from explainlab.data.formats import _MAX_LINE_BYTES
 from explainlab.errors import DataError
-from explainlab.limits import Limits
+from explainlab.limits import MAX_RECORD_BYTES, Limits
 from explainlab.reader import Reader
 
 LABELS = ("negative", "positive")
@@ -264,7 +263,7 @@ def test_damaged_gzip(tmp_path, ending):
 
 
 def test_endless_line_is_refused(file):
-    content = gzip.compress(b"text\n" + b"a" * (_MAX_LINE_BYTES + 1))
+    content = gzip.compress(b"text\n" + b"a" * (MAX_RECORD_BYTES + 1))
     assert "Line 2" in problem(file("data.csv.gz", content))
 
 

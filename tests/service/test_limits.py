@@ -144,7 +144,7 @@ def test_an_upload_is_looked_at_by_its_own_user_alone(having: Set) -> None:
     having(auth="oidc")
     ann, bob = User("ann", "Ann"), User("bob", "Bob")
     upload = keep_upload(b"text,label\nfine,positive\n", "mine.csv", ann)
-    assert looks.preview(upload, ann).columns == ("text", "label")
+    assert looks.preview(upload, ann).answer().columns == ("text", "label")
     with pytest.raises(DataError, match="no upload of this name"):
         looks.preview(upload, bob)
 
