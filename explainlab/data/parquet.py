@@ -45,10 +45,9 @@ def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
     try:
         yield from _records(file, budget)
     except _DAMAGE as error:
-        reason = str(error).splitlines()[0] if str(error) else "it is damaged"
-        raise DataError(
-            f"{budget.name} is not a readable Parquet file: {reason[:200]}", "Save it again, for example with pandas."
-        ) from None
+        reason = next(iter(str(error).splitlines()), "it is damaged")[:200].rstrip(".")
+        problem = f"{budget.name} is not a readable Parquet file: {reason}."
+        raise DataError(problem, "Save it again, for example with pandas.") from None
 
 
 def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
@@ -67,9 +66,9 @@ def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:
     file.seek(max(0, size - 8))
     end = file.read(8)
     if end[4:] != MAGIC:
-        raise Malformed("it does not end as one.")
+        raise Malformed("it does not end as one")
     if int.from_bytes(end[:4], "little") > _MOST_FOOTER:
-        raise Malformed(f"its footer has over {_MOST_FOOTER:,} bytes; it has too many row groups or columns.")
+        raise Malformed(f"its footer has over {_MOST_FOOTER:,} bytes; it has too many row groups or columns")
     bounds = {"thrift_string_size_limit": _MOST_FOOTER, "thrift_container_size_limit": _MOST_LISTED}
     schema = parquet.ParquetFile(file, **bounds).schema
     columns = [schema.column(place) for place in range(len(schema))]
@@ -108,7 +107,7 @@ def _rows_at_once(file: BinaryIO, opened: parquet.ParquetFile, group: int, budge
         held += sum(largest.values())
         of_row += total / rows if nested else densest
         if held > _MOST_HELD:
-            raise Malformed(f"its pages unpack to over {_MOST_HELD:,} bytes at once; they are too large.")
+            raise Malformed(f"its pages unpack to over {_MOST_HELD:,} bytes at once; they are too large")
     return max(1, min(_ROWS, int(_PART / max(1.0, of_row))))
 
 
@@ -116,17 +115,17 @@ def _pages(file: BinaryIO, column: parquet.ColumnChunkMetaData) -> Iterator[_Pag
     """The pages of a column in a row group, by their headers alone."""
     start, dictionary = column.data_page_offset, column.dictionary_page_offset
     place = dictionary if dictionary and 0 < dictionary < start else start
-    end = place + column.total_compressed_size
+    end = place + (column.total_compressed_size if column.num_values else 0)
     while place < end:
         header, length = _header(file, place)
         size, packed = header.get(2, -1), header.get(3, -1)
         if not (0 <= size < 2**31 and 0 <= packed < 2**31):
-            raise Malformed("its headers are damaged.")
+            raise Malformed("its headers are damaged")
         place += length + packed
         kind = next((kind for kind in _PARTS if isinstance(header.get(kind), dict)), None)
         part = header[kind] if kind else {}
         if part.get(_PARTS.get(kind or 0)) == _UNREADABLE:
-            raise Malformed("a column has the encoding DELTA_BYTE_ARRAY, which is not read here.")
+            raise Malformed("a column has the encoding DELTA_BYTE_ARRAY, which is not read here")
         yield _Page(kind == _DICTIONARY, size, max(0, part.get(1, 0)))
 
 
@@ -139,7 +138,7 @@ def _header(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
             return read_struct(stream), stream.tell()
         except EOFError:
             continue
-    raise Malformed("its headers are damaged.")
+    raise Malformed("its headers are damaged")
 
 
 # What it holds -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Files that are small outside and large inside, or hold what Python has no value for; also the seeds of the fuzzing."""
+"""Files that are small outside and large inside, or hold what Python has no value for: the seeds of the fuzzing."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def long_string() -> bytes:
 
 
 def repeated_strings() -> bytes:
-    """200 strings of 2 MB, each written as "like the one before"."""
-    column = pa.array(["a" * 2_000_000] * 200)
+    """Strings that are each written as "like the one before"."""
+    column = pa.array(["a" * 20_000] * 20)
     return texts(column, use_dictionary=False, column_encoding={"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"})
 
 
 def fixed_strings() -> bytes:
-    """200 strings of 4 MB, of a type that has no dictionaries in Arrow."""
-    return texts(pa.array([bytes(4_000_000)] * 200, pa.binary(4_000_000)))
+    """60 strings of 1 MB, of a type that has no dictionaries in Arrow."""
+    return texts(pa.array([bytes(1_000_000)] * 60, pa.binary(1_000_000)))
 
 
 def long_list() -> bytes:
-    """One cell with 40 million nulls."""
-    return texts(pa.ListArray.from_arrays(pa.array([0, 40_000_000], pa.int32()), pa.nulls(40_000_000, pa.int8())))
+    """One cell with 4 million nulls."""
+    return texts(pa.ListArray.from_arrays(pa.array([0, 4_000_000], pa.int32()), pa.nulls(4_000_000, pa.int8())))
 
 
 def odd_dates() -> bytes:
@@ -78,12 +78,15 @@ LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "repeated_strings.parquet": (repeated_strings, "DELTA_BYTE_ARRAY"),
     "fixed_strings.parquet": (fixed_strings, "100 times its size"),
     "long_list.parquet": (long_list, "100 times its size"),
-    "zeros.parquet.gz": (lambda: gzip.compress(bytes(2**26)), "does not end as one"),
-    "disguised.parquet.gz": (lambda: gzip.compress(b"PAR1" + bytes(2**26)), "100 times its size"),
+    "zeros.parquet.gz": (lambda: gzip.compress(bytes(50 * 2**20)), "does not end as one"),
+    "disguised.parquet.gz": (lambda: gzip.compress(b"PAR1" + bytes(50 * 2**20)), "100 times its size"),
     "columns.csv": (lambda: (",".join(f"c{i}" for i in range(60_000)) + "\n").encode() * 2, "60,000 columns"),
     "columns.jsonl": (lambda: b'{"text":"a"%b}' % b"".join(b',"%d":0' % i for i in range(2_000)), "2,001 columns"),
-    "blank.csv.gz": (lambda: gzip.compress(b"text\n" + b"\n" * 2**26), "1,000,000 blank lines"),
-    "lines.csv.gz": (lambda: gzip.compress(b'text\n"' + b"a\n" * 2**24 + b'"'), "record of over 4,194,304 bytes"),
+    "blank.csv.gz": (lambda: gzip.compress(b"text\n" + b"\n" * 2_000_000), "1,000,000 blank lines"),
+    "lines.csv.gz": (
+        lambda: gzip.compress(b"a,b,c,d,e,f\n" + b'"%b",' % (b"a\n" * 450_000) * 6),
+        "record of over 4,194,304 bytes",
+    ),
     "cell.csv.gz": (lambda: gzip.compress(b"text\n" + b"a" * 1_100_000), "cell of over 1,000,000 characters"),
     "cell.jsonl.gz": (lambda: gzip.compress(b'{"text": "%b"}' % (b"a" * 1_100_000)), "cell of over 1,000,000"),
     "depth.jsonl": (lambda: b'{"text": "a", "label": %b}' % (b"[" * 200_000), "nested too deeply"),
@@ -93,7 +96,7 @@ LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
 WELL_FORMED: dict[str, bytes] = {
     "rows.csv": b'text,label,rationale\n"a ""b"", c",1,"[[0, 1]]"\nd,0,\n',
     "rows.tsv": b"text\tlabel\na caf\xc3\xa9\t1\n\nb\t0\n",
-    "rows.jsonl": b'{"text": "a \\ud83d\\ude00", "label": 1, "rationale": [[0, 1]]}\n{"text": "b", "label": 0, "n": {"a": []}}\n',
+    "rows.jsonl": b'{"text": "a \\ud83d\\ude00", "label": 1, "rationale": [[0, 1]]}\n{"text": "b", "n": {"a": []}}\n',
     "dates.parquet": odd_dates(),
     "nested.parquet": nested(),
     "plain.parquet": packed({"text": ["a", "b"] * 9, "label": [0, 1] * 9}, use_dictionary=False),
