@@ -148,3 +148,16 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     assert "Rows: all 4." in words(app.caption)
     other = opened(page, r=app.query_params["r"])
     assert "Rows: all 4." in words(other.caption)
+
+
+
+
+def test_a_long_file_is_read_while_the_page_goes_on(app: AppTest) -> None:
+    bring(app, "long.csv", b"text,label\n" + b"a fine film,good\n" * 200_000)
+    assert "No class of the model is called 'good'" in words(app.warning)
+    cancel = next(button for button in app.button if button.label == "Cancel")
+    answered(cancel.click().run())
+    assert "The file was not read" in words(app.info)
+    press(app, "Read again")
+    assert "Rows that cannot: 200,000." in words(app.warning)
+    assert box(app, "good (200,000 rows)").value == ""

@@ -1,0 +1,138 @@
+"""Looks at data sets: never on the caller's thread, once, in turns, and ended by their user or the clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from explainlab.errors import Cancelled, DataError, ResourceError
+from explainlab.reader import Reader
+from explainlab.service import looks
+from explainlab.service.looks import Desk, Look
+from explainlab.service.uploads import keep_upload
+from explainlab.service.users import LOCAL, User
+from explainlab.settings import settings
+
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+SOON = 20
+
+
+class Readings:
+    """Looks that read until :meth:`go`, at a desk of their own."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self.started: list[str] = []
+        self._gate = threading.Event()
+
+    def look(self, name: str, user: User) -> Look[str]:
+        def read(reader: Reader) -> str:
+            self.started.append(name)
+            while not self._gate.wait(0.01):
+                reader.watch(0.5)
+            return name
+
+        return self.desk.look(Look(name, user, "rows.csv", read))
+
+    def go(self) -> None:
+        self._gate.set()
+
+
+@pytest.fixture
+def readings() -> Iterator[Readings]:
+    made = Readings()
+    yield made
+    made.go()
+
+
+def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def upload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    return keep_upload(b"text,label\n" + b"a fine film,good\n" * 50_000, "rows.csv", ANN)
+
+
+def test_a_file_is_read_once_and_elsewhere(upload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    real = looks.data.survey
+
+    def survey(*args: object, **how: object) -> object:
+        threads.append(threading.current_thread())
+        return real(*args, **how)
+
+    monkeypatch.setattr(looks.data, "survey", survey)
+    first, again = (looks.survey(upload, ["good"], {}, ANN) for _ in range(2))
+    assert first is again
+    assert first.answer().rows == 50_000
+    assert looks.survey(upload, ["good"], {}, ANN) is first
+    assert looks.survey(upload, ["bad"], {}, ANN).answer().bad == 50_000
+    assert len(threads) == 2
+    assert threading.current_thread() not in threads
+
+
+def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for columns in (("text",), ("text", "label")):
+        path.write_text(",".join(columns) + "\n" + ",".join("a" for _ in columns))
+        assert looks.preview(str(path), LOCAL).answer().columns == columns
+
+
+def test_users_take_turns_and_each_reads_one_thing_at_a_time(readings: Readings) -> None:
+    mine = [readings.look(f"ann {n}", ANN) for n in range(5)]
+    until(lambda: readings.started == ["ann 0"])
+    readings.look("bob", BOB)
+    until(lambda: readings.started == ["ann 0", "bob"])
+    third = readings.look("cleo", User("cleo", "Cleo"))
+    readings.go()
+    assert all(look.wait(SOON) for look in (*mine, third))
+    assert readings.started.index("cleo") < readings.started.index("ann 2")
+
+
+def test_a_reading_is_cancelled(readings: Readings) -> None:
+    running, waiting = (readings.look(name, ANN) for name in ("first", "second"))
+    until(lambda: running.share == 0.5)
+    for look in (waiting, running):
+        look.cancel()
+    for look in (waiting, running):
+        with pytest.raises(Cancelled):
+            look.answer()
+    assert readings.started == ["first"]
+    assert readings.look("first", ANN) is running, "it stays cancelled until it is asked for again"
+    readings.desk.forget(running)
+    assert readings.look("first", ANN) is not running
+
+
+def test_nobody_has_more_than_a_few_waiting(readings: Readings) -> None:
+    mine = [readings.look(str(n), ANN) for n in range(20)]
+    until(lambda: bool(readings.started))
+    assert not any(look.stopped for look in mine[-8:])
+    readings.go()
+    assert all(look.wait(SOON) for look in mine)
+    assert len(readings.started) <= 10
+
+
+def test_a_reading_ends_in_time(upload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_read_seconds", -1)
+    with pytest.raises(DataError, match=r"rows\.csv takes longer than -1 s to read.*EXPLAINLAB_MAX_READ_SECONDS"):
+        looks.survey(upload, ["good"], {}, ANN).answer()
+
+
+def test_what_goes_wrong_ends_only_this_look(readings: Readings) -> None:
+    def read(_: Reader) -> str:
+        raise KeyError("a text of somebody")
+
+    look = readings.desk.look(Look("broken", ANN, "rows.csv", read))
+    with pytest.raises(ResourceError, match="unexpected"):
+        look.answer()
+    readings.go()
+    assert readings.look("next", ANN).answer() == "next"
