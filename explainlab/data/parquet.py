@@ -30,8 +30,10 @@ _VALUE, _NESTED_VALUE = 8, 12
 """Bytes of a value in memory; of one in a list, with its place."""
 _HEADERS = 2**12, 2**22
 """Bytes in which a page's header is looked for first, and at last."""
-_DICTIONARY, _UNREADABLE = 7, 7
-"""Of dictionaries the part of the page header; and the encoding DELTA_BYTE_ARRAY, whose values repeat those before."""
+_DICTIONARY = 7
+"""The part of a page header that dictionaries have."""
+_UNREADABLE = (6, 7)
+"""DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: only their packed values say what they unpack to."""
 _PARTS = {5: 2, 7: 2, 8: 4}
 """The parts of a page header that have the number of values, by kind of page, and where in them the encoding is."""
 _DAMAGE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, EOFError)
@@ -118,15 +120,20 @@ def _pages(file: BinaryIO, column: parquet.ColumnChunkMetaData) -> Iterator[_Pag
     end = place + (column.total_compressed_size if column.num_values else 0)
     while place < end:
         header, length = _header(file, place)
-        size, packed = header.get(2, -1), header.get(3, -1)
-        if not (0 <= size < 2**31 and 0 <= packed < 2**31):
-            raise Malformed("its headers are damaged")
+        size, packed = _count(header, 2), _count(header, 3)
         place += length + packed
         kind = next((kind for kind in _PARTS if isinstance(header.get(kind), dict)), None)
-        part = header[kind] if kind else {}
-        if part.get(_PARTS.get(kind or 0)) == _UNREADABLE:
-            raise Malformed("a column has the encoding DELTA_BYTE_ARRAY, which is not read here")
-        yield _Page(kind == _DICTIONARY, size, max(0, part.get(1, 0)))
+        if kind is not None and header[kind].get(_PARTS[kind]) in _UNREADABLE:
+            raise Malformed("a column has strings in a delta encoding, which is not read here")
+        yield _Page(kind == _DICTIONARY, size, 0 if kind is None else _count(header[kind], 1))
+
+
+def _count(fields: dict[int, Any], number: int) -> int:
+    """A field that counts something."""
+    value = fields.get(number)
+    if not isinstance(value, int) or not 0 <= value < 2**31:
+        raise Malformed("its headers are damaged")
+    return value
 
 
 def _header(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:

@@ -75,7 +75,7 @@ def nested() -> bytes:
 
 LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "long_string.parquet": (long_string, "row of over 4,194,304 bytes"),
-    "repeated_strings.parquet": (repeated_strings, "DELTA_BYTE_ARRAY"),
+    "repeated_strings.parquet": (repeated_strings, "delta encoding"),
     "fixed_strings.parquet": (fixed_strings, "100 times its size"),
     "long_list.parquet": (long_list, "100 times its size"),
     "zeros.parquet.gz": (lambda: gzip.compress(bytes(50 * 2**20)), "does not end as one"),

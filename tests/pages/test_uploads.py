@@ -150,8 +150,6 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     assert "Rows: all 4." in words(other.caption)
 
 
-
-
 def test_a_long_file_is_read_while_the_page_goes_on(app: AppTest) -> None:
     bring(app, "long.csv", b"text,label\n" + b"a fine film,good\n" * 200_000)
     assert "No class of the model is called 'good'" in words(app.warning)
