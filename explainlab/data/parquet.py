@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet, types
 
 from explainlab.data.budget import Budget
-from explainlab.data.thrift import Malformed, read_struct
+from explainlab.data.thrift import I32, I64, LIST, STRUCT, Fields, Malformed, counted, read_struct
 from explainlab.errors import DataError
 from explainlab.limits import MAX_RECORD_BYTES
 
@@ -53,24 +53,35 @@ def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
 
 
 def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
+    groups = _footer(file)
     opened = _open(file, budget)
-    for group in range(opened.num_row_groups):
-        size = _rows_at_once(file, opened, group, budget)
-        for batch in opened.iter_batches(size, row_groups=[group], use_threads=False):
+    columns = [opened.schema.column(place) for place in range(len(opened.schema))]
+    if opened.num_row_groups != len(groups):
+        raise Malformed
+    for place, group in enumerate(groups):
+        size = _rows_at_once(file, columns, group, budget)
+        for batch in opened.iter_batches(size, row_groups=[place], use_threads=False):
             budget.check()
             for part in _parts(batch, budget.name):
                 yield from _plain(part).to_pylist()
 
 
-def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:
-    """The file, with its strings as dictionaries; only its footer is read."""
+def _footer(file: BinaryIO) -> list[Fields]:
+    """The row groups that the footer lists."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     end = file.read(8)
     if end[4:] != MAGIC:
         raise Malformed("it does not end as one")
-    if int.from_bytes(end[:4], "little") > _MOST_FOOTER:
+    length = int.from_bytes(end[:4], "little")
+    if length > _MOST_FOOTER:
         raise Malformed(f"its footer has over {_MOST_FOOTER:,} bytes; it has too many row groups or columns")
+    file.seek(max(0, size - 8 - length))
+    return list(read_struct(io.BytesIO(file.read(length))).get((4, LIST), []))
+
+
+def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:
+    """The file, with its strings as dictionaries; only its footer is read."""
     bounds = {"thrift_string_size_limit": _MOST_FOOTER, "thrift_container_size_limit": _MOST_LISTED}
     schema = parquet.ParquetFile(file, **bounds).schema
     columns = [schema.column(place) for place in range(len(schema))]
@@ -91,16 +102,17 @@ class _Page(NamedTuple):
     values: int
 
 
-def _rows_at_once(file: BinaryIO, opened: parquet.ParquetFile, group: int, budget: Budget) -> int:
+def _rows_at_once(file: BinaryIO, columns: list[parquet.ColumnSchema], group: Fields, budget: Budget) -> int:
     """How many rows of a row group are decoded together; all its pages are within the budget."""
-    layout, rows = opened.metadata.row_group(group), max(1, opened.metadata.row_group(group).num_rows)
+    chunks, rows = group.get((1, LIST), []), max(1, counted(group, 3, I64))
+    if len(chunks) != len(columns):
+        raise Malformed
     held, of_row = 0, 0.0
-    for place in range(layout.num_columns):
-        column = opened.schema.column(place)
+    for column, chunk in zip(columns, chunks, strict=True):
         nested = column.max_repetition_level > 0
         least = max(_NESTED_VALUE if nested else _VALUE, column.length or 0)
         largest, total, densest = {True: 0, False: 0}, 0, 0.0
-        for page in _pages(file, layout.column(place)):
+        for page in _pages(file, chunk.get((3, STRUCT), {})):
             unpacked = max(page.size, page.values * least)
             budget.unpack(unpacked)
             total += unpacked
@@ -113,30 +125,23 @@ def _rows_at_once(file: BinaryIO, opened: parquet.ParquetFile, group: int, budge
     return max(1, min(_ROWS, int(_PART / max(1.0, of_row))))
 
 
-def _pages(file: BinaryIO, column: parquet.ColumnChunkMetaData) -> Iterator[_Page]:
+def _pages(file: BinaryIO, column: Fields) -> Iterator[_Page]:
     """The pages of a column in a row group, by their headers alone."""
-    start, dictionary = column.data_page_offset, column.dictionary_page_offset
-    place = dictionary if dictionary and 0 < dictionary < start else start
-    end = place + (column.total_compressed_size if column.num_values else 0)
+    start, dictionary = counted(column, 9, I64), column.get((11, I64), 0)
+    place = dictionary if 0 < dictionary < start else start
+    end = place + (counted(column, 7, I64) if counted(column, 5, I64) else 0)
     while place < end:
         header, length = _header(file, place)
-        size, packed = _count(header, 2), _count(header, 3)
+        size, packed = counted(header, 2, I32), counted(header, 3, I32)
         place += length + packed
-        kind = next((kind for kind in _PARTS if isinstance(header.get(kind), dict)), None)
-        if kind is not None and header[kind].get(_PARTS[kind]) in _UNREADABLE:
+        kind = next((kind for kind in _PARTS if (kind, STRUCT) in header), None)
+        part = {} if kind is None else header[kind, STRUCT]
+        if kind is not None and part.get((_PARTS[kind], I32)) in _UNREADABLE:
             raise Malformed("a column has strings in a delta encoding, which is not read here")
-        yield _Page(kind == _DICTIONARY, size, 0 if kind is None else _count(header[kind], 1))
+        yield _Page(kind == _DICTIONARY, size, 0 if kind is None else counted(part, 1, I32))
 
 
-def _count(fields: dict[int, Any], number: int) -> int:
-    """A field that counts something."""
-    value = fields.get(number)
-    if not isinstance(value, int) or not 0 <= value < 2**31:
-        raise Malformed("its headers are damaged")
-    return value
-
-
-def _header(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
+def _header(file: BinaryIO, place: int) -> tuple[Fields, int]:
     """The header of the page at ``place``, by the numbers of its fields, and its length in bytes."""
     for most in _HEADERS:
         file.seek(place)
@@ -145,7 +150,7 @@ def _header(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
             return read_struct(stream), stream.tell()
         except EOFError:
             continue
-    raise Malformed("its headers are damaged")
+    raise Malformed
 
 
 # What it holds -------------------------------------------------------------------------------------------------------

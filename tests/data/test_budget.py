@@ -41,11 +41,14 @@ import resource, sys
 import pandas, pyarrow.parquet
 from explainlab.data import survey
 from explainlab.errors import DataError
+from explainlab.limits import Limits
+from explainlab.reader import Reader
+reader = Reader(limits=Limits(max_rows=100_000))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 500 * 2**20,) * 2)
 for path in sys.argv[1:]:
     try:
-        survey(path, ["negative", "positive"])
+        survey(path, ["negative", "positive"], reader=reader)
     except DataError as error:
         print(error.problem)
 """

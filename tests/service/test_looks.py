@@ -12,10 +12,12 @@ import pytest
 from explainlab.errors import Cancelled, DataError, ResourceError
 from explainlab.reader import Reader
 from explainlab.service import looks
+from explainlab.service.jobs import JobContext
 from explainlab.service.looks import Desk, Look
 from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
+from tests.service.conftest import Bench
 
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
 SOON = 20
@@ -136,3 +138,18 @@ def test_what_goes_wrong_ends_only_this_look(readings: Readings) -> None:
         look.answer()
     readings.go()
     assert readings.look("next", ANN).answer() == "next"
+
+
+def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) -> None:
+    told: list[tuple[int, int, str]] = []
+
+    def read(context: JobContext) -> None:
+        context.reader.watch(0.25)
+        told.append((job.progress.done, job.progress.total, job.progress.phase))
+        bench.worker.cancel(job.key, "ann")
+        context.reader.watch(0.5)
+
+    bench.does["read"] = read
+    job = bench.submit("read")
+    assert bench.go(job) == ["cancelled"]
+    assert told == [(25, 100, "percent of the file")]
