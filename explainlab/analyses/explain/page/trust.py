@@ -107,6 +107,10 @@ def _place(method_id: str) -> Place:
     return Place(f"explain.trust.{method_id}")
 
 
+def _metric_help(metric: Comparison) -> str:
+    return explained(plain(metric.definition), metric.metric)
+
+
 def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     body, unit = trust.body, trust.request.unit
     st.markdown(
@@ -119,9 +123,9 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     if any(metric.counted for metric in body.metrics):
         for metric in body.metrics:
             st.markdown(finding(metric, body, unit))
-            st.caption(random_values(metric), help=plain(metric.definition))
+            st.caption(random_values(metric), help=_metric_help(metric))
     else:
-        st.markdown(too_short(body, unit), help="\n\n".join(plain(metric.definition) for metric in body.metrics))
+        st.markdown(too_short(body, unit), help="\n\n".join(map(_metric_help, body.metrics)))
     behind = st.expander(
         "Texts behind these numbers",
         icon=":material/manage_search:",
