@@ -68,7 +68,8 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
     """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
     n, names = len(attributions), [shown(method_label(attribution)) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
-    for pair in agreement(attributions):
+    pairs = agreement(attributions)
+    for pair in pairs:
         values[pair.first][pair.second] = values[pair.second][pair.first] = pair.rank_correlation
     figure = go.Figure(layout=layout("", "", height=130 + 44 * n))
     figure.add_heatmap(
@@ -96,7 +97,7 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
         for i in range(n)
         for j in range(n)
     ]
-    known = [(pair.rank_correlation, pair) for pair in agreement(attributions) if pair.rank_correlation is not None]
+    known = [(pair.rank_correlation, pair) for pair in pairs if pair.rank_correlation is not None]
     title = "How far the maps agree: rank correlation"
     if not known:
         return Chart("agreement", title, f"{title}. None is defined.", figure, rows)
