@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
+from explainlab.models.batching import HALVED
 from explainlab.request import Output, Request
 
 
@@ -71,6 +72,11 @@ def _of_method(
         subject.forward += attribution.cost.forward
         subject.backward += attribution.cost.backward
     return attributions
+
+
+def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:
+    """The ``warnings`` of a method, each once, without those of its text and batches, which any result has."""
+    return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.caveats, HALVED)]
 
 
 def own_output(subject: Subject, method_id: str, settings: Mapping[str, Any]) -> Output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -10,19 +10,22 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.metrics.registry import parse_metric
+from explainlab.metrics.registry import MetricRequest, parse_metric
 
 T = TypeVar("T")
 
 RANDOM = "random"
 """The method that is always among those compared."""
+MOST_ROWS = 100_000
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
 
+Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
+"""How many rows of a data set are studied, unless ``sample`` is ``"all"``."""
 
 Sample = Annotated[
     Literal["random", "first", "all"],
@@ -104,6 +107,11 @@ Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
 
 
+def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
+    """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
+    return [parse_metric(name) for name in names]
+
+
 def _methods(names: list[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
@@ -114,11 +122,12 @@ def _methods(names: list[str]) -> list[str]:
 
 def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The settings with defaults filled in, so that equal requests have equal keys."""
-    return {name: _completed(name, values) for name, values in settings.items()}
+    return {name: completed(name, values) for name, values in settings.items()}
 
 
-def _completed(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    return refused(lambda: parse(get_method(name), values)).model_dump(mode="json")
+def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """All parameters of a method; raises :class:`PydanticCustomError` for what is not accepted."""
+    return refused(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
 Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]
@@ -126,6 +135,11 @@ Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 """Parameters of methods by id, with defaults filled in."""
+
+
+def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
+    """The methods of these ``names``, each with its own of the ``settings``."""
+    return [complete_method(name, settings.get(name, {})) for name in names]
 
 
 def method_spec(name: str) -> str:

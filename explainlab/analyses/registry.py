@@ -110,7 +110,7 @@ def require_bounded(request: Request, limits: Limits) -> None:
     require_within(analysis, parameters, limits)
     for method in analysis.method_requests(parameters):
         require_within(get_method(method.method), method.parameters, limits)
-    cost = evaluations(request)
+    cost = analysis.evaluations(parameters)
     if cost > limits.max_evaluations:
         raise RequestError(
             f"This study needs {cost:,} gradients for each text.",

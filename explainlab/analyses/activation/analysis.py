@@ -26,8 +26,7 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import MethodSpecs, Sample, method_spec
+from explainlab.analyses.parameters import MethodSpecs, Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -84,7 +83,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
                 "A method whose scores the others are compared with, such as kernel_shap:samples=16n; empty: none."
             ),
         )
-        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
 
     id = "activation"

@@ -18,13 +18,13 @@ from explainlab.analyses.activation.result import (
     MethodScores,
 )
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.parameters import RANDOM
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
 
-RANDOM = "random"
 WORDS: dict[Direction, str] = {"activation": "Activation", "inverse_activation": "Inverse activation"}
 _DASHES: dict[Direction, str] = {"activation": "solid", "inverse_activation": "dot"}
 _COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))

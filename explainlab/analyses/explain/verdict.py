@@ -16,7 +16,7 @@ from explainlab.analyses.trust.verdict import BETTER, level
 from explainlab.analyses.trust.verdict import verdict as trust_verdict
 from explainlab.analyses.wording import capital, joined, quoted, whole_percent
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods
+from explainlab.attribution.registry import label_of
 from explainlab.text.units import words
 
 LEADING, OPPOSING, CLEAR = 0.5, 0.25, 0.1
@@ -39,12 +39,13 @@ def verdict(result: Attribution, trust: TrustText | None = None) -> str:
 
     The reasons are those of the method, by name, unless the comparison is better than chance.
     """
-    by = f" (by {_label(result)})"
+    label = label_of(result.request.question)
+    by = f" (by {label})"
     if trust is None:
         return _reasons(result, by)
     is_label = result.target.label == result.prediction.label
     it = "it" if is_label else quoted(result.target.label)
-    sentence = trust_verdict(trust, result.request.unit, it, f"this map ({_label(result)})")
+    sentence = trust_verdict(trust, result.request.unit, it, f"this map ({label})")
     return f"{_reasons(result, '' if level(trust) >= BETTER else by)} {sentence}"
 
 
@@ -115,8 +116,3 @@ def _words(result: Attribution) -> list[_Word]:
         word.score += float(result.scores[i])
         word.error += 0.0 if result.errors is None else abs(float(result.errors[i]))
     return list(merged.values())
-
-
-def _label(result: Attribution) -> str:
-    method = methods().get(result.request.question)
-    return method.label if method else result.request.question

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
@@ -19,7 +18,7 @@ from explainlab.analyses.intermediate_predictions.result import (
     SettledSummary,
     TextPositions,
 )
-from explainlab.analyses.parameters import Sample
+from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -36,7 +35,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     """
 
     class Parameters(declared.Parameters):
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
 
     id = "intermediate_predictions"

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.parameters import Sample, Steps
+from explainlab.analyses.parameters import Rows, Sample, Steps
 from explainlab.analyses.path_gradients.result import (
     PathGradientsData,
     PathGradientsText,
@@ -41,7 +41,7 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     class Parameters(declared.Parameters):
         steps: Steps = Field([270, 870], description="Step counts to compare, rising.")
         rule: Rule = Field("right", description="Where on the path the gradient is evaluated.")
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
