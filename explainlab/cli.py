@@ -342,14 +342,14 @@ def _ask(device: str | None, **fields: Any) -> Any:
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
-    """The answer in words, the numbers behind it, which rows it is about, and warnings; or all of that as JSON."""
+    """The answer in words, the numbers behind it, which rows were drawn, and warnings; or all of that as JSON."""
     from explainlab.analyses.base import AnalysisResult
     from explainlab.analyses.registry import get_analysis
 
     analysis = get_analysis(result.request.question)
     words = analysis.headline(result)
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
-    lines = [words, "", *analysis.lines(result), *([f"Rows: {rows}."] if rows else []), *result.warnings]
+    lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
     _print(with_verdict(body, words), as_json, lines)
 
 

@@ -38,9 +38,10 @@ class Skipped(NamedTuple):
 
 
 class Sampled(Record):
-    """The rows of a data set that were studied: how they were ``drawn``, and from which ``seed``.
+    """The rows of a data set that were to be studied: how they were ``drawn``, and from which ``seed``.
 
-    They are ``rows`` out of the ``total`` that can be used (None: the file was not read to its end).
+    They are ``rows`` out of the ``total`` that the file holds (None: it was not read to its end). Rows that the model
+    cannot read are among them: ``skipped`` of the result names these.
     """
 
     drawn: Literal["random", "first", "all"]
@@ -60,7 +61,7 @@ class Sampled(Record):
 class AnalysisResult(Result, Generic[B]):
     """The answer of an analysis: ``body`` is its own part.
 
-    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were studied (None in results
+    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were drawn (None in results
     that are older than this field).
     """
 
@@ -70,7 +71,7 @@ class AnalysisResult(Result, Generic[B]):
 
     @property
     def sample_words(self) -> str:
-        """Which rows of the data set were studied, in words; empty for a single text."""
+        """Which rows of the data set were drawn, in words; empty for a single text."""
         if self.request.data is None:
             return ""
         return str(self.sample or f"at most the first {self.request.parameters['rows']:,}")

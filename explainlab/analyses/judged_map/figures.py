@@ -6,13 +6,11 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.judged_map.result import JudgedData, JudgedText
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, shown
+from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap, number
 from explainlab.request import Request
 
-_COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -26,8 +24,8 @@ def perturbed(body: JudgedText | JudgedData) -> Chart:
             y=[step.probability for step in metric.steps],
             mode="lines+markers",
             name=shown(f"{metric.label}: {number(metric.value)}"),
-            line={"color": _COLORS[i % len(_COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 2},
-            marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
+            line={"color": COLORS[i % len(COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 2},
+            marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9},
             hovertemplate="%{x}%: %{y:.4f}<extra>" + shown(metric.label) + "</extra>",
         )
     if isinstance(body, JudgedText):

@@ -12,9 +12,10 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText
+from explainlab.analyses.path_gradients.verdict import mean_verdict
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shortened, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import Heatmap, heatmap, limit, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -84,7 +85,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
         customdata=[[shown(name)] * len(columns) for name in names],
         hovertemplate="%{customdata}<br>α %{x:.3f}: %{z:+.3g}<extra></extra>",
     )  # fmt: skip
-    labels = [shown(f"{_short(name)}  {number(float(scores[i]))}") for name, i in zip(names, kept, strict=True)]
+    labels = [shown(f"{shortened(name, 16)}  {number(float(scores[i]))}") for name, i in zip(names, kept, strict=True)]
     figure.update_yaxes(tickvals=list(range(len(kept))), ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(range=[0, 1], showgrid=False)
     rows = [
@@ -123,10 +124,8 @@ def gradient_shares(body: PathGradientsData) -> Chart:
         for i, share in enumerate(shares)
     ]
     title = f"Where on the path the gradient lies, {n:,} texts"
-    _, finest = list(body.summary.share.items())[-1]
-    most = max(range(bins), key=lambda i: finest[i].mean or 0.0)
-    finding = f"Most lies from {most / bins:g} to {(most + 1) / bins:g}: {percent(finest[most].mean)} of it."
-    return Chart("gradient-shares", title, f"{title}, with 95% intervals. {finding}", figure, rows)
+    alt = f"{title}, with 95% intervals. {mean_verdict(body.summary)}"
+    return Chart("gradient-shares", title, alt, figure, rows)
 
 
 def path_maps(
@@ -181,10 +180,6 @@ def _diverging(palette: str, theme: str) -> list[list[Any]]:
         for hue in (hues.negative, hues.positive)
     }
     return [[0, hues.negative], [0.4999, clear[hues.negative]], [0.5001, clear[hues.positive]], [1, hues.positive]]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 16 else f"{name[:15]}…"
 
 
 def _charts(result: AnalysisResult[PathGradientsText]) -> list[Chart]:
