@@ -117,19 +117,15 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Attribute a prediction to the tokens, words or sentences of its text."""
-    from explainlab.attribution.registry import get_method
-
-    parameters = assignments(assigned)
-    chosen = get_method(method)
     result = _ask(
         device,
         question=method,
         model=model,
         text=text,
         text_pair=text_pair,
-        parameters=parameters,
+        parameters=assignments(assigned),
         target=target,
-        output=output or chosen.default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -158,9 +154,6 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
-    from explainlab.analyses.registry import get_study
-
-    parameters = assignments(assigned)
     result = _ask(
         device,
         question=study_id,
@@ -170,9 +163,9 @@ def study(
         data=data,
         columns=assignments(columns, "--column"),
         classes=assignments(classes, "--label"),
-        parameters=parameters,
+        parameters=assignments(assigned),
         target=target,
-        output=output or get_study(study_id).default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -230,7 +223,7 @@ def evaluate(
             methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
         ),
         target=target,
-        output=output or "probability",
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,

@@ -190,14 +190,16 @@ class Analysis(ABC):
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
-        analysed in a data set is not run again. Nor does ``sample`` where it is ``first``, as in requests that are
-        older than it, and the number of rows where all are asked for.
+        analysed in a data set is not run again. Nor do ``sample`` where it is ``first`` and ``outputs`` where they are
+        ``own``, as in requests that are older than these, and the number of rows where all are asked for.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
-        unused = {"first": ["sample"], "all": ["rows"]}.get(request.parameters.get("sample", ""), [])
-        for name in ["rows", "sample"] if request.text is not None else unused:
+        unused = {"first": {"sample"}, "all": {"rows"}}.get(request.parameters.get("sample", ""), set())
+        unused = {"rows", "sample"} if request.text is not None else unused
+        unused |= {"outputs"} if request.parameters.get("outputs") == "own" else set()
+        for name in unused:
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""
         read = data + self.fingerprint(self.parameters(request), reader)

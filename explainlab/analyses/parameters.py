@@ -37,6 +37,17 @@ A request that does not say is older than the choice and means the first rows.
 :func:`explainlab.analyses.registry.new_request` asks for random ones instead.
 """
 
+Outputs = Annotated[
+    Literal["own", "all"],
+    Field(description="Whether methods that are defined on the logit explain it (own), or the output of all (all)."),
+]
+"""Whose output methods explain; a parameter whose default is always ``"own"``.
+
+With ``own``, a method defined on the logit explains it where the request's output is the probability. A request that
+does not say is older than the choice. :func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has
+set the probability.
+"""
+
 
 def _split(value: Any) -> Any:
     """``10,20,50`` as a list; ``10:1000:10`` as 10, 20, ..., 1000."""

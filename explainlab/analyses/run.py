@@ -8,7 +8,7 @@ from typing import Any
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
-from explainlab.analyses.registry import answer, get_study, new_request
+from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -47,7 +47,7 @@ def study(
         classes=dict(classes or {}),
         parameters=parameters,
         target=str(target),
-        output=output or get_study(study).default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=str(classifier.dtype).removeprefix("torch."),

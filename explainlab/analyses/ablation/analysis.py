@@ -18,7 +18,7 @@ from explainlab.analyses.ablation.result import (
     MethodChoices,
     Summary,
 )
-from explainlab.analyses.attributions import attributions_of, own_output, own_warnings, text_seed
+from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
@@ -26,6 +26,7 @@ from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.parameters import (
     Methods,
     Metrics,
+    Outputs,
     Rows,
     Sample,
     Settings,
@@ -73,6 +74,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: Rows = 100
         sample: Sample = "first"
+        outputs: Outputs = "own"
 
     id = "ablation"
     label = "Methods with equal budgets"
@@ -214,7 +216,7 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     own = parse(method, settings)
     counts = [parameters.samples if method.is_random(subject, own) else 1 for subject in subjects]
     if isinstance(method, BestOfMany):
-        output, scores = own_output(subjects[0], method_id, settings), []
+        output, scores = output_of(subjects[0], method_id, settings, parameters.outputs), []
         for i, (subject, count) in enumerate(zip(subjects, counts, strict=True)):
             with subject.batcher.span(i, i + 1, len(subjects)):
                 scores.append(_first_draws(subject, method, {**settings, "samples": count}, output))
@@ -223,7 +225,8 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     seeds = [
         seed for subject, count in zip(subjects, counts, strict=True) for seed in _seeds(text_seed(subject), count)
     ]
-    made = [result for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
+    chosen = [(method_id, settings)]
+    made = [own for (own,) in attributions_of(repeated, chosen, outputs=parameters.outputs, seeds=seeds)]
     results = [made[end - count : end] for end, count in zip(np.cumsum(counts), counts, strict=True)]
     for subject, own_results in zip(subjects, results, strict=True):
         _warn(subject, method, [warning for result in own_results for warning in result.warnings])

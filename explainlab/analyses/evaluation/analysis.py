@@ -16,6 +16,7 @@ from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, 
 from explainlab.analyses.parameters import (
     Methods,
     Metrics,
+    Outputs,
     Rows,
     Sample,
     Settings,
@@ -62,6 +63,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         )
         rows: Rows = 100
         sample: Sample = "first"
+        outputs: Outputs = "own"
 
         @property
         def names(self) -> list[str]:
@@ -103,7 +105,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         batcher, count = subjects[0].batcher, len(parameters.methods)
         with batcher.span(0, count, count + 1):
             chosen = [(name, parameters.settings.get(name, {})) for name in parameters.methods]
-            attributions = attributions_of(subjects, chosen)
+            attributions = attributions_of(subjects, chosen, outputs=parameters.outputs)
         scores = [
             np.stack([*(result.scores for result in results), *imported])
             for results, imported in zip(attributions, others, strict=True)

@@ -151,7 +151,7 @@ def _attributions(subjects: Sequence[Subject], parameters: Trust.Parameters) -> 
 
 def _computed(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
     method, seeds = (parameters.method, parameters.settings), [subject.seed for subject in subjects]
-    return [own for (own,) in attributions_of(subjects, [method], output=subjects[0].output, seeds=seeds)]
+    return [own for (own,) in attributions_of(subjects, [method], outputs="all", seeds=seeds)]
 
 
 def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | None:
