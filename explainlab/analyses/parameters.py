@@ -21,7 +21,7 @@ RANDOM = "random"
 """The method that is always among those compared."""
 MOST_ROWS = 100_000
 MOST_STEPS = 10_000
-MOST_COUNTS = 1_000
+_MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
 
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
@@ -56,7 +56,7 @@ def _split(value: Any) -> Any:
     if ":" in value:
         try:
             first, last, by = (int(part) for part in value.split(":"))
-            return list(range(first, min(last, MOST_STEPS * MOST_COUNTS) + 1, by))[: MOST_COUNTS + 1]
+            return list(range(first, min(last, MOST_STEPS * _MOST_COUNTS) + 1, by))[: _MOST_COUNTS + 1]
         except ValueError:
             raise PydanticCustomError("range", "Write a range as first:last:by, as in 10:1000:10") from None
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -76,8 +76,8 @@ def _step_counts(counts: list[int]) -> list[int]:
         raise PydanticCustomError("order", "Give the step counts in rising order, each once")
     if counts[0] < 1 or counts[-1] > MOST_STEPS:
         raise PydanticCustomError("range", "Step counts must be between 1 and {most}", {"most": MOST_STEPS})
-    if len(counts) > MOST_COUNTS:
-        raise PydanticCustomError("long", "Give at most {most} step counts", {"most": MOST_COUNTS})
+    if len(counts) > _MOST_COUNTS:
+        raise PydanticCustomError("long", "Give at most {most} step counts", {"most": _MOST_COUNTS})
     return counts
 
 

@@ -19,10 +19,10 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import label_of
 from explainlab.text.units import words
 
-LEADING, OPPOSING, CLEAR = 0.5, 0.25, 0.1
+_LEADING, _OPPOSING, _CLEAR = 0.5, 0.25, 0.1
 """Named are words with half of the best score, and against it with a quarter of the largest; a tenth is clear."""
-MOST_FOR, MOST_AGAINST = 3, 2
-MAINLY = 0.5
+_MOST_FOR, _MOST_AGAINST = 3, 2
+_MAINLY = 0.5
 
 
 @dataclass
@@ -68,12 +68,12 @@ def _reasons(result: Attribution, by: str) -> str:
     ranked = sorted(_words(result), key=lambda word: -word.score if result.signed else -abs(word.score))
     largest = max((abs(word.score) for word in ranked), default=0.0)
     sizes = [word.score if result.signed else abs(word.score) for word in ranked]
-    best = sizes[0] if sizes and sizes[0] > max(0.0, CLEAR * largest) else None
-    named = [] if best is None else _named(ranked, LEADING * best, MOST_FOR, 1 if result.signed else 0)
-    against = _named(ranked[::-1], OPPOSING * largest, MOST_AGAINST, -1) if result.signed else []
+    best = sizes[0] if sizes and sizes[0] > max(0.0, _CLEAR * largest) else None
+    named = [] if best is None else _named(ranked, _LEADING * best, _MOST_FOR, 1 if result.signed else 0)
+    against = _named(ranked[::-1], _OPPOSING * largest, _MOST_AGAINST, -1) if result.signed else []
     share = sum(abs(word.score) for word in named) / (sum(size for size in sizes if size > 0) or 1.0)
     speaks = f"; {_listed(against)} {'speaks' if len(against) == 1 else 'speak'} against" if against else ""
-    mainly = "mainly" if share >= MAINLY else "in part"
+    mainly = "mainly" if share >= _MAINLY else "in part"
     unit = "sentence" if result.request.unit == "sentence" else "word"
     if target.label != prediction.label:
         other = f"{quoted(target.label)} ({whole_percent(prediction.probabilities[target.label])})"

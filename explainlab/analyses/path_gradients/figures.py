@@ -21,7 +21,7 @@ from explainlab.figures.heatmap import Heatmap, heatmap, limit, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.request import Request
 
-ALPHA = "α, from the baseline (0) to the text (1)"
+_ALPHA = "α, from the baseline (0) to the text (1)"
 DIFFERS = 0.1
 """Two scores differ where they are further apart than this share of the scale."""
 _MOST_ROWS, _MOST_COLUMNS = 60, 200
@@ -31,7 +31,7 @@ def gradient_curves(body: PathGradientsText, output: str, feature: int | None = 
     """The derivative along the path at every sampled point, for each step count, in total or for one feature."""
     unit = "probability" if output == "probability" else "logit"
     whose = "of the whole text" if feature is None else f"of “{spelled(body.features[feature].text)}”"
-    figure = go.Figure(layout=layout(ALPHA, f"dF/dα ({unit} per unit of α)"))
+    figure = go.Figure(layout=layout(_ALPHA, f"dF/dα ({unit} per unit of α)"))
     rows: list[dict[str, Any]] = []
     styled = zip(sorted(body.paths, key=lambda p: p.steps), (RED, BLUE), ("circle", "diamond"), strict=False)
     for path, color, symbol in reversed(list(styled)):  # the fewer points lie above the more
@@ -72,7 +72,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), 1.0]
     top = float(np.abs(binned).max(initial=0.0)) or 1.0
     names = [spelled(body.features[i].text) or "(nothing)" for i in kept]
-    figure = go.Figure(layout=layout(ALPHA, "Feature and its score", height=90 + 24 * max(len(kept), 3)))
+    figure = go.Figure(layout=layout(_ALPHA, "Feature and its score", height=90 + 24 * max(len(kept), 3)))
     figure.add_heatmap(
         z=binned,
         x=edges,
@@ -103,7 +103,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
     """How much of the total |dF/dα| lies in each part of the path, a line a step count: means over a data set."""
     bins, n = body.summary.bins, body.summary.n
     middles = [(i + 0.5) / bins for i in range(bins)]
-    figure = go.Figure(layout=layout(ALPHA, "Mean share of the total |dF/dα|"))
+    figure = go.Figure(layout=layout(_ALPHA, "Mean share of the total |dF/dα|"))
     styled = zip(body.summary.share.items(), STYLES.values(), strict=False)
     for (steps, shares), style in styled:
         figure.add_scatter(

@@ -18,7 +18,7 @@ from explainlab.figures.heatmap import heatmap
 _WAYS = (("Without its top features", BLUE, "circle"), ("With only these", RED, "diamond"))
 
 
-def against_random(body: TrustText) -> Chart:
+def _against_random(body: TrustText) -> Chart:
     """The value of each metric beside the median and the 5 to 95% of random attributions."""
     metrics, total = body.metrics, body.random_maps
     names = [shown(metric.directed_label) for metric in metrics]
@@ -140,7 +140,7 @@ def _heatmaps(result: AnalysisResult[TrustText]) -> list[Map]:
 
 
 FIGURES = StudyFigures(
-    lambda result: [against_random(result.body)],
+    lambda result: [_against_random(result.body)],
     lambda result: [beaten(result.body)],
     _heatmaps,
 )

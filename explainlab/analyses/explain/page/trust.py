@@ -123,10 +123,10 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
             st.warning(plain(warning), icon=":material/warning:")
     if any(metric.counted for metric in body.metrics):
         for metric in body.metrics:
-            st.markdown(finding(metric, body, unit))
-            st.caption(random_values(metric), help=_metric_help(metric))
+            st.markdown(_finding(metric, body, unit))
+            st.caption(_random_values(metric), help=_metric_help(metric))
     else:
-        st.markdown(too_short(body, unit), help="\n\n".join(map(_metric_help, body.metrics)))
+        st.markdown(_too_short(body, unit), help="\n\n".join(map(_metric_help, body.metrics)))
     behind = st.expander(
         "Texts behind these numbers",
         icon=":material/manage_search:",
@@ -138,7 +138,7 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
         behind.caption("Texts are shown as the model reads them, with special tokens.")
 
 
-def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
+def _finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
     """In Markdown: what was done, how the prediction changed, and how many random attributions do worse."""
     (step,) = metric.steps
     icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if metric.beaten >= least)
@@ -152,14 +152,14 @@ def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
     )
 
 
-def random_values(metric: Comparison) -> str:
+def _random_values(metric: Comparison) -> str:
     """In Markdown: the values of random attributions by ``metric``, and which way is better."""
     median, low, high = (number(value) for value in (metric.median, metric.low, metric.high))
     better = "more" if metric.higher_is_better else "less"
     return f"Random: median {median}, 5–95% {low} to {high}; {better} is better."
 
 
-def too_short(body: TrustText, unit: Unit) -> str:
+def _too_short(body: TrustText, unit: Unit) -> str:
     """In Markdown: k% of the text is less than one feature, so there is no answer."""
     level, labels = body.metrics[0].steps[0].level, " and ".join(metric.label for metric in body.metrics)
     features = counted(sum(not feature.special for feature in body.features), unit)
