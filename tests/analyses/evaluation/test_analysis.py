@@ -128,16 +128,14 @@ def test_columns_and_classes_say_how_the_file_is_read(classifier, tmp_path) -> N
 
 
 def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_path) -> None:
-    text, few = TEXTS[0][0], {"kernel_shap": {"samples": 4}}
-    result = explainlab.study(classifier, "evaluation", text, methods=["kernel_shap"], settings=few)
-    alone = explainlab.explain(classifier, text, "kernel_shap", samples=4).warnings
-    assert alone
-    assert result.warnings == tuple(f"KernelSHAP: {warning}" for warning in alone)
+    text, narrow = TEXTS[0][0], {"kernel_width": 0.01, "samples": 20}
+    asked = {"methods": ["occlusion", "lime"], "settings": {"lime": narrow}, "metrics": ["log_odds"]}
+    result = explainlab.study(classifier, "evaluation", text, **asked)
+    (alone,) = explainlab.explain(classifier, text, "lime", **narrow).warnings
+    assert result.warnings == (f"LIME: {alone}",)
     rows = write(tmp_path / "rows.csv", TEXTS[:2])
-    assert (
-        "Texts with warnings of their own: 2 of 2."
-        in explainlab.evaluate(classifier, rows, ["kernel_shap"], ["log_odds"], settings=few).warnings
-    )
+    warnings = explainlab.evaluate(classifier, rows, **asked).warnings
+    assert warnings == ("Texts with warnings of their own: 2 of 2.",)
 
 
 @pytest.mark.parametrize(
