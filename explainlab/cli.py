@@ -65,13 +65,10 @@ def methods(
     from explainlab.attribution.registry import describe_methods, methods_table
 
     body = describe_methods()
-    if markdown:
-        _print({}, False, methods_table())
-        return
     lines = [
         f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})" for m in body
     ]
-    _print({"methods": body}, as_json, lines)
+    _print({"methods": body}, as_json, methods_table() if markdown else lines)
 
 
 @app.command()

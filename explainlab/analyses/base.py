@@ -175,8 +175,9 @@ class Analysis(ABC):
         """The answer of ``result`` in one sentence, in plain text."""
 
     def lines(self, result: Any) -> list[str]:
-        """What a command line prints of ``result`` for a reader: the headline unless overridden."""
-        return [self.headline(result)]
+        """The numbers behind the headline, a line each: those of the result's body unless overridden."""
+        values = result.body_json().items()
+        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""

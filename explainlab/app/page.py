@@ -80,7 +80,7 @@ def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
         st.markdown("Open in", width="content")
         for entry, view in views_elsewhere(text, here).items():
             if st.button(entry.title, icon=entry.icon, key=f"{here}_open_{entry.title}"):
-                st.switch_page(entry.path, query_params={"r": links.save(service, view)})
+                links.open_page(service, entry.path, view)
 
 
 @dataclass(frozen=True)

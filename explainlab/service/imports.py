@@ -152,6 +152,8 @@ def _results(body: Any) -> Iterator[Result]:
 
 
 def _result(form: type[BaseModel], body: dict[str, Any]) -> Result:
+    if "skipped_rows" in body:  # the command line counts them in ``skipped``
+        body = {**body, "skipped": body["skipped_rows"]}
     try:
         result = read_result(checked(form, **body).model_dump(mode="json"))
     except (ValueError, KeyError, TypeError) as error:

@@ -35,7 +35,8 @@ def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> No
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
                 chart = once(result, draw, body, way)
-                draw_chart(chart, f"activation_{name}_{way}", help=explained(help_text.format(AREA_HELP[way]), way))
+                definition = explained(help_text.format(AREA_HELP[way]), DIRECTIONS[way])
+                draw_chart(chart, f"activation_{name}_{way}", help=definition)
     if body.reference:
         chart = once(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)

@@ -62,7 +62,7 @@ def draw_text(
     draw_chart(
         once(result, activation_curves, body),
         "activation_curves",
-        help=explained(" ".join(AREA_HELP.values()), *AREA_HELP),
+        help=explained(" ".join(AREA_HELP.values()), *DIRECTIONS.values()),
     )
     _draw_table(body)
     st.header(
