@@ -133,13 +133,13 @@ class Service(Access):
         """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
-    def run(self, request: Request, context: RunContext | None = None) -> Result:
-        """The result of ``request``, stored or computed on the caller's thread.
+    def run(self, request: Request) -> Result:
+        """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
         For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, context or RunContext(reader_of(request)))
+        return self._answer(request, RunContext(reader_of(request)))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
