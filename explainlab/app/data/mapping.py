@@ -83,6 +83,7 @@ def _checked(question: Question, classes: Classes) -> str:
         return ""
     _forget_other_classes(question, classes)
     try:
+        looks.preview(source, session.user())  # before its labels, which take longer
         _match_surveyed(question, classes)
         reading = question.reading()
         look = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
