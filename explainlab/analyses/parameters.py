@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from reprlib import repr as quote
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -23,6 +24,8 @@ MOST_ROWS = 100_000
 MOST_STEPS = 10_000
 _MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
+Names = Annotated[list[str], Field(max_length=100)]
+"""A list of names, not longer than anybody could read."""
 
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
 """How many rows of a data set are studied, unless ``sample`` is ``"all"``."""
@@ -56,7 +59,7 @@ def _split(value: Any) -> Any:
     if ":" in value:
         try:
             first, last, by = (int(part) for part in value.split(":"))
-            return list(range(first, min(last, MOST_STEPS * _MOST_COUNTS) + 1, by))[: _MOST_COUNTS + 1]
+            return list(range(first, last + 1, by)[: _MOST_COUNTS + 1])
         except ValueError:
             raise PydanticCustomError("range", "Write a range as first:last:by, as in 10:1000:10") from None
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -66,7 +69,7 @@ def _number(count: Any) -> int:
     try:
         return int(str(count))
     except ValueError:
-        raise PydanticCustomError("number", "{count} is not a whole number", {"count": repr(count)}) from None
+        raise PydanticCustomError("number", "{count} is not a whole number", {"count": quote(count)}) from None
 
 
 def _step_counts(counts: list[int]) -> list[int]:
@@ -89,8 +92,9 @@ def _rules(rules: list[str]) -> list[str]:
     return rules
 
 
-Steps = Annotated[list[Annotated[int, BeforeValidator(_number)]], BeforeValidator(_split), AfterValidator(_step_counts)]
-Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]
+Counts = Annotated[list[Annotated[int, BeforeValidator(_number)]], Field(max_length=_MOST_COUNTS)]
+Steps = Annotated[Counts, BeforeValidator(_split), AfterValidator(_step_counts)]
+Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(_split), AfterValidator(_rules)]
 
 
 def listed(value: Any) -> Any:
@@ -114,7 +118,7 @@ def _metrics(names: list[str]) -> list[str]:
     return metrics
 
 
-Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
+Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
 
 
@@ -141,7 +145,7 @@ def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
     return refused(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
-Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]
+Methods = Annotated[Names, BeforeValidator(listed), AfterValidator(_methods)]
 """Ids of methods, ``random`` always among them."""
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
@@ -165,5 +169,5 @@ def _method_specs(names: list[str]) -> list[str]:
     return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
-MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]
+MethodSpecs = Annotated[Names, BeforeValidator(listed), AfterValidator(_method_specs)]
 """Methods as :func:`explainlab.attribution.registry.parse_method` reads them, random always among them."""

@@ -16,6 +16,7 @@ from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, 
 from explainlab.analyses.parameters import (
     Methods,
     Metrics,
+    Names,
     Outputs,
     Rows,
     Sample,
@@ -58,7 +59,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             ["comprehensiveness", "sufficiency"], description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
-        attributions: Annotated[list[str], BeforeValidator(listed)] = Field(
+        attributions: Annotated[Names, BeforeValidator(listed)] = Field(
             [], description="JSON files of attributions made elsewhere."
         )
         rows: Rows = 100
