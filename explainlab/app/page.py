@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
+from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
 from explainlab.app.entries import PageEntry, analysis_pages, entries
@@ -219,7 +220,7 @@ class AnalysisPage(Place):
         rows = view.data.rows
         if view.data.sample == "all":
             return f"**{each:,} {work} for each text**{more}, for all rows. All other settings are those above."
-        words = f"**{each:,} {work} for each text, {each * rows:,} for {rows:,} row{'' if rows == 1 else 's'}**{more}."
+        words = f"**{each:,} {work} for each text, {each * rows:,} for {counted(rows, 'row')}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
         return f"{words} All other settings are those above."

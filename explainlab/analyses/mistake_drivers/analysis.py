@@ -28,6 +28,7 @@ from explainlab.analyses.mistake_drivers.result import (
 from explainlab.analyses.mistake_drivers.verdict import verdict
 from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
+from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
@@ -160,10 +161,9 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         body = result.body
         lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
         for driver in (*body.words[:10], *body.pairs[:10]):
-            ends = "" if driver.low is None else f" ({driver.low:+.4f} to {driver.high:+.4f})"
             right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
             lines.append(
-                f"{driver.name:<24} toward {driver.predicted}: {driver.mean:+.4f}{ends}, "
+                f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
                 f"n = {driver.rows}; in correct rows {right}"
             )
         return lines
