@@ -19,6 +19,7 @@ ROWS, PICKED = "errors_shown_rows", "errors_picked"
 """The containers of the rows that the filters show, and of those of the driver that was picked."""
 question = Question(PAGE)
 
+_ASKED = ("model", "dtype")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
 DRAWN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
@@ -35,13 +36,13 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in ("model", *DRAWN)}
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
     question.seed({**values, **question.data_controls(view)}, force)
 
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in ("model", *DRAWN)}, **question.data_choice())
+    return checked(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *DRAWN)}, **question.data_choice())
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.explain.page.view import trust_request
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.app.place import Answer, Place, Requests
@@ -39,16 +40,9 @@ _VERDICTS_HELP = (
 )
 
 
-def question(request: Request) -> Request:
-    """The complete request that compares the attribution of the complete ``request`` with random ones."""
-    shared = request.model_dump(exclude={"question", "parameters"})
-    parameters = {"method": request.question, "settings": request.parameters}
-    return complete(Request(question=Trust.id, **shared, parameters=parameters))
-
-
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
-    shown = [question(request) for request in requests]
+    shown = [trust_request(request) for request in requests]
     for method_id in methods():
         _place(method_id).keep(service, shown)
 
@@ -58,7 +52,7 @@ def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer
 
     None where a button is still to be pressed.
     """
-    asked = [(_place(result.request.question), question(result.request)) for result in results]
+    asked = [(_place(result.request.question), trust_request(result.request)) for result in results]
     for result, (place, request) in zip(results, asked, strict=True):
         if _is_cheap(result) and (place.view is None or request not in place.view.requests()):
             place.ask(service, Requests((request,)))
@@ -68,7 +62,7 @@ def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer
 def judge_all(service: Service, results: Sequence[Attribution]) -> None:
     """Ask for the comparison of all ``results`` (a callback)."""
     for result in results:
-        _place(result.request.question).ask(service, Requests((question(result.request),)))
+        _place(result.request.question).ask(service, Requests((trust_request(result.request),)))
 
 
 def draw_trust(service: Service, result: Attribution, answer: Answer | None) -> None:
@@ -96,7 +90,7 @@ def _is_cheap(result: Attribution) -> bool:
 
 def trust_words(service: Service, result: Attribution) -> str:
     """The stored answer about ``result`` in a sentence, in plain text; empty if there is none."""
-    answer = _place(result.request.question).answer_if_requested(service, question(result.request))
+    answer = _place(result.request.question).answer_if_requested(service, trust_request(result.request))
     if answer is None or answer.result is None:
         return ""
     return f"{ASK} {get_analysis(Trust.id).headline(answer.result)}"
