@@ -79,24 +79,6 @@ class Token(Record):
     told: list[tuple[str, str]] = []
 
 
-class FrameToken(Record):
-    """What of a :class:`Token` changes where one text is drawn with other scores."""
-
-    score: float
-    error: float | None
-    value: str
-    error_value: str | None
-    share: float | None
-    rank: int | None
-    strength: float
-    clipped: bool = False
-
-    @classmethod
-    def of(cls, token: Token) -> FrameToken:
-        """These fields of ``token``."""
-        return cls(**token.model_dump(include=set(cls.model_fields)))
-
-
 class Paragraph(Record):
     """The end of a part: ``tail``, the text after its last feature; ``cut``, whether the model did not read it."""
 
