@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.activation.page.view import first_view as activation_view
 from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
 from explainlab.service.service import service
@@ -58,6 +59,17 @@ def test_the_question_is_there_on_the_next_page_and_waits_for_its_button(
     assert not is_computing()
     assert service().runs(LOCAL, Filters()).total == before
     assert "r" not in app.query_params
+
+
+def test_sections_ask_nothing_either_while_the_page_waits(explain: AppTest) -> None:
+    explain.selectbox(key="explain_model").set_value(NEWS).run()
+    press(explain, "Explain")
+    view = activation_view().model_copy(update={"model": NEWS, "text": TEXT, "unit": "token"})
+    service().run(view.text_request())
+    app = visit(explain, "activation")
+    assert app.text_area(key="activation_text").value == TEXT
+    assert len(charts(app)) == 1, "the curves are stored, what the model believed is not"
+    assert not is_computing()
 
 
 def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:

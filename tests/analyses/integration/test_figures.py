@@ -148,3 +148,20 @@ def test_a_chart_of_one_text_is_drawn_without_intervals():
     }
     data = data.model_copy(update={"summary": data.summary.model_copy(update={"mean": means})})
     assert mean_by_rule(data, 0.05).figure.data[0].error_y.array is None
+
+
+@pytest.mark.parametrize("tolerance", [0.05, 0.2])
+def test_the_limit_is_that_of_the_request(tolerance):
+    label = f"{100 * tolerance:g}%"
+    for chart in (
+        error_curve(integration_body(), tolerance),
+        error_boxes(data_body(3), "right", tolerance),
+        mean_by_rule(data_body(3), tolerance),
+    ):
+        assert [note.text for note in chart.figure.layout.annotations] == [label]
+    assert label in ideal_histogram(data_body(3), "right", tolerance).figure.layout.xaxis.title.text
+
+
+def test_the_ends_of_the_means_are_named_whichever_way_they_go(data):
+    alt = error_boxes(data, "right", 0.05).alt
+    assert f"The mean is {percent(data.summary.mean['right'][str(STEPS[0])].mean)} at {STEPS[0]:,} steps and" in alt

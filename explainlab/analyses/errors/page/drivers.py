@@ -98,6 +98,11 @@ def cost_words(table: PredictionTable) -> str:
     return f"{wrong + right * classes:,} maps: {rows}{toward}."
 
 
+def compared_words(body: MistakeDriversData) -> str:
+    """How many rows were explained: the misclassified ones, and those they are compared with."""
+    return f"{counted(body.n_wrong, 'misclassified row')} against {counted(body.n_compared, 'correct one')}"
+
+
 def _unsupported(spec: str, card: ModelCard | None) -> str:
     """Why the method does not support the model of ``card``; empty if it does, or if that is not known yet."""
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
@@ -106,7 +111,7 @@ def _unsupported(spec: str, card: ModelCard | None) -> str:
 def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], table: PredictionTable) -> None:
     body = result.body
     draw_headline(result)
-    rows = f"{counted(body.n_wrong, 'misclassified row')} against {counted(body.n_compared, 'correct one')}"
+    rows = compared_words(body)
     method = plain(parse_method(body.method).label)
     words, hide = st.columns([9, 3], vertical_alignment="center")
     words.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows.")
