@@ -156,18 +156,20 @@ def test_an_edit_without_a_word_stays_empty_and_belongs_to_its_row(app: AppTest,
     assert "The text is empty" in words(app.error)
 
 
-def test_another_data_set_starts_anew(app: AppTest, source: str, tmp_path: Path) -> None:
-    other = written(tmp_path / "other.csv", [(text, "positive") for text in NEGATIVE])
-    cheap(app, other)
+def test_another_data_set_starts_anew(app: AppTest, source: str) -> None:
+    listed = rows(app)
     cheap(app, source, row=6, edit="A dull film.", search="A")
-    note = next(box for box in app.text_area if box.label == "Note")
-    note.set_value("Only of the first.").run()
-    app.session_state["errors_data"] = other
+    assert rows(app) != listed
+    app.selectbox(key="errors_data").set_value(first_view().source)
     answered(app.run())
-    assert rows(app) == [1, 2], "neither searched nor of the row that was open"
+    assert rows(app) == listed, "not searched, and shown without a press, as it is stored"
     assert app.text_input(key="errors_search").value == ""
-    assert next(box for box in app.text_area if box.label == "Note").value == ""
-    assert "Difference" not in " ".join(str(list(frame.value)) for frame in app.dataframe)
+    assert "Difference" not in " ".join(str(list(frame.value)) for frame in app.dataframe), "the edit was of a row"
+
+
+def test_boxes_belong_to_the_row_of_one_data_set() -> None:
+    one, other = (first_view().model_copy(update={"source": source}) for source in ("one.csv", "other.csv"))
+    assert len({of_row("note", view, number) for view in (one, other) for number in (1, 2)}) == 4
 
 
 def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: AppTest, tmp_path: Path) -> None:

@@ -83,7 +83,6 @@ def test_what_no_page_shows_has_no_page() -> None:
         study("activation", ACTIVATION, model=GPT, text="a film", unit="word", seed=3),
         study("predictions", {"rows": 7, "bins": 5}, model=BERT, data="embedded:sentiment"),
         study("mistake_drivers", {"rows": 7, "right": 5}, model=BERT, data="embedded:sentiment", output="logit"),
-        study("trust", {"method": "lime", "random_maps": 7}, model=BERT, text="a film"),
     ],
     ids=lambda asked: asked.question,
 )
