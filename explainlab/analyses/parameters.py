@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from reprlib import repr as quote
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -22,6 +23,8 @@ RANDOM = "random"
 MOST_STEPS = 10_000
 MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
+Names = Annotated[list[str], Field(max_length=100)]
+"""A list of names, not longer than anybody could read."""
 
 
 Sample = Annotated[
@@ -42,7 +45,7 @@ def _split(value: Any) -> Any:
     if ":" in value:
         try:
             first, last, by = (int(part) for part in value.split(":"))
-            return list(range(first, min(last, MOST_STEPS * MOST_COUNTS) + 1, by))[: MOST_COUNTS + 1]
+            return list(range(first, last + 1, by)[: MOST_COUNTS + 1])
         except ValueError:
             raise PydanticCustomError("range", "Write a range as first:last:by, as in 10:1000:10") from None
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -52,7 +55,7 @@ def _number(count: Any) -> int:
     try:
         return int(str(count))
     except ValueError:
-        raise PydanticCustomError("number", "{count} is not a whole number", {"count": repr(count)}) from None
+        raise PydanticCustomError("number", "{count} is not a whole number", {"count": quote(count)}) from None
 
 
 def _step_counts(counts: list[int]) -> list[int]:
@@ -75,8 +78,9 @@ def _rules(rules: list[str]) -> list[str]:
     return rules
 
 
-Steps = Annotated[list[Annotated[int, BeforeValidator(_number)]], BeforeValidator(_split), AfterValidator(_step_counts)]
-Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]
+Counts = Annotated[list[Annotated[int, BeforeValidator(_number)]], Field(max_length=MOST_COUNTS)]
+Steps = Annotated[Counts, BeforeValidator(_split), AfterValidator(_step_counts)]
+Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(_split), AfterValidator(_rules)]
 
 
 def listed(value: Any) -> Any:
@@ -100,7 +104,7 @@ def _metrics(names: list[str]) -> list[str]:
     return metrics
 
 
-Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
+Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
 
 
@@ -121,7 +125,7 @@ def _completed(name: str, values: dict[str, Any]) -> dict[str, Any]:
     return refused(lambda: parse(get_method(name), values)).model_dump(mode="json")
 
 
-Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]
+Methods = Annotated[Names, BeforeValidator(listed), AfterValidator(_methods)]
 """Ids of methods, ``random`` always among them."""
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
@@ -140,5 +144,5 @@ def _method_specs(names: list[str]) -> list[str]:
     return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
-MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]
+MethodSpecs = Annotated[Names, BeforeValidator(listed), AfterValidator(_method_specs)]
 """Methods as :func:`explainlab.attribution.registry.parse_method` reads them, random always among them."""

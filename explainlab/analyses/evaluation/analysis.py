@@ -13,7 +13,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluatedText, EvaluationData, EvaluationText, MethodMetric, Passes
-from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings, listed
+from explainlab.analyses.parameters import Methods, Metrics, Names, Sample, Settings, listed
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -49,7 +49,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             ["comprehensiveness", "sufficiency"], description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
-        attributions: Annotated[list[str], BeforeValidator(listed)] = Field(
+        attributions: Annotated[Names, BeforeValidator(listed)] = Field(
             [], description="JSON files of attributions made elsewhere."
         )
         rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
