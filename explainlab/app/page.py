@@ -57,7 +57,7 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -
     if behind.open:
         behind.code("\n".join(lines()), language=None)
     if isinstance(result, AnalysisResult) and result.sample_words:
-        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
+        st.caption(f"Rows drawn: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 def draw_facts(result: AnalysisResult[Any], counted: str) -> None:

@@ -32,7 +32,7 @@ from explainlab.analyses.candidates.page.worth import (
 )
 from explainlab.analyses.candidates.result import TOP, CandidatesText
 from explainlab.analyses.candidates.verdict import text_verdict
-from explainlab.analyses.judged_map.result import EvaluatedText
+from explainlab.analyses.judged_map.result import JudgedText
 from explainlab.analyses.records import metric_of
 from explainlab.analyses.wording import counted
 from explainlab.app.chart import File, draw_chart, draw_files
@@ -168,7 +168,7 @@ def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[Ca
                 _draw_behind(evaluated.result.body)
 
 
-def _draw_behind(body: EvaluatedText) -> None:
+def _draw_behind(body: JudgedText) -> None:
     features = sum(not feature.special for feature in body.features)
     target = body.target.label
     before = body.prediction.probabilities[target]
