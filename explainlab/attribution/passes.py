@@ -190,7 +190,8 @@ def _attention(
     results: dict[int, T] = {}
 
     def run(batch: Batch) -> None:
-        layers = torch.stack(weights(batch), dim=1).cpu().double().numpy()
+        each = [layer.to(batch.classifier.device) for layer in weights(batch)]
+        layers = torch.stack(each, dim=1).cpu().double().numpy()
         for part in batch.parts:
             length = len(part.subject.encoding)
             results[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])

@@ -79,7 +79,10 @@ class AttentionMaps(Maps):
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
         """Run the text once. Raises :class:`RequestError` for a layer that the model does not have."""
         super().__init__(subject, parameters.timesteps, PRESETS[parameters.preset])
-        self.replay = subject.once(lambda: Replay(subject.classifier, subject.encoding))
+        length = np.array([len(subject.encoding)])
+        (self.replay,) = subject.batcher.over(
+            length, lambda _: Replay(subject.classifier, subject.encoding), gradients=False, phase="prediction"
+        )
         subject.forward += 1
         subject.see(subject.classifier.finite(self.replay.original[None])[0])
         self.layers = layer_numbers(parameters.layers, self.replay.depth)

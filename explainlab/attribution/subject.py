@@ -177,7 +177,7 @@ class Subject:
 
     def _chosen_baseline(self) -> Tensor:
         source = data_source(self._baseline_data, self.classifier)
-        chosen = choose(self.classifier, source, self.context)
+        chosen = choose(self.batcher, source)
         self.forward += chosen.passes
         self.notes.append(chosen.note(source, len(self.classifier.labels)))
         content = self.encoding.content
@@ -233,10 +233,6 @@ class Subject:
             return part, value.detach(), gradient
 
         yield from self._batches(count, run, gradients=True, phase="gradients")
-
-    def once(self, run: Callable[[], T]) -> T:
-        """``run()`` as a batch of one: cancellable before, with a clear error if memory runs out."""
-        return next(self._batches(1, lambda _: run(), gradients=True, phase="gradient"))
 
     def scalar(self, logits: np.ndarray) -> np.ndarray:
         """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""

@@ -28,17 +28,17 @@ def is_unreadable(unknown: int, content: int) -> bool:
 
 def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
     """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: without a prompt)."""
-    unlikely = int((label_shares < LEAST_LABEL_SHARE).sum())
+    low = label_shares[label_shares < LEAST_LABEL_SHARE]
     words = []
     if unreadable:
         words.append(
-            f"The model cannot read {unreadable:,} of the {n:,} texts: more than a fifth of their tokens are unknown "
-            "to it. What it predicts there says nothing about the text."
+            f"The model cannot read {unreadable:,} of the {n:,} texts: more than {100 * MOST_UNKNOWN:.0f}% of their "
+            "tokens are unknown to it. What it predicts there says nothing about the text."
         )
-    if unlikely:
+    if len(low):
         words.append(
-            f"For {unlikely:,} of the {n:,} texts the label words together hold less than "
-            f"{100 * LEAST_LABEL_SHARE:.0f}% of the next token (median {share_words(float(np.median(label_shares)))}): "
+            f"For {len(low):,} of the {n:,} texts the label words together hold less than "
+            f"{100 * LEAST_LABEL_SHARE:.0f}% of the next token (median {share_words(float(np.median(low)))}): "
             "the model would rather say something else, and the class probabilities compare these words only with "
             "each other."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Tokens
+from explainlab.models.inputs import Inputs, Tokens
 from explainlab.text.encoding import require_readable
 
 Text = tuple[str, str | None]
@@ -55,33 +55,60 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
     return [readings[i] for i in range(len(texts))]
 
 
-def logits_of(
-    batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [n, classes] and the label shares, float64 [n]: one forward pass per text, in batches of similar length.
+def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
+    """float64 [n, classes]: one forward pass per text, in batches of similar length, the longest first.
 
-    Longest texts first. A label share is NaN for a classifier without a prompt: see :meth:`Classifier.next_token`.
     Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does
     not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
     """
     classifier = batcher.classifier
-    scores, shares = np.empty((len(texts), len(classifier.labels))), np.full(len(texts), np.nan)
+    logits = np.empty((len(texts), len(classifier.labels)))
+
+    def run(rows: np.ndarray, inputs: Inputs) -> None:
+        with torch.no_grad():
+            logits[rows] = classifier.finite(classifier.logits(inputs))
+
+    _longest_first(batcher, texts, run, phase, done, total)
+    return logits
+
+
+def next_tokens_of(
+    batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`logits_of`, with the label shares float64 [n]; NaN for a classifier without a prompt.
+
+    See :meth:`Classifier.next_token`: it computes the logits of the whole vocabulary.
+    """
+    classifier, shares = batcher.classifier, np.full(len(texts), np.nan)
+    if classifier.prompt is None:
+        return logits_of(batcher, texts, phase, done, total), shares
+    logits = np.empty((len(texts), len(classifier.labels)))
+
+    def run(rows: np.ndarray, inputs: Inputs) -> None:
+        own, share = classifier.next_token(inputs)
+        logits[rows], shares[rows] = classifier.finite(own), share.cpu().numpy()
+
+    _longest_first(batcher, texts, run, phase, done, total)
+    return logits, shares
+
+
+def _longest_first(
+    batcher: Batcher,
+    texts: Sequence[Tokens],
+    run: Callable[[np.ndarray, Inputs], None],
+    phase: str,
+    done: int,
+    total: int,
+) -> None:
+    """``run`` on every batch of ``texts``: their places, int64 [B], and the batch."""
     lengths = np.array([len(text) for text in texts])
     order = np.argsort(-lengths, kind="stable")
 
-    def run(part: slice) -> None:
-        inputs = classifier.inputs([texts[i] for i in order[part]])
-        if classifier.prompt is None:
-            with torch.no_grad():
-                logits = classifier.logits(inputs)
-        else:
-            logits, share = classifier.next_token(inputs)
-            shares[order[part]] = share.cpu().numpy()
-        scores[order[part]] = classifier.finite(logits)
+    def batch(part: slice) -> None:
+        run(order[part], batcher.classifier.inputs([texts[i] for i in order[part]]))
 
-    for _ in batcher.over(lengths[order], run, gradients=False, phase=phase, done=done, total=total):
+    for _ in batcher.over(lengths[order], batch, gradients=False, phase=phase, done=done, total=total):
         pass
-    return scores, shares
 
 
 def _alone(classifier: Classifier, text: Text) -> Reading | TextError:

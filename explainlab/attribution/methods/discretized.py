@@ -80,7 +80,7 @@ class DiscretizedIntegratedGradients(Method):
 
         def check() -> None:
             subject.context.spend(len(text))  # an anchor takes about as long as a gradient
-            subject.context.check_cancelled()
+            subject.batcher.check_cancelled()
 
         path = vocabulary.paths(subject.inputs.ids[0, moved], baseline[moved], check)
 
