@@ -14,7 +14,7 @@ from explainlab.attribution import passes
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
-from explainlab.attribution.subject import Subject
+from explainlab.attribution.subject import Original, Subject
 from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
@@ -80,9 +80,9 @@ def answer_targets(
     method.require(classifier)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
     parameters, tokens = parse(method, whole[0].parameters), len(encoding)
-    each = method.work(parameters, tokens, classifier.model.depth)
-    each += 0 if classifier.prompt is None else FORWARD  # its label share
-    context.expect(each * tokens * len(whole), not method.adaptive(parameters))
+    work = len(whole) * method.work(parameters, tokens, classifier.model.depth)
+    work += 0 if classifier.prompt is None else FORWARD  # the label share of the text
+    context.expect(work * tokens, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
@@ -106,10 +106,11 @@ def attribute_many(
 ) -> list[Attribution]:
     """Run ``method`` on all ``encodings``, together where it can; each has its request.
 
-    Requests have the same parameters. A cost is what the text takes alone; the seconds of all are shared in
-    proportion.
+    Requests have the same parameters. A repeated encoding is the same text. A cost is what the text takes alone; the
+    seconds of all are shared in proportion.
     """
     batcher = Batcher(classifier, context or RunContext())
+    texts = {id(encoding): Original(classifier, encoding) for encoding in encodings}
     subjects = [
         Subject(
             classifier,
@@ -120,6 +121,7 @@ def attribute_many(
             seed=request.seed,
             baseline_data=request.parameters.get("baseline_data", ""),
             batcher=batcher,
+            text=texts[id(encoding)],
         )
         for encoding, request in zip(encodings, requests, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.models.classifier import Classifier
-from explainlab.text.encoding import Encoding
+from explainlab.text.encoding import Encoding, unknown_count
 
 LEAST_LABEL_SHARE = 0.1
 """Where the label words hold less of the next token than this, the model would say something else."""
@@ -64,12 +64,12 @@ def _cut(encoding: Encoding) -> list[str]:
 
 
 def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:
-    ids, tokenizer = encoding.ids[encoding.content], classifier.tokenizer
-    unknown = int((ids == tokenizer.unk_token_id).sum())
-    if not is_unreadable(unknown, len(ids)):
+    content, tokenizer = int(encoding.content.sum()), classifier.tokenizer
+    unknown = unknown_count(tokenizer.unk_token_id, encoding.ids.tolist(), encoding.special.tolist())
+    if not is_unreadable(unknown, content):
         return []
     return [
-        f"The model cannot read this text: {unknown} of its {len(ids)} tokens are unknown to it "
+        f"The model cannot read this text: {unknown} of its {content} tokens are unknown to it "
         f"({tokenizer.unk_token}). What it predicts here, and why, says nothing about the text."
     ]
 

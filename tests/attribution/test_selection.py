@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from explainlab import explain, study
 from explainlab.attribution.diffusion import PRESETS, Candidate, Draw, Maps
-from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.selection import select, tells_apart, values_of, winner_of
 from explainlab.metrics.registry import get_metric
 from explainlab.models.classifier import Classifier
 from tests.attribution.conftest import Toys
+from tests.attribution.drawn import candidates
 from tests.attribution.methods.test_randomized import SEED, TEXT, TIMESTEPS, asked, subject
 
 

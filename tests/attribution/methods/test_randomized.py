@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from explainlab import explain
 from explainlab.attribution.diffusion import Draw, kept
 from explainlab.attribution.methods.randomized import Rpi
-from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters, candidates
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
+from tests.attribution.drawn import candidates
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close, gradient
 from tests.conftest import Zoo
