@@ -13,8 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
-from explainlab.attribution.methods.sequential import require_affordable
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome, require_affordable
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
 
