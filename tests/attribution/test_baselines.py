@@ -24,7 +24,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError, ResourceError
 from explainlab.limits import Limits
-from explainlab.models.batching import Batcher
+from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import ANYBODY
@@ -302,6 +302,18 @@ def test_memory_running_out_halves_the_batches(encoder: Classifier) -> None:
     assert (found.row, found.passes, sum(sizes)) == (expected.row, expected.passes, len(CORPUS))
     with room_for(encoder, 0), pytest.raises(ResourceError, match=r"One text of \d+ tokens does not fit"):
         max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
+
+
+def test_a_halved_batch_stays_halved_and_is_told(
+    encoder: Classifier, data: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 3)
+    batcher = Batcher(encoder, RunContext())
+    with room_for(encoder, 2):
+        max_entropy(batcher, dataset(*CORPUS))
+        assert batcher.halvings == 1, "once, not once a window"
+        warnings = explain(encoder, TEXT, "gradient_shap", baseline="max_entropy", baseline_data=data()).warnings
+    assert HALVED in warnings
 
 
 # What is remembered --------------------------------------------------------------------------------------------------

@@ -101,9 +101,7 @@ def test_half_a_surrogate_pair_is_refused(classifier: Classifier) -> None:
 def test_a_text_over_the_limit_is_refused_with_the_limit(encoder: Classifier) -> None:
     few, many = Limits(max_characters=4), Limits(max_characters=1000)
     assert encode(encoder.tokenizer, "film", None, 48, few).cut == 0
-    with pytest.raises(
-        TextError, match="1,005 characters. Shorten it. The limit is 1,000; give other limits with max_"
-    ):
+    with pytest.raises(TextError, match=r"1,005 characters\. Shorten it\. The limit is 1,000; give other limits"):
         encode(encoder.tokenizer, "film " * 201, None, 48, many)
     with pytest.raises(TextError, match="second text has 5"):
         encode(encoder.tokenizer, "film", "films", 48, few)
