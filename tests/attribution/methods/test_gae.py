@@ -176,7 +176,7 @@ class _Copying(torch.overrides.TorchFunctionMode):
         return moved.clone() if function is torch.Tensor.to else moved
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "deberta-v2"])
+@pytest.mark.parametrize("name", ["bert", "gpt2", "deberta"])
 def test_a_model_that_is_spread_over_devices(zoo: Zoo, name: str) -> None:
     expected = explain(zoo(name), TEXT, "gae").scores
     with _Copying():
