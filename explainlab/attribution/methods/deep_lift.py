@@ -64,7 +64,7 @@ class DeepLift(BatchedMethod):
             explainer = CaptumDeepLift(_Scalar(batch))
             reference = batch.stacked([baselines[part.number] for part in batch.parts])
             with _without_traces(explainer.model.network):
-                attributed = explainer.attribute(batch.texts(), baselines=reference)
+                attributed = explainer.attribute(batch.texts().requires_grad_(), baselines=reference)
             batch.count(forward=2, backward=2)
             rows = total(attributed.detach()).cpu().numpy()
             products.update((part.number, part.own(rows)[0]) for part in batch.parts)
