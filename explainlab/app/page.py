@@ -56,9 +56,9 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -
 
 
 def draw_sample(result: AnalysisResult[Any]) -> None:
-    """Draw which rows of a data set were studied; nothing for a single text."""
+    """Say which rows of a data set were drawn; nothing for a single text."""
     if result.sample_words:
-        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
+        st.caption(f"Rows drawn: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 def draw_predicted(prediction: Prediction) -> None:
