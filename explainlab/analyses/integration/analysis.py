@@ -29,7 +29,7 @@ from explainlab.analyses.parameters import Rows, Rules, Sample, Steps
 from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.adaptive import Refinement, cancels, refine
+from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
@@ -90,7 +90,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         refine(refinements)
         grid = _grid(parameters)
         evaluate(paths, [grid] * len(paths))
-        relative = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
+        relative = [p for p, r in zip(paths, refinements, strict=True) if not r.cancels]
         doubled = dict(zip(map(id, relative), _double(relative, parameters.tolerance), strict=True))
         return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
 

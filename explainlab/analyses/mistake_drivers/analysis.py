@@ -218,7 +218,7 @@ def _attributions(
 
 def _work(subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]) -> float:
     """The expected work of explaining ``targets``."""
-    depth, tokens = len(subject.classifier.model.layers), [tokens_of(row) for row, _ in targets]
+    depth, tokens = subject.classifier.model.depth, [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
 
 
