@@ -60,52 +60,53 @@ class Service(Access):
             return job.result
         return self._stored(request, result_key(request, model))
 
-    def ask(
-        self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True
-    ) -> Result | Job:
+    def ask(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Result | Job:
         """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that."""
         result = self.find(request, user)
         if result is None:
-            return self.submit(request, owner, user, ahead, record)
+            return self.submit(request, user, ahead, record)
         if record and not ahead:
             self.record(request, result, user)
         return result
 
-    def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
-        """A job that computes ``request``, shared by equal requests.
+    def submit(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
+        """A job that computes ``request`` for ``user``, shared by equal requests.
 
-        ``owner`` is the session of ``user`` that may cancel it. ``ahead``: nobody waits for it yet, so it is not
-        urgent, as jobs of data sets are not. Its result becomes a run of ``user``, unless it is computed ahead or not
-        to be recorded. Raises as :meth:`find`, as :func:`explainlab.service.limits.require_bounded`, and where the
-        queue is full.
+        ``ahead``: nobody waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
+        of ``user``, unless it is computed ahead or not to be recorded. Raises as :meth:`find`, as
+        :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
         request, record = _allowed(request, user), record and not ahead
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.engine.submit(key, request, owner, user, urgent, record)
+        job = self.engine.submit(key, request, user, urgent, record)
         if record:
             self.remember(key, request, user)
             if job.progress.finished:  # it ended before it was written down
                 self._ended(job)
         return job
 
-    def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """Remove ``owner``, a session of ``user``, from a job: see :meth:`explainlab.service.engine.Engine.cancel`.
+    def cancel(self, key: str, user: User = LOCAL) -> None:
+        """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
+        self.engine.cancel(key, user)
+        with suppress(ResourceError):
+            self.forget([key], user)
 
-        With the last of their sessions ``user`` no longer waits for it.
+    def leave(self, job: Job, page: str, user: User) -> None:
+        """A ``page`` of ``user`` shows something else than ``job``.
+
+        A job of one text is cancelled for ``user``, unless another page of theirs waits for it; one of a data set goes
+        on.
         """
-        self.engine.cancel(key, owner)
-        job = self.engine.job(key)
-        if job is not None and user not in job.users:
-            with suppress(ResourceError):
-                self.forget([key], user)
+        if not (job.leave(user, page) or is_batch(job.request)):
+            self.cancel(job.key, user)
 
     def withdraw(self, jobs: Sequence[Job], user: User) -> None:
-        """Cancel ``jobs`` for all sessions of ``user``; for those of everybody where ``user`` is an administrator."""
+        """Cancel ``jobs`` for ``user``; for everybody where ``user`` is an administrator."""
         for job in jobs:
-            for owner, other in list(job.owners.items()):
+            for other in list(job.users):
                 if other == user or is_administrator(user):
-                    self.cancel(job.key, owner, other)
+                    self.cancel(job.key, other)
 
     def move(self, job: Job, by: int, user: User) -> None:
         """Let a waiting ``job`` of ``user`` change places with the one before (-1) or after it (1).
@@ -115,11 +116,11 @@ class Service(Access):
         if user in job.users or is_administrator(user):
             self.engine.move(job.key, by)
 
-    def compute_again(self, request: Request, owner: str, user: User = LOCAL) -> Job:
+    def compute_again(self, request: Request, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
         request = _allowed(request, user)
         require_bounded(request)
-        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request), record=False)
+        return self.engine.submit(again_key(request), request, user, not is_batch(request), record=False)
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of :meth:`compute_again` for this request, also if lately ended; or None."""

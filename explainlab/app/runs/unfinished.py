@@ -45,7 +45,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
     def again() -> None:
         for unanswered in chosen:
-            service.submit(unanswered.request, session.owner(), user)
+            service.submit(unanswered.request, user)
         st.info("They are in the queue; their results will be listed here.", icon=":material/hourglass_top:")
 
     def forget() -> None:
