@@ -40,7 +40,11 @@ class DataError(ExplainLabError):
 
 
 class ResourceError(ExplainLabError):
-    """Out of memory for a single input, a full disk, a full queue."""
+    """A full disk, a full queue, a limit that is reached."""
+
+
+class MemoryShortage(ResourceError):
+    """Memory does not suffice for a single input, or for a model."""
 
 
 class Cancelled(ExplainLabError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ from contextlib import suppress
 from functools import lru_cache
 
 from explainlab.analyses.registry import answer_targets, targets_together
-from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
-from explainlab.models.devices import choose_device
+from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
@@ -29,12 +30,20 @@ from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
+log = logging.getLogger(__name__)
+
+_SHORT = (
+    "Memory ran out, and again after all models were removed from it and this one was loaded anew.",
+    "Try a smaller model or a shorter text; if nothing works, whoever runs this instance must free memory or add some.",
+)
+
 
 class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is a problem of
-    the store that users must know; else empty.
+    the store that users must know; else empty. ``out_of_memory``: a model could not read a word even alone in memory,
+    and none has succeeded since.
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
@@ -42,6 +51,7 @@ class Service(Access):
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
+        self.out_of_memory = False
         self.paces = Paces(store, str(self.device))
         self.engine: Engine = engine(self._work, self._ended)
 
@@ -177,9 +187,37 @@ class Service(Access):
         return stored or self._compute(request, StoredContext(context, self.store))
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
+        """Compute ``request``; where memory runs out, once more with nothing else in memory."""
+        outcome = self._attempt(request, context)
+        if isinstance(outcome, Result):
+            return outcome
+        log.warning("memory ran out: models are loaded anew")
+        self.pool.clear()
+        outcome = self._attempt(request, context)
+        if isinstance(outcome, Result):
+            return outcome
+        self.pool.clear()
+        self.out_of_memory = not self.pool.reads(request.model, request.dtype)
+        raise MemoryShortage(*_SHORT) if self.out_of_memory else outcome
+
+    def _attempt(self, request: CompleteRequest, context: RunContext) -> Result | MemoryShortage:
+        """The result, or what there is no memory for: without its cause, which would hold what it is about."""
+        try:
+            return self._compute_now(request, context)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return (
+                MemoryShortage(error.problem, error.remedy)
+                if isinstance(error, MemoryShortage)
+                else MemoryShortage(*_SHORT)
+            )
+
+    def _compute_now(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)
+        self.out_of_memory = False
         for other, own in zip(requests[1:], others, strict=True):
             with suppress(ResourceError):
                 self.store.put(result_key(other, classifier.digest), own.answering(other))
