@@ -32,11 +32,6 @@ from explainlab.settings import settings
 
 log = logging.getLogger(__name__)
 
-_SHORT = (
-    "Memory ran out, and again after all models were removed from it and this one was loaded anew.",
-    "Try a smaller model or a shorter text; if nothing works, whoever runs this instance must free memory or add some.",
-)
-
 
 class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
@@ -198,7 +193,7 @@ class Service(Access):
             return outcome
         self.pool.clear()
         self.out_of_memory = not self.pool.reads(request.model, request.dtype)
-        raise MemoryShortage(*_SHORT) if self.out_of_memory else outcome
+        raise MemoryShortage() if self.out_of_memory else outcome
 
     def _attempt(self, request: CompleteRequest, context: RunContext) -> Result | MemoryShortage:
         """The result, or what there is no memory for: without its cause, which would hold what it is about."""
@@ -207,11 +202,8 @@ class Service(Access):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            return (
-                MemoryShortage(error.problem, error.remedy)
-                if isinstance(error, MemoryShortage)
-                else MemoryShortage(*_SHORT)
-            )
+            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
+            return MemoryShortage(told.problem, told.remedy)
 
     def _compute_now(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
