@@ -14,7 +14,7 @@ from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.request import Request
 from explainlab.service.service import service
-from explainlab.settings import ROOT
+from explainlab.settings import ROOT, settings
 
 SECONDS = 120
 
