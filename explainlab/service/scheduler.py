@@ -22,21 +22,20 @@ class Scheduler:
     """
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: list[Job] = []
         self._served: dict[tuple[bool, User], tuple[bool, int]] = {}
         self._ticks = count()
         self._order: list[Job] | None = None
 
     def add(self, job: Job) -> None:
         """Add ``job`` to the waiting jobs."""
-        self._jobs[job.key] = job
+        self._jobs.append(job)
         self.changed()
 
     def discard(self, job: Job) -> None:
         """Remove ``job``, which has ended."""
-        if self._jobs.get(job.key) is job:
-            del self._jobs[job.key]
-            self.changed()
+        self._jobs.remove(job)
+        self.changed()
 
     def move(self, job: Job, by: int) -> None:
         """Let ``job`` change places with the one before it (-1) or after it (1) among its users' jobs of its urgency.
@@ -48,9 +47,8 @@ class Scheduler:
         if not 0 <= place < len(peers):
             return
         self.order()  # users who have just come keep their places
-        swapped = {job.key: peers[place], peers[place].key: job}
-        jobs = [swapped.get(key, other) for key, other in self._jobs.items()]
-        self._jobs = {other.key: other for other in jobs}
+        swapped = {job: peers[place], peers[place]: job}
+        self._jobs = [swapped.get(other, other) for other in self._jobs]
         self.changed()
 
     def peers(self, job: Job) -> list[Job]:
@@ -69,11 +67,11 @@ class Scheduler:
 
     def waiting(self) -> list[Job]:
         """The jobs that have not begun, oldest first unless moved."""
-        return [job for job in self._jobs.values() if not job.begun]
+        return [job for job in self._jobs if not job.begun]
 
     def begun(self) -> list[Job]:
         """The jobs that have begun, urgent ones first."""
-        return sorted((job for job in self._jobs.values() if job.begun), key=lambda job: not job.urgent)
+        return sorted((job for job in self._jobs if job.begun), key=lambda job: not job.urgent)
 
     def ahead(self, job: Job) -> int:
         """How many jobs that have begun go before ``job``, which has begun too: those of its users and its urgency."""
@@ -81,29 +79,32 @@ class Scheduler:
         before = begun[: begun.index(job)] if job in begun else []
         return sum(other.urgent is job.urgent and _share_a_user(job, other) for other in before)
 
-    def turn(self) -> Job | None:
-        """The job that has the next turn; None if there is none. What is being cancelled ends first."""
+    def turn(self, begins: bool = True) -> Job | None:
+        """The job that has the next turn; None if there is none. What is being cancelled ends first.
+
+        It has begun already, unless one ``begins``.
+        """
         self.changed()
         begun = self.begun()
         stopping = next((job for job in begun if job.stop.is_set()), None)
         if stopping is not None:
             return stopping
         for rank in (True, False):
-            due = self._due(rank, begun)
+            due = self._due(rank, begun, begins)
             if due:
                 user = min(due, key=lambda user: self._place(rank, user))
                 self._served[rank, user] = True, next(self._ticks)
                 return due[user]
         return None
 
-    def _due(self, rank: bool, begun: list[Job]) -> dict[User, Job]:
+    def _due(self, rank: bool, begun: list[Job], begins: bool) -> dict[User, Job]:
         """The job with which each user would have the next turn."""
         due: dict[User, Job] = {}
         for job in begun:
             for user in job.users if job.urgent is rank else ():
                 due.setdefault(user, job)
         sharing = len(due)
-        for job in self.waiting():
+        for job in self.waiting() if begins else ():
             for user in job.users if job.urgent is rank else ():
                 before = sum(user in other.users for other in begun) if rank else sharing
                 if user not in due and before < MOST_BEGUN:
@@ -116,13 +117,13 @@ class Scheduler:
         for job in self.waiting():
             for user in job.users if job.urgent is rank else ():
                 queues.setdefault(user, deque()).append(job)
-        taken: set[str] = set()
+        taken: set[Job] = set()
         users = deque(sorted(queues, key=lambda user: self._place(rank, user)))
         while users:
             user = users.popleft()
-            due = next((job for job in _emptied(queues[user]) if job.key not in taken), None)
+            due = next((job for job in _emptied(queues[user]) if job not in taken), None)
             if due is not None:
-                taken.add(due.key)
+                taken.add(due)
                 users.append(user)
                 yield due
 

@@ -26,10 +26,10 @@ _KEPT = 512
 class Worker:
     """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and the turns in which they run.
 
-    ``answer`` computes the result of one request. Equal requests share one job. A job has a thread of its own, but only
-    one at a time has its turn: the others wait. Between two batches :class:`Scheduler` says who is next. Nothing that a
-    job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512 finished jobs are
-    kept, so that pages can read how theirs ended.
+    ``answer`` computes the result of one request. Equal requests share one job. A job that has begun has a thread for
+    itself, but only one at a time has its turn: the others wait. Between two batches :class:`Scheduler` says who is
+    next. Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
+    finished jobs are kept, so that pages can read how theirs ended.
     """
 
     def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
@@ -37,9 +37,12 @@ class Worker:
         self._ended = ended
         self._scheduler = Scheduler()
         self._turn: Job | None = None
+        self._begins: Job | None = None  # the job that has the turn, until a thread takes it
+        self._idle = 0  # threads without a job
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
         self._beat = time.monotonic()
+        self._add_thread()
 
     def submit(
         self, key: str, request: CompleteRequest, user: User = LOCAL, urgent: bool = True, record: bool = True
@@ -149,14 +152,40 @@ class Worker:
         for key in ended[: max(0, len(self._jobs) - _KEPT)]:
             del self._jobs[key]
 
+    def _add_thread(self) -> None:
+        """Another thread; raises RuntimeError where there is no memory for one."""
+        threading.Thread(target=self._work, name="explainlab-worker", daemon=True).start()
+        self._idle += 1
+
     def _pass_on(self) -> None:
-        """Give the next job its turn, at first on a new thread; the lock is held."""
+        """Give the next job its turn; the lock is held. Where no thread can be had, none begins."""
         self._beat = time.monotonic()
-        self._turn = job = self._scheduler.turn()
+        job = self._scheduler.turn()
         if job is not None and not job.begun:
-            job.update(status="running", started=self._beat)
-            threading.Thread(target=self._perform, args=(job,), name=f"explainlab-{job.key[:12]}", daemon=True).start()
+            try:
+                if not self._idle:
+                    self._add_thread()
+            except RuntimeError:
+                job = self._scheduler.turn(begins=False)
+            else:
+                self._idle -= 1
+                self._begins = job
+                job.update(status="running", started=self._beat)
+        self._turn = job
         self._changed.notify_all()
+
+    def _work(self) -> None:
+        """What a thread does: one job after another."""
+        while True:
+            try:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._begins is not None)
+                    job, self._begins = self._begins, None
+            except BaseException:
+                log.exception("the worker was interrupted")
+            else:
+                assert job is not None
+                self._perform(job)
 
     def _make_way(self, job: Job) -> float:
         """Let others have their turns between two batches of ``job``; the seconds that they took."""
@@ -169,14 +198,14 @@ class Worker:
             return time.monotonic() - start
 
     def _perform(self, job: Job) -> None:
-        """Run ``job`` to its end, on its own thread."""
-        with self._changed:  # what is submitted together begins together
-            users = list(job.users)
+        """Run ``job`` to its end."""
+        users = list(job.users)
         status, error = self._run(job)
         log_end(job, users, status)
         with self._changed:
             self._scheduler.discard(job)
             job.update(status=status, error=error)
+            self._idle += 1
             self._changed.notify_all()
             if self._turn is job:
                 self._pass_on()

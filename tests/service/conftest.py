@@ -11,11 +11,10 @@ from explainlab import Attribution, explain
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.service.jobs import Job, JobContext
-from explainlab.service.users import User
+from explainlab.service.users import LOCAL, User
 from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
-ANN = User("ann", "Ann")
 SOON = 20
 Computation = Callable[[JobContext], None]
 
@@ -51,7 +50,7 @@ class Bench:
         self.does.get(request.text, lambda _: None)(context)
         return self.result
 
-    def submit(self, text: str, user: User = ANN, urgent: bool = True) -> Job:
+    def submit(self, text: str, user: User = LOCAL, urgent: bool = True) -> Job:
         return self.worker.submit(text, Request(model="m", text=text, question="random"), user, urgent)
 
     def busy(self) -> Job:

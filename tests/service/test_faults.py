@@ -14,6 +14,7 @@ from explainlab.request import Request
 from explainlab.service.jobs import JobContext
 from explainlab.service.logs import JsonLines
 from explainlab.service.users import User
+from explainlab.service.worker import Worker
 from tests.service.conftest import SOON, Bench, raising
 
 
@@ -48,20 +49,28 @@ def test_what_would_end_the_thread_ends_the_job_alone(bench: Bench, caplog: pyte
     assert bench.worker.silent_seconds < SOON
 
 
-def test_a_thread_that_is_killed_ends_its_job_alone(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("busy", [True, False], ids=["in a job", "idle"])
+def test_a_thread_that_is_killed_goes_on(bench: Bench, busy: bool, caplog: pytest.LogCaptureFixture) -> None:
     def endless(context: JobContext) -> None:
         bench.started.release()
         while True:
             time.sleep(0.001)
 
+    before = set(threading.enumerate())
+    worker = Worker(bench.worker._answer)
+    (thread,) = set(threading.enumerate()) - before
+    bench.worker = worker
     bench.go()
     bench.does["endless"] = endless
-    job = bench.submit("endless")
-    for _ in range(2):
+    job = bench.submit("endless" if busy else "short")
+    for _ in range(2 if busy else 1):
         assert bench.started.acquire(timeout=SOON)
-    thread = next(thread for thread in threading.enumerate() if thread.name == "explainlab-endless")
+    if not busy:
+        bench.go(job)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
-    assert bench.go(job, bench.submit("after")) == ["failed", "done"]
+    after = bench.submit("after")
+    assert bench.go(job, after) == (["failed", "done"] if busy else ["done", "done"])
+    assert thread.is_alive()
 
 
 # Logs ----------------------------------------------------------------------------------------------------------------

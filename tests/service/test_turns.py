@@ -16,9 +16,9 @@ from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.settings import Settings, settings
-from tests.service.conftest import ANN, SOON, Bench, Computation
+from tests.service.conftest import SOON, Bench, Computation
 
-BOB = User("bob", "Bob")
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
 MODEL = "embedded:bert-mini-sst2"
 WORDS = " ".join(["a slow and warm film about two sisters and a kitchen"] * 10)
 HOURS = Request(model=MODEL, text=WORDS, question="kernel_shap", parameters={"samples": "40000"})

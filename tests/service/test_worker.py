@@ -11,7 +11,7 @@ from explainlab.errors import ResourceError
 from explainlab.request import Request
 from explainlab.service import worker as worker_module
 from explainlab.service.jobs import Job, JobContext, Progress
-from explainlab.service.users import User
+from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 from tests.service.conftest import SOON, Bench, raising
 
@@ -25,7 +25,7 @@ def test_equal_requests_share_one_job_and_one_computation(bench: Bench) -> None:
     running = bench.busy()
     first, second = bench.submit("same"), bench.submit("same", BOB)
     assert first is second
-    assert first.users == [ANN, BOB]
+    assert first.users == [LOCAL, BOB]
     assert bench.submit("busy", BOB) is running
     assert bench.go(running, first) == ["done", "done"]
     assert bench.ran == ["busy", "same"]
@@ -38,7 +38,7 @@ def test_jobs_run_in_order_and_know_their_position(bench: Bench) -> None:
     assert running.progress.status == "running"
     assert [job.progress.status for job in jobs] == ["queued"] * 3
     assert [bench.worker.position(key) for key in ("busy", "one", "two", "three", "unknown")] == [0, 1, 2, 3, 0]
-    bench.worker.cancel("two", ANN)
+    bench.worker.cancel("two", LOCAL)
     assert bench.worker.position("three") == 2
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "one", "three"]
@@ -259,7 +259,7 @@ def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
 
 def test_a_queued_job_is_cancelled_at_once_and_never_runs(bench: Bench) -> None:
     running, queued = bench.busy(), bench.submit("queued")
-    bench.worker.cancel("queued", ANN)
+    bench.worker.cancel("queued", LOCAL)
     assert bench.worker.wait(queued, 0)
     assert queued.progress.status == "cancelled"
     again = bench.submit("queued")
@@ -285,7 +285,7 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
     job = bench.submit("long")
     bench.go()
     assert reached.acquire(timeout=SOON)
-    bench.worker.cancel("long", ANN)
+    bench.worker.cancel("long", LOCAL)
     after = bench.submit("long", BOB)
     assert after is not job
     resume.set()
@@ -298,10 +298,10 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
 def test_only_the_last_user_cancels(bench: Bench) -> None:
     running, job = bench.busy(), bench.submit("shared")
     bench.submit("shared", BOB)
-    bench.worker.cancel("shared", ANN)
-    bench.worker.cancel("shared", ANN)
+    bench.worker.cancel("shared", LOCAL)
+    bench.worker.cancel("shared", LOCAL)
     bench.worker.cancel("shared", CY)
-    bench.worker.cancel("unknown", ANN)
+    bench.worker.cancel("unknown", LOCAL)
     assert job.progress.status == "queued"
     bench.worker.cancel("shared", BOB)
     assert job.progress.status == "cancelled"
@@ -311,7 +311,7 @@ def test_only_the_last_user_cancels(bench: Bench) -> None:
 def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
     job = bench.submit("short")
     bench.go(job)
-    bench.worker.cancel("short", ANN)
+    bench.worker.cancel("short", LOCAL)
     assert job.progress.status == "done"
 
 
@@ -347,7 +347,6 @@ def test_snapshots_tell_phase_and_time_left() -> None:
 def test_a_finished_job_knows_when_it_started(bench: Bench) -> None:
     before = time.monotonic()
     job = bench.submit("short")
-    assert job.progress.started is None
     bench.go(job)
     assert before <= job.progress.started <= time.monotonic()
     assert job.progress.finished
