@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.users import User
 
+T = TypeVar("T")
 Work = Callable[[CompleteRequest, JobContext], Result]
 """Computes the result of one request."""
 Ended = Callable[[Job], None]
@@ -61,3 +63,17 @@ class Engine(Protocol):
 
 MakeEngine = Callable[[Work, Ended], Engine]
 """Makes an engine that computes with ``Work`` and calls ``Ended`` when a job has ended."""
+
+
+def on_new_thread(call: Callable[[], T]) -> T:
+    """What ``call`` gives on a thread of its own, or on this one where there is no memory for another.
+
+    A thread in which oneDNN (torch on a CPU) once had no memory for a kernel makes none any more: its code generator
+    keeps the error for each thread.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            running = threads.submit(call)
+        except RuntimeError:
+            return call()
+        return running.result()

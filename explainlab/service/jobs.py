@@ -57,7 +57,7 @@ class Job:
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
     it. ``prediction`` is that for its text, there before its result; None for a data set. ``pages`` wait for it, each
     with the second (monotonic) when it last said so; ``seen`` is the last of these seconds, at first that of the
-    request.
+    request. ``thread_spent``: no other job should run on its thread.
     """
 
     key: str
@@ -69,6 +69,7 @@ class Job:
     prediction: Prediction | None = None
     result: Result | None = None
     long: bool = False
+    thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
     seen: float = field(default_factory=time.monotonic)
@@ -132,6 +133,10 @@ class JobContext(RunContext):
     def readers(self) -> list[User]:
         """The users of whom the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
+
+    def leave_thread(self) -> None:
+        """Memory ran out on the thread of the job: see :func:`explainlab.service.engine.on_new_thread`."""
+        self._job.thread_spent = True
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from explainlab.analyses.registry import answer_targets, targets_together
 from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
@@ -17,7 +17,7 @@ from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
-from explainlab.service.engine import Engine, MakeEngine
+from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
@@ -155,17 +155,42 @@ class Service(Access):
         return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of all its readers."""
+        """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
         context.begin("loading the model")
         context.estimate.pace = self.paces.of(request)
-        again = context.key == again_key(request)
-        result = self._compute(request, context) if again else self._answer(request, context)
+        result = self._attempt(request, context)
+        if isinstance(result, MemoryShortage):
+            log.warning("memory ran out: models are loaded anew")
+            context.leave_thread()
+            result = on_new_thread(partial(self._attempt_alone, request, context))
+        if isinstance(result, MemoryShortage):
+            raise result
         pace = context.estimate.taken(time.monotonic())
         if pace is not None:
             self.paces.learn(request, pace)
         for user in context.readers:
             self.record(request, result, user)
         return result
+
+    def _attempt(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
+        """The result, or what there is no memory for: without its cause, which would hold what it is about."""
+        again = context.key == again_key(request)
+        try:
+            return self._compute(request, context) if again else self._answer(request, context)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
+            return MemoryShortage(told.problem, told.remedy)
+
+    def _attempt_alone(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
+        """As :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
+        self.pool.clear()
+        outcome = self._attempt(request, context)
+        if isinstance(outcome, MemoryShortage):
+            self.pool.clear()
+            self.out_of_memory = not self.pool.reads(request.model, request.dtype)
+        return MemoryShortage() if self.out_of_memory else outcome
 
     def _ended(self, job: Job) -> None:
         with suppress(ResourceError):
@@ -182,30 +207,6 @@ class Service(Access):
         return stored or self._compute(request, StoredContext(context, self.store))
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
-        """Compute ``request``; where memory runs out, once more with nothing else in memory."""
-        outcome = self._attempt(request, context)
-        if isinstance(outcome, Result):
-            return outcome
-        log.warning("memory ran out: models are loaded anew")
-        self.pool.clear()
-        outcome = self._attempt(request, context)
-        if isinstance(outcome, Result):
-            return outcome
-        self.pool.clear()
-        self.out_of_memory = not self.pool.reads(request.model, request.dtype)
-        raise MemoryShortage() if self.out_of_memory else outcome
-
-    def _attempt(self, request: CompleteRequest, context: RunContext) -> Result | MemoryShortage:
-        """The result, or what there is no memory for: without its cause, which would hold what it is about."""
-        try:
-            return self._compute_now(request, context)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
-            return MemoryShortage(told.problem, told.remedy)
-
-    def _compute_now(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)

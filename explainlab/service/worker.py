@@ -157,6 +157,16 @@ class Worker:
         threading.Thread(target=self._work, name="explainlab-worker", daemon=True).start()
         self._idle += 1
 
+    def _replace_thread(self) -> bool:
+        """Whether another thread could be had for this one, which is idle."""
+        with self._changed:
+            try:
+                self._add_thread()
+            except RuntimeError:
+                return False
+            self._idle -= 1
+            return True
+
     def _pass_on(self) -> None:
         """Give the next job its turn; the lock is held. Where no thread can be had, none begins."""
         self._beat = time.monotonic()
@@ -186,6 +196,8 @@ class Worker:
             else:
                 assert job is not None
                 self._perform(job)
+                if job.thread_spent and self._replace_thread():
+                    return
 
     def _make_way(self, job: Job) -> float:
         """Let others have their turns between two batches of ``job``; the seconds that they took."""
