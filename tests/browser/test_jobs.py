@@ -1,4 +1,4 @@
-"""Long work in a browser: progress, queue, cancel, leaving the page, loading it anew, and two pages that ask the same."""
+"""Long work in a browser: progress, queue, cancel, leaving a page, loading it anew, and two that ask the same."""
 
 from __future__ import annotations
 
