@@ -134,7 +134,7 @@ def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, mode
 
 def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, model: str) -> None:
     service.delete_run(computed(service, request(model), ANN).id, ANN)
-    result = service.ask(request(model), "ann", ANN)  # the worker still remembers it
+    result = service.ask(request(model), ANN)  # the worker still remembers it
     assert isinstance(result, Attribution)
     (run,) = service.runs(ANN).runs
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
