@@ -40,7 +40,18 @@ class DataError(ExplainLabError):
 
 
 class ResourceError(ExplainLabError):
-    """Out of memory for a single input, a full disk, a full queue."""
+    """A full disk, a full queue, a limit that is reached."""
+
+
+class MemoryShortage(ResourceError):
+    """Memory does not suffice for a single input, or for a model."""
+
+    def __init__(
+        self,
+        problem: str = "Memory ran out, and again after all models were removed from it and this one was loaded anew.",
+        remedy: str = "Try a smaller model or a shorter text; if nothing works, free memory or add some.",
+    ) -> None:
+        super().__init__(problem, remedy)
 
 
 class Cancelled(ExplainLabError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from platformdirs import user_data_path
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from explainlab.errors import RequestError
@@ -15,6 +15,8 @@ from explainlab.limits import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSETS = ROOT / "assets"
+HOSTED_JOB_SECONDS = 3600
+"""The limit of a job's time where an instance is hosted and sets none."""
 
 
 class Settings(BaseSettings):
@@ -33,9 +35,17 @@ class Settings(BaseSettings):
         200_000, gt=0, description="Most model passes for one method, or for a study of one text."
     )
     max_candidates: int = Field(10_000, gt=0, description="Most candidates of randomized path-integration for a text.")
-    max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device.")
+    max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device; a user may have half of them.")
     max_queue_per_user: int = Field(32, gt=0, description="Most jobs of one user waiting for one device.")
-    max_job_seconds: int = Field(0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit.")
+    max_job_seconds: int = Field(
+        0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit, but 3600 where hosted."
+    )
+    max_urgent_seconds: int = Field(
+        20, gt=0, description="A job of one text that takes longer, in seconds, makes way as jobs of data sets do."
+    )
+    max_unwatched_seconds: int = Field(
+        600, gt=0, description="Longest time that a job of one text goes on while no page waits for it, in seconds."
+    )
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_unpacked_mb: int = Field(500, gt=0, description="Most that a data file may hold when it is unpacked, in MB.")
     max_read_seconds: int = Field(60, gt=0, description="Longest time that reading a data file may take, in seconds.")
@@ -68,6 +78,12 @@ class Settings(BaseSettings):
     @classmethod
     def _expand(cls, home: Path) -> Path:
         return home.expanduser()
+
+    @model_validator(mode="after")
+    def _end_jobs(self) -> Settings:
+        if self.hosted and not self.max_job_seconds:
+            self.max_job_seconds = HOSTED_JOB_SECONDS
+        return self
 
     @property
     def hosted(self) -> bool:

@@ -83,7 +83,7 @@ class Place:
         return self._memory.view
 
     def ask(self, service: Service, view: View, record: bool = True) -> None:
-        """Show ``view``; jobs that only the view before needed are cancelled.
+        """Show ``view``, and leave the jobs that only the view before needed: see :meth:`Service.leave`.
 
         The answers become runs of the user, unless they are shown without a question: ``record=False``.
         """
@@ -92,7 +92,7 @@ class Place:
             still = view.requests()
             for request in before.requests():
                 if request not in still:
-                    self._cancel(service, request)
+                    self._leave(service, request)
         st.session_state[self._key] = _Memory(view, record)
 
     def prefill(self, view: View, waiting: Sequence[Request]) -> None:
@@ -104,6 +104,11 @@ class Place:
         memory.view, memory.waiting = view, tuple(waiting)
 
     @property
+    def page(self) -> str:
+        """The name under which it waits for jobs."""
+        return f"{session.name()}/{self.name}"
+
+    @property
     def waiting(self) -> bool:
         """Whether the view was only prefilled, and waits to be asked."""
         return bool(self._memory.waiting)
@@ -113,7 +118,7 @@ class Place:
         self._memory.view = view
 
     def keep(self, service: Service, requests: Sequence[Request]) -> None:
-        """Forget the view, and cancel its jobs, unless all its requests are in ``requests``."""
+        """Forget the view, and leave its jobs, unless all its requests are in ``requests``."""
         if self.view is not None and any(request not in requests for request in self.view.requests()):
             self.ask(service, Requests())
 
@@ -130,26 +135,33 @@ class Place:
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.engine.job(key)
             if answer is None:
-                answer = service.ask(request, session.owner(), user, record=self._memory.record)
+                answer = service.ask(request, user, record=self._memory.record)
                 self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(answer)
 
     def answer_if_requested(self, service: Service, request: Request) -> Answer | None:
-        """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view."""
+        """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view.
+
+        A job of the user that is running already is shown: the page may have been loaded anew.
+        """
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
         try:
-            result = service.find(request, session.user())
+            user = session.user()
+            result, job = service.find(request, user), service.job(request, user)
         except ExplainLabError as error:
             return Answer(problem=str(error))
+        if result is None and job is not None and user in job.users and not job.progress.finished:
+            self.ask(service, Requests((request,)), record=False)
+            return self.answer(service, request)
         return None if result is None else Answer(result)
 
     def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
         """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
-        Other requests of the place are cancelled. None of them becomes a run: nobody asked, they are shown.
+        Jobs of other requests are left. None of them becomes a run: nobody asked, they are shown.
         """
         view = Requests((*requests, *ahead))
         if self.view != view:
@@ -166,7 +178,7 @@ class Place:
         try:
             job = service.computed_again(request, session.user())
             if job is None or not self.has_requested(job):
-                job = service.compute_again(request, session.owner(), session.user())
+                job = service.compute_again(request, session.user())
                 self._memory.requested.add(job.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -200,18 +212,18 @@ class Place:
     def _key(self) -> str:
         return f"{self.name}.place"
 
-    def _cancel(self, service: Service, request: Request) -> None:
+    def _leave(self, service: Service, request: Request) -> None:
         with suppress(ExplainLabError):  # a request that is refused has no job
             job = service.job(request, session.user())
             if job is not None:
-                service.cancel(job.key, session.owner(), session.user())
+                service.leave(job, self.page, session.user())
 
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
         with service.engine.together():
             for request in requests:
                 key = service.key(request, session.user())
                 if key not in self._memory.requested:
-                    service.ask(request, session.owner(), session.user(), ahead=True)
+                    service.ask(request, session.user(), ahead=True)
                     self._memory.requested.add(key)
 
 

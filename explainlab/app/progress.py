@@ -9,7 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
-from explainlab.app.session import owner, user
+from explainlab.app.session import user
 from explainlab.app.text import duration, plain
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -30,7 +30,9 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[bool
     answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
     if answered or _changes(jobs) != before or not all(place.has_requested(job) for job in jobs):
         links.rerun()
-    unfinished = [job for job in jobs if not (job.progress.finished or _cancelled_here(job))]
+    unfinished = [job for job in jobs if not (job.progress.finished or _given_up(job))]
+    for job in unfinished:
+        job.watch(user(), place.page)
     for job in jobs:
         if job not in unfinished:
             _draw_ended(job, place)
@@ -41,11 +43,11 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[bool
 
 
 def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
-    """A button that cancels all ``jobs`` for this session; ``name`` tells it from others of the page."""
+    """A button that cancels all ``jobs`` for this user; ``name`` tells it from others of the page."""
 
     def cancel() -> None:
         for job in jobs:
-            service.cancel(job.key, owner(), user())
+            service.cancel(job.key, user())
 
     st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
 
@@ -64,7 +66,7 @@ def _draw_running(service: Service, job: Job) -> None:
             key=f"cancel_{job.key}",
             icon=":material/stop:",
             on_click=service.cancel,
-            args=(job.key, owner(), user()),
+            args=(job.key, user()),
             disabled=job.stop.is_set(),
         )
 
@@ -72,8 +74,8 @@ def _draw_running(service: Service, job: Job) -> None:
 def _draw_ended(job: Job, place: Place) -> None:
     name = plain(label(job))
     with st.container(horizontal=True, vertical_alignment="center"):
-        if job.progress.status == "cancelled" or _cancelled_here(job):
-            st.info(f"**{name}** was cancelled.", icon=":material/cancel:")
+        if job.progress.status == "cancelled" or _given_up(job):
+            st.info(f"**{name}** was cancelled. {plain(job.progress.error)}", icon=":material/cancel:")
         else:
             st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
         st.button("Run again", key=f"again_{job.key}", on_click=place.submit_again, args=(job,))
@@ -85,9 +87,9 @@ def label(job: Job) -> str:
     return f"{get_analysis(request.question).label}{', whole data set' if request.data else ''}"
 
 
-def _cancelled_here(job: Job) -> bool:
-    """Whether this session cancelled a job that another session continues."""
-    return owner() not in job.owners and not job.stop.is_set()
+def _given_up(job: Job) -> bool:
+    """Whether this user cancelled a job that goes on for others."""
+    return user() not in job.users and not job.stop.is_set()
 
 
 def state(service: Service, job: Job) -> str:
@@ -95,8 +97,8 @@ def state(service: Service, job: Job) -> str:
     progress = job.progress
     if job.stop.is_set():
         return "stopping after this batch"
-    if progress.status == "queued":
-        ahead = service.engine.position(job.key)
+    ahead = service.engine.position(job.key)
+    if ahead or progress.status == "queued":
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
     counted = progress.total and job.request.data is not None
     phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"

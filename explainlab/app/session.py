@@ -1,4 +1,4 @@
-"""A browser session: its name in the queue, its user, and the question that goes with its reader from page to page."""
+"""A browser session: its name, its user, and the question that goes with its reader from page to page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from explainlab.app.view import CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.users import User
 
-_OWNER, _QUESTION = "session.owner", "session.question"
+_NAME, _QUESTION = "session.name", "session.question"
 
 
-def owner() -> str:
-    """The name under which this session's jobs are queued."""
-    name: str = st.session_state.setdefault(_OWNER, uuid.uuid4().hex)
-    return name
+def name() -> str:
+    """The name of this session, which tells its pages from those of others."""
+    drawn: str = st.session_state.setdefault(_NAME, uuid.uuid4().hex)
+    return drawn
 
 
 def user() -> User:

@@ -13,12 +13,11 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
-from explainlab.errors import ResourceError
+from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, RunContext
-from explainlab.models.devices import batch_tokens, is_out_of_memory
+from explainlab.models.devices import batch_tokens, free_cached, is_out_of_memory
 
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
@@ -89,7 +88,7 @@ class Batcher:
 
         An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
         is halved, as are those after it. Progress counts from ``done`` to ``total`` (default: the inputs here). ``run``
-        has the model for itself: see :attr:`Classifier.lock`. Raises :class:`ResourceError` when a single input does
+        has the model for itself: see :attr:`Classifier.lock`. Raises :class:`MemoryShortage` when a single input does
         not fit, and whatever ``context`` raises to stop, also while another thread has the model.
         """
         start, count = 0, len(lengths)
@@ -101,7 +100,7 @@ class Batcher:
             try:
                 with self._alone():
                     result = run(part)
-            except RuntimeError as error:
+            except (RuntimeError, MemoryError) as error:
                 fits = not is_out_of_memory(error)
                 if fits:
                     raise
@@ -153,10 +152,9 @@ class Batcher:
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_cached()
         if size == 1:
-            raise ResourceError(
+            raise MemoryShortage(
                 f"One text of {length} tokens does not fit into the memory of {self.classifier.device}.",
                 "Shorten the text, choose a smaller model or dtype bfloat16, or free the device.",
             )

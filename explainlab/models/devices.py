@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+
 import psutil
 import torch
+from safetensors import SafetensorError
 
-from explainlab.errors import RequestError
+from explainlab.errors import ExplainLabError, MemoryShortage, RequestError
 
 CPU_BATCH_TOKENS = 1024
 """On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
+_OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "annot allocate memory",
+    "not enough memory",
+    "could not create a primitive",
+    "could not create a memory",
+    "ALLOC_FAILED",
+    "bad_alloc",
+)
+"""What errors of torch, of the system and of safetensors say where memory ran out."""
 
 
 def choose_device(name: str | None = None) -> torch.device:
@@ -45,8 +59,18 @@ def free_memory(device: torch.device) -> int:
     return free - torch.cuda.memory_allocated(device)
 
 
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether a RuntimeError of torch means that memory ran out (CUDA, MPS or the CPU's allocator)."""
-    return isinstance(error, torch.cuda.OutOfMemoryError) or any(
-        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory")
-    )
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether ``error``, or its cause, means that memory ran out: of Python, the system, a GPU or torch's kernels."""
+    if isinstance(error, MemoryError | MemoryShortage | torch.cuda.OutOfMemoryError):
+        return True
+    if isinstance(error, ExplainLabError):
+        return is_out_of_memory(error.__cause__)
+    known = isinstance(error, RuntimeError | OSError | SafetensorError)
+    return known and any(words in str(error) for words in _OUT_OF_MEMORY)
+
+
+def free_cached() -> None:
+    """Give back what is no longer used, also what torch keeps of a GPU for itself."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

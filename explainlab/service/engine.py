@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.users import User
 
+T = TypeVar("T")
 Work = Callable[[CompleteRequest, JobContext], Result]
 """Computes the result of one request."""
 Ended = Callable[[Job], None]
@@ -23,27 +25,24 @@ class Engine(Protocol):
     :class:`explainlab.service.worker.Worker` is the engine of one device of this machine.
     """
 
-    def submit(
-        self, key: str, request: CompleteRequest, owner: str, user: User, urgent: bool, record: bool = True
-    ) -> Job:
-        """Queue ``request`` under ``key``, or join the job that already has this key.
+    def submit(self, key: str, request: CompleteRequest, user: User, urgent: bool, record: bool = True) -> Job:
+        """Queue ``request`` of ``user`` under ``key``, or join the job that already has this key.
 
-        ``owner`` is a session of ``user``; ``urgent`` jobs run before others. ``record``: the result becomes a run of
-        ``user``. Raises
-        :class:`explainlab.errors.ResourceError` on a full queue.
+        ``urgent`` jobs run before others, unless they turn out to be long. ``record``: the result becomes a run of
+        ``user``. Raises :class:`explainlab.errors.ResourceError` on a full queue; half of it is open to other users.
         """
 
     def job(self, key: str) -> Job | None:
         """The job under ``key``, if it is waiting, running or among the last that ended."""
 
     def unfinished(self) -> list[Job]:
-        """The running jobs, then the waiting ones in the order in which they will run."""
+        """The jobs that have begun, then the waiting ones in the order in which they will begin."""
 
     def position(self, key: str) -> int:
-        """How many jobs will run before this one, the running ones included; 0 if it runs or has ended."""
+        """How many jobs go before this one; 0 if it runs, takes turns with other users' jobs, or has ended."""
 
-    def cancel(self, key: str, owner: str) -> None:
-        """Remove ``owner`` from the job; without owners it stops."""
+    def cancel(self, key: str, user: User) -> None:
+        """Remove ``user`` from the job; without users it leaves the queue, or stops within a batch."""
 
     def move(self, key: str, by: int) -> None:
         """Let a waiting job change places with its users' one before it (-1) or after it (1)."""
@@ -64,3 +63,17 @@ class Engine(Protocol):
 
 MakeEngine = Callable[[Work, Ended], Engine]
 """Makes an engine that computes with ``Work`` and calls ``Ended`` when a job has ended."""
+
+
+def on_new_thread(call: Callable[[], T]) -> T:
+    """What ``call`` gives on a thread of its own, or on this one where there is no memory for another.
+
+    A thread in which oneDNN (torch on a CPU) once had no memory for a kernel makes none any more: its code generator
+    keeps the error for each thread.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            running = threads.submit(call)
+        except RuntimeError:
+            return call()
+        return running.result()

@@ -77,6 +77,11 @@ class Estimate:
             return None
         return Pace((now - self._started) / self._expected, spent / self._expected)
 
+    def whole(self, now: float) -> float:
+        """Seconds that all its expected work takes: those taken so far, and those left, where they are known."""
+        taken = 0.0 if self._started is None else now - self._started
+        return taken + (self.seconds_left or 0.0)
+
     def _end_part(self) -> None:
         if self._spent:
             self._ended += self._part

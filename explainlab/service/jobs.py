@@ -17,7 +17,10 @@ from explainlab.result import Result
 from explainlab.service.estimate import Estimate
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
-from explainlab.settings import limit_words
+from explainlab.settings import limit_words, settings
+
+LIVE_SECONDS = 10.0
+"""A page that has not said for so long that it waits is taken for closed."""
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -48,27 +51,53 @@ class Progress:
 
 @dataclass(eq=False)
 class Job:
-    """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
+    """The ``request`` of ``users``; it is cancelled when the last of them cancels.
 
-    ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches. Its result
-    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it. ``prediction`` is that
-    for its text, there before its result; None for a data set.
+    ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
+    an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
+    it. ``prediction`` is that for its text, there before its result; None for a data set. ``pages`` wait for it, each
+    with the second (monotonic) when it last said so; ``seen`` is the last of these seconds, at first that of the
+    request. ``thread_spent``: no other job should run on its thread.
     """
 
     key: str
     request: CompleteRequest
-    owners: dict[str, User]
-    urgent: bool = True
+    users: list[User]
+    awaited: bool = True
     readers: set[User] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     prediction: Prediction | None = None
     result: Result | None = None
+    long: bool = False
+    thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
+    pages: dict[tuple[User, str], float] = field(default_factory=dict)
+    seen: float = field(default_factory=time.monotonic)
 
     @property
-    def users(self) -> list[User]:
-        """Its users, each once, the first first."""
-        return list(dict.fromkeys([*self.owners.values()]))
+    def urgent(self) -> bool:
+        """Whether it runs before other jobs, and between their batches."""
+        return self.awaited and not self.long
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has had its first turn, and has not ended."""
+        return self.progress.status == "running"
+
+    @property
+    def forsaken(self) -> bool:
+        """Whether it is about one text, and no page has waited for it as long as the settings allow."""
+        return self.request.data is None and time.monotonic() - self.seen > settings().max_unwatched_seconds
+
+    def watch(self, user: User, page: str) -> None:
+        """A live ``page`` of ``user`` waits for it."""
+        self.seen = self.pages[user, page] = time.monotonic()
+
+    def leave(self, user: User, page: str) -> bool:
+        """That page waits no longer; whether another one of ``user`` does."""
+        self.pages.pop((user, page), None)
+        lately = time.monotonic() - LIVE_SECONDS
+        return any(other == user and seen > lately for (other, _), seen in list(self.pages.items()))
 
     def update(self, **changes: Any) -> None:
         """Replace the snapshot."""
@@ -81,19 +110,19 @@ def no_pause() -> float:
 
 
 class JobContext(RunContext):
-    """Reports a run's progress to its job, and stops it when it is cancelled or has run for ``limit`` seconds.
+    """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
     how far the job is.
     """
 
-    def __init__(self, job: Job, pause: Callable[[], float] = no_pause, limit: float = math.inf) -> None:
+    def __init__(self, job: Job, pause: Callable[[], float] = no_pause) -> None:
         super().__init__(replace(reader_of(job.request), watch=self._reading))
         self.estimate = Estimate()
         self._job = job
         self._pause = pause
-        self._limit = limit
-        self._deadline = time.monotonic() + limit
+        self._limit = settings().max_job_seconds or math.inf
+        self._deadline = time.monotonic() + self._limit
 
     @property
     def key(self) -> str:
@@ -104,6 +133,10 @@ class JobContext(RunContext):
     def readers(self) -> list[User]:
         """The users of whom the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
+
+    def leave_thread(self) -> None:
+        """Memory ran out on the thread of the job: see :func:`explainlab.service.engine.on_new_thread`."""
+        self._job.thread_spent = True
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)
@@ -129,10 +162,11 @@ class JobContext(RunContext):
         self._tell()
 
     def check_cancelled(self) -> None:
+        self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds
         paused = self._pause()
         self._deadline += paused
         self.estimate.pause(paused)
-        if self._job.stop.is_set():
+        if self._job.stop.is_set() or self._job.forsaken:
             raise Cancelled
         if time.monotonic() > self._deadline:
             raise ResourceError(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
 from dataclasses import dataclass
 
-import torch
-
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.classifier import Classifier
+from explainlab.models.devices import free_cached, is_out_of_memory
 from explainlab.models.loading import load_model, model_digest
 
 
@@ -24,7 +22,7 @@ class Loaded:
 
 
 class ModelPool:
-    """The models that one worker keeps loaded on its device. Only the worker's thread may touch it.
+    """The models that one worker keeps loaded on its device. Only the job that has its turn may touch it.
 
     ``loaded`` is a snapshot for other threads: it is replaced, never changed.
     """
@@ -53,11 +51,27 @@ class ModelPool:
         self._models.move_to_end(key)
         while self.bytes > self._limit and len(self._models) > 1:
             self._models.popitem(last=False)
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+            free_cached()
+        self._tell()
+        return self._models[key]
+
+    def clear(self) -> None:
+        """Forget all models; they are loaded anew when they are needed."""
+        self._models.clear()
+        self._tell()
+        free_cached()
+
+    def reads(self, model_id: str, dtype: str) -> bool:
+        """Whether memory suffices to load the model and to read a word with it."""
+        try:
+            classifier = self.get(model_id, dtype)
+            classifier.logits(classifier.inputs([classifier.encode("a")]))
+        except Exception as error:
+            return not is_out_of_memory(error)
+        return True
+
+    def _tell(self) -> None:
         self.loaded = tuple(
             Loaded(classifier.id, dtype, str(classifier.device), classifier.bytes)
             for (_, dtype), classifier in self._models.items()
         )
-        return self._models[key]

@@ -1,43 +1,41 @@
-"""The scheduler: the waiting jobs in the order in which they will run."""
+"""The scheduler: which job has the next turn, and the waiting jobs in the order in which they will begin."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
 from explainlab.service.jobs import Job
 from explainlab.service.users import User
 
+MOST_BEGUN = 4
+"""So many users share the device with jobs that are not urgent, and so many jobs of a user may have begun before an
+urgent one begins: what has begun holds memory."""
+
 
 class Scheduler:
-    """Chooses the next job: urgent jobs first, then the others; in each group users take turns, oldest jobs first.
+    """Gives turns, each a batch long, to unfinished jobs: to urgent jobs first, then to the others.
 
-    A job of several users runs at the first turn of any of them, and uses up only that turn. Not thread-safe: callers
-    hold a lock.
+    In each group users take turns, each with the job that has begun first, else with the oldest. A job of several users
+    has the turn of any of them, and uses up only that turn. Not thread-safe: callers hold a lock.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Job] = {}
+        self._jobs: list[Job] = []
         self._served: dict[tuple[bool, User], tuple[bool, int]] = {}
         self._ticks = count()
-        self._order: list[tuple[User, Job]] | None = None
-
-    def __len__(self) -> int:
-        return len(self._waiting)
+        self._order: list[Job] | None = None
 
     def add(self, job: Job) -> None:
         """Add ``job`` to the waiting jobs."""
-        self._waiting[job.key] = job
+        self._jobs.append(job)
         self.changed()
 
-    def discard(self, job: Job) -> bool:
-        """Remove ``job`` from the waiting jobs; returns whether it was there."""
-        waited = self._waiting.get(job.key) is job
-        if waited:
-            del self._waiting[job.key]
-            self.changed()
-        return waited
+    def discard(self, job: Job) -> None:
+        """Remove ``job``, which has ended."""
+        self._jobs.remove(job)
+        self.changed()
 
     def move(self, job: Job, by: int) -> None:
         """Let ``job`` change places with the one before it (-1) or after it (1) among its users' jobs of its urgency.
@@ -48,60 +46,94 @@ class Scheduler:
         place = peers.index(job) + by if job in peers else -1
         if not 0 <= place < len(peers):
             return
-        self._turns()  # users who have just come keep their places
-        swapped = {job.key: peers[place], peers[place].key: job}
-        jobs = [swapped.get(key, other) for key, other in self._waiting.items()]
-        self._waiting = {other.key: other for other in jobs}
+        self.order()  # users who have just come keep their places
+        swapped = {job: peers[place], peers[place]: job}
+        self._jobs = [swapped.get(other, other) for other in self._jobs]
         self.changed()
 
     def peers(self, job: Job) -> list[Job]:
         """The waiting jobs of the users of ``job`` and of its urgency, itself included, oldest first unless moved."""
-        users = set(job.users)
-        return [other for other in self._waiting.values() if other.urgent is job.urgent and users & set(other.users)]
+        return [other for other in self.waiting() if other.urgent is job.urgent and _share_a_user(job, other)]
 
     def changed(self) -> None:
-        """Call this when a waiting job has become urgent or has other owners."""
+        """Call this when the urgency or the users of a waiting job have changed."""
         self._order = None
 
     def order(self) -> list[Job]:
-        """All waiting jobs in the order in which they will run if no other is added."""
-        return [job for _, job in self._turns()]
-
-    def waiting_of(self, user: User) -> int:
-        """How many waiting jobs ``user`` has."""
-        return sum(user in job.users for job in self._waiting.values())
-
-    def take(self, urgent_only: bool = False) -> Job | None:
-        """Remove the next job and return it; None if there is none (no urgent job, if ``urgent_only``)."""
-        turn = next(iter(self._turns()), None)
-        if turn is None or (urgent_only and not turn[1].urgent):
-            return None
-        user, job = turn
-        self._served[job.urgent, user] = True, next(self._ticks)
-        self.discard(job)
-        return job
-
-    def _turns(self) -> list[tuple[User, Job]]:
+        """All waiting jobs in the order in which they will begin if no other is added."""
         if self._order is None:
-            waiting = self._waiting.values()
-            self._order = [turn for rank in (True, False) for turn in self._rounds(waiting, rank)]
+            self._order = [job for rank in (True, False) for job in self._rounds(rank)]
         return self._order
 
-    def _rounds(self, waiting: Iterable[Job], rank: bool) -> Iterator[tuple[User, Job]]:
-        """The turns of all users: first those never served, by arrival, then those served longest ago."""
-        queues: dict[User, deque[Job]] = {}
-        for job in waiting:
+    def waiting(self) -> list[Job]:
+        """The jobs that have not begun, oldest first unless moved."""
+        return [job for job in self._jobs if not job.begun]
+
+    def begun(self) -> list[Job]:
+        """The jobs that have begun, urgent ones first."""
+        return sorted((job for job in self._jobs if job.begun), key=lambda job: not job.urgent)
+
+    def ahead(self, job: Job) -> int:
+        """How many jobs that have begun go before ``job``, which has begun too: those of its users and its urgency."""
+        begun = self.begun()
+        before = begun[: begun.index(job)] if job in begun else []
+        return sum(other.urgent is job.urgent and _share_a_user(job, other) for other in before)
+
+    def turn(self, begins: bool = True) -> Job | None:
+        """The job that has the next turn; None if there is none. What is being cancelled ends first.
+
+        It has begun already, unless one ``begins``.
+        """
+        self.changed()
+        begun = self.begun()
+        stopping = next((job for job in begun if job.stop.is_set()), None)
+        if stopping is not None:
+            return stopping
+        for rank in (True, False):
+            due = self._due(rank, begun, begins)
+            if due:
+                user = min(due, key=lambda user: self._place(rank, user))
+                self._served[rank, user] = True, next(self._ticks)
+                return due[user]
+        return None
+
+    def _due(self, rank: bool, begun: list[Job], begins: bool) -> dict[User, Job]:
+        """The job with which each user would have the next turn."""
+        due: dict[User, Job] = {}
+        for job in begun:
             for user in job.users if job.urgent is rank else ():
-                self._served.setdefault((rank, user), (False, next(self._ticks)))
+                due.setdefault(user, job)
+        sharing = len(due)
+        for job in self.waiting() if begins else ():
+            for user in job.users if job.urgent is rank else ():
+                before = sum(user in other.users for other in begun) if rank else sharing
+                if user not in due and before < MOST_BEGUN:
+                    due[user] = job
+        return due
+
+    def _rounds(self, rank: bool) -> Iterator[Job]:
+        """The waiting jobs, in users' turns: first those never served, by arrival, then those served longest ago."""
+        queues: dict[User, deque[Job]] = {}
+        for job in self.waiting():
+            for user in job.users if job.urgent is rank else ():
                 queues.setdefault(user, deque()).append(job)
-        users, taken = deque(sorted(queues, key=lambda user: self._served[rank, user])), set()
+        taken: set[Job] = set()
+        users = deque(sorted(queues, key=lambda user: self._place(rank, user)))
         while users:
             user = users.popleft()
-            due = next((job for job in _emptied(queues[user]) if job.key not in taken), None)
+            due = next((job for job in _emptied(queues[user]) if job not in taken), None)
             if due is not None:
-                taken.add(due.key)
+                taken.add(due)
                 users.append(user)
-                yield user, due
+                yield due
+
+    def _place(self, rank: bool, user: User) -> tuple[bool, int]:
+        """When ``user`` was last served, or came."""
+        return self._served.setdefault((rank, user), (False, next(self._ticks)))
+
+
+def _share_a_user(job: Job, other: Job) -> bool:
+    return not set(job.users).isdisjoint(other.users)
 
 
 def _emptied(queue: deque[Job]) -> Iterator[Job]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from explainlab.analyses.registry import answer_targets, targets_together
-from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
-from explainlab.models.devices import choose_device
+from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.loading import known_digest, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
-from explainlab.service.engine import Engine, MakeEngine
+from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
@@ -29,12 +30,15 @@ from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
+log = logging.getLogger(__name__)
+
 
 class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is a problem of
-    the store that users must know; else empty.
+    the store that users must know; else empty. ``out_of_memory``: a model could not read a word even alone in memory,
+    and none has succeeded since.
     """
 
     def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
@@ -42,6 +46,7 @@ class Service(Access):
         self.notice = notice
         self.device = choose_device(device)
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
+        self.out_of_memory = False
         self.paces = Paces(store, str(self.device))
         self.engine: Engine = engine(self._work, self._ended)
 
@@ -68,52 +73,53 @@ class Service(Access):
         except ResourceError:
             return False
 
-    def ask(
-        self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True
-    ) -> Result | Job:
+    def ask(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Result | Job:
         """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that."""
         result = self.find(request, user)
         if result is None:
-            return self.submit(request, owner, user, ahead, record)
+            return self.submit(request, user, ahead, record)
         if record and not ahead:
             self.record(request, result, user)
         return result
 
-    def submit(self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
-        """A job that computes ``request``, shared by equal requests.
+    def submit(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
+        """A job that computes ``request`` for ``user``, shared by equal requests.
 
-        ``owner`` is the session of ``user`` that may cancel it. ``ahead``: nobody waits for it yet, so it is not
-        urgent, as jobs of data sets are not. Its result becomes a run of ``user``, unless it is computed ahead or not
-        to be recorded. Raises as :meth:`find`, as :func:`explainlab.service.limits.require_bounded`, and where the
-        queue is full.
+        ``ahead``: nobody waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
+        of ``user``, unless it is computed ahead or not to be recorded. Raises as :meth:`find`, as
+        :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
         request, record = _allowed(request, user), record and not ahead
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.engine.submit(key, request, owner, user, urgent, record)
+        job = self.engine.submit(key, request, user, urgent, record)
         if record:
             self.remember(key, request, user)
             if job.progress.finished:  # it ended before it was written down
                 self._ended(job)
         return job
 
-    def cancel(self, key: str, owner: str, user: User = LOCAL) -> None:
-        """Remove ``owner``, a session of ``user``, from a job: see :meth:`explainlab.service.engine.Engine.cancel`.
+    def cancel(self, key: str, user: User = LOCAL) -> None:
+        """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
+        self.engine.cancel(key, user)
+        with suppress(ResourceError):
+            self.forget([key], user)
 
-        With the last of their sessions ``user`` no longer waits for it.
+    def leave(self, job: Job, page: str, user: User) -> None:
+        """A ``page`` of ``user`` shows something else than ``job``.
+
+        A job of one text is cancelled for ``user``, unless another page of theirs waits for it; one of a data set goes
+        on.
         """
-        self.engine.cancel(key, owner)
-        job = self.engine.job(key)
-        if job is not None and user not in job.users:
-            with suppress(ResourceError):
-                self.forget([key], user)
+        if not (job.leave(user, page) or is_batch(job.request)):
+            self.cancel(job.key, user)
 
     def withdraw(self, jobs: Sequence[Job], user: User) -> None:
-        """Cancel ``jobs`` for all sessions of ``user``; for those of everybody where ``user`` is an administrator."""
+        """Cancel ``jobs`` for ``user``; for everybody where ``user`` is an administrator."""
         for job in jobs:
-            for owner, other in list(job.owners.items()):
+            for other in list(job.users):
                 if other == user or is_administrator(user):
-                    self.cancel(job.key, owner, other)
+                    self.cancel(job.key, other)
 
     def move(self, job: Job, by: int, user: User) -> None:
         """Let a waiting ``job`` of ``user`` change places with the one before (-1) or after it (1).
@@ -123,11 +129,11 @@ class Service(Access):
         if user in job.users or is_administrator(user):
             self.engine.move(job.key, by)
 
-    def compute_again(self, request: Request, owner: str, user: User = LOCAL) -> Job:
+    def compute_again(self, request: Request, user: User = LOCAL) -> Job:
         """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
         request = _allowed(request, user)
         require_bounded(request)
-        return self.engine.submit(again_key(request), request, owner, user, not is_batch(request), record=False)
+        return self.engine.submit(again_key(request), request, user, not is_batch(request), record=False)
 
     def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
         """The job of :meth:`compute_again` for this request, also if lately ended; or None."""
@@ -157,17 +163,42 @@ class Service(Access):
         return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of all its readers."""
+        """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
         context.begin("loading the model")
         context.estimate.pace = self.paces.of(request)
-        again = context.key == again_key(request)
-        result = self._compute(request, context) if again else self._answer(request, context)
+        result = self._attempt(request, context)
+        if isinstance(result, MemoryShortage):
+            log.warning("memory ran out: models are loaded anew")
+            context.leave_thread()
+            result = on_new_thread(partial(self._attempt_alone, request, context))
+        if isinstance(result, MemoryShortage):
+            raise result
         pace = context.estimate.taken(time.monotonic())
         if pace is not None:
             self.paces.learn(request, pace)
         for user in context.readers:
             self.record(request, result, user)
         return result
+
+    def _attempt(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
+        """The result, or what there is no memory for: without its cause, which would hold what it is about."""
+        again = context.key == again_key(request)
+        try:
+            return self._compute(request, context) if again else self._answer(request, context)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
+            return MemoryShortage(told.problem, told.remedy)
+
+    def _attempt_alone(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
+        """As :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
+        self.pool.clear()
+        outcome = self._attempt(request, context)
+        if isinstance(outcome, MemoryShortage):
+            self.pool.clear()
+            self.out_of_memory = not self.pool.reads(request.model, request.dtype)
+        return MemoryShortage() if self.out_of_memory else outcome
 
     def _ended(self, job: Job) -> None:
         with suppress(ResourceError):
@@ -187,6 +218,7 @@ class Service(Access):
         classifier = self.pool.get(request.model, request.dtype)
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)
+        self.out_of_memory = False
         for other, own in zip(requests[1:], others, strict=True):
             with suppress(ResourceError):
                 self.store.put(result_key(other, classifier.digest), own.answering(other))

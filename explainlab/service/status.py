@@ -47,6 +47,7 @@ class Status:
     device: str
     free_bytes: int
     worker_alive: bool
+    out_of_memory: bool
     problem: str
 
 
@@ -58,17 +59,21 @@ def status(service: Service, user: User) -> Status:
         device=str(service.device),
         free_bytes=free_memory(service.device),
         worker_alive=_is_alive(service),
+        out_of_memory=service.out_of_memory,
         problem=_store_problem(service) or _disk_problem(),
     )
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
+    """``{"ready", "store", "worker", "memory", "running", "waiting"}``: whether work can be done, and how much is."""
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
-    store, worker = not _store_problem(service), _is_alive(service)
-    ready = store and worker
-    return {"ready": ready, "store": store, "worker": worker, "running": running, "waiting": len(jobs) - running}
+    able = {
+        "store": not _store_problem(service),
+        "worker": _is_alive(service),
+        "memory": not service.out_of_memory,
+    }
+    return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running}
 
 
 def library_versions() -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""The engine of one device of this machine: a thread that runs the jobs of its queue, one at a time."""
+"""The engine of one device of this machine: it runs the jobs of its queue in turns, one batch at a time."""
 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections import OrderedDict
@@ -22,15 +21,14 @@ from explainlab.settings import limit_words, settings
 log = logging.getLogger(__name__)
 
 _KEPT = 512
-_BEAT_SECONDS = 1.0
 
 
 class Worker:
-    """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs and the thread that runs them.
+    """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and the turns in which they run.
 
-    ``answer`` computes the result of one request, always on the worker's thread. Equal requests share one job.
-    :class:`Scheduler` chooses the next job; urgent jobs also run between two batches of a job that is not urgent.
-    Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
+    ``answer`` computes the result of one request. Equal requests share one job. A job that has begun has a thread for
+    itself, but only one at a time has its turn: the others wait. Between two batches :class:`Scheduler` says who is
+    next. Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
     finished jobs are kept, so that pages can read how theirs ended.
     """
 
@@ -38,39 +36,35 @@ class Worker:
         self._answer = answer
         self._ended = ended
         self._scheduler = Scheduler()
-        self._running: list[Job] = []  # last: an urgent job that runs between two batches of another
+        self._turn: Job | None = None
+        self._begins: Job | None = None  # the job that has the turn, until a thread takes it
+        self._idle = 0  # threads without a job
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
         self._beat = time.monotonic()
-        self._thread = threading.Thread(target=self._work, name="explainlab-worker", daemon=True)
-        self._thread.start()
+        self._add_thread()
 
     def submit(
-        self,
-        key: str,
-        request: CompleteRequest,
-        owner: str,
-        user: User = LOCAL,
-        urgent: bool = True,
-        record: bool = True,
+        self, key: str, request: CompleteRequest, user: User = LOCAL, urgent: bool = True, record: bool = True
     ) -> Job:
         """See :meth:`explainlab.service.engine.Engine.submit`."""
         with self._changed:
-            readers = {user} if record else set()
             job = self._jobs.get(key)
-            if job is not None and not job.progress.finished and not job.stop.is_set():
-                job.owners[owner] = user
-                job.urgent |= urgent
-                job.readers |= readers
-                self._scheduler.changed()
-                return job
-            self._require_room(user)
-            job = Job(key, request, {owner: user}, urgent, readers)
-            self._scheduler.add(job)
-            self._jobs[key] = job
-            self._jobs.move_to_end(key)
-            self._forget()
-            self._changed.notify_all()
+            if job is None or job.progress.finished or job.stop.is_set():
+                self._require_room(user)
+                job = self._jobs[key] = Job(key, request, [], urgent)
+                self._jobs.move_to_end(key)
+                self._scheduler.add(job)
+                self._forget()
+            if user not in job.users:
+                job.users.append(user)
+            if record:
+                job.readers.add(user)
+            job.awaited |= urgent
+            job.seen = time.monotonic()
+            self._scheduler.changed()
+            if self._turn is None:
+                self._pass_on()
             return job
 
     def job(self, key: str) -> Job | None:
@@ -78,35 +72,35 @@ class Worker:
         return self._jobs.get(key)
 
     def unfinished(self) -> list[Job]:
-        """The running jobs, then the waiting ones in the order in which they will run."""
+        """The jobs that have begun, then the waiting ones in the order in which they will begin."""
         with self._changed:
-            return [*reversed(self._running), *self._scheduler.order()]
+            return [*self._scheduler.begun(), *self._scheduler.order()]
 
     def position(self, key: str) -> int:
-        """How many jobs will run before this one, the running ones included; 0 if it runs or has ended.
+        """How many jobs go before this one; 0 if it runs, takes turns with other users' jobs, or has ended.
 
-        An urgent job does not wait for a running job that is not urgent.
+        An urgent job does not wait for jobs that are not urgent.
         """
         with self._changed:
-            waiting = [job.key for job in self._scheduler.order()]
-            if key not in waiting:
-                return 0
-            urgent = self._jobs[key].urgent
-            return waiting.index(key) + sum(job.urgent or not urgent for job in self._running)
+            job, waiting = self._jobs.get(key), self._scheduler.order()
+            if job is None or job not in waiting:
+                return 0 if job is None else self._scheduler.ahead(job)
+            return waiting.index(job) + sum(other.urgent or not job.urgent for other in self._scheduler.begun())
 
-    def cancel(self, key: str, owner: str) -> None:
-        """Remove ``owner`` from the job; without owners it leaves the queue, or stops within a batch."""
+    def cancel(self, key: str, user: User) -> None:
+        """See :meth:`explainlab.service.engine.Engine.cancel`."""
         with self._changed:
             job = self._jobs.get(key)
-            if job is None or owner not in job.owners:
+            if job is None or user not in job.users:
                 return
-            del job.owners[owner]
+            job.users.remove(user)
             self._scheduler.changed()
-            if job.owners:
+            if job.users:
                 return
             job.stop.set()
-            waited = self._scheduler.discard(job)
+            waited = not job.begun and not job.progress.finished
             if waited:
+                self._scheduler.discard(job)
                 job.update(status="cancelled")
                 self._changed.notify_all()
         if waited:
@@ -137,62 +131,106 @@ class Worker:
 
     @property
     def silent_seconds(self) -> float:
-        """Seconds since the thread last gave a sign of life: every second when idle, else before each batch."""
-        return time.monotonic() - self._beat if self._thread.is_alive() else math.inf
+        """Seconds since the running job last gave a sign of life, before a batch; 0 when idle."""
+        return 0.0 if self._turn is None else time.monotonic() - self._beat
 
     def _require_room(self, user: User) -> None:
-        if len(self._scheduler) >= settings().max_queue:
-            raise ResourceError(
-                f"The queue is full: {len(self._scheduler)} jobs are waiting.",
-                f"Try again when some have finished. {limit_words('max_queue')}",
-            )
-        if self._scheduler.waiting_of(user) >= settings().max_queue_per_user:
-            raise ResourceError(
-                f"{self._scheduler.waiting_of(user)} jobs of yours are waiting already.",
-                f"Try again when some have finished. {limit_words('max_queue_per_user')}",
-            )
+        waiting = self._scheduler.waiting()
+        own, half = sum(user in job.users for job in waiting), max(1, settings().max_queue // 2)
+        if len(waiting) >= settings().max_queue:
+            problem, name = f"The queue is full: {len(waiting)} jobs are waiting.", "max_queue"
+        elif own >= settings().max_queue_per_user:
+            problem, name = f"{own} jobs of yours are waiting already.", "max_queue_per_user"
+        elif own >= half:
+            problem, name = f"{own} jobs of yours are waiting; half of the queue is for other users.", "max_queue"
+        else:
+            return
+        raise ResourceError(problem, f"Try again when some have finished. {limit_words(name)}")
 
     def _forget(self) -> None:
         ended = [key for key, job in self._jobs.items() if job.progress.finished]
         for key in ended[: max(0, len(self._jobs) - _KEPT)]:
             del self._jobs[key]
 
+    def _add_thread(self) -> None:
+        """Another thread; raises RuntimeError where there is no memory for one."""
+        threading.Thread(target=self._work, name="explainlab-worker", daemon=True).start()
+        self._idle += 1
+
+    def _replace_thread(self) -> bool:
+        """Whether another thread could be had for this one, which is idle."""
+        with self._changed:
+            try:
+                self._add_thread()
+            except RuntimeError:
+                return False
+            self._idle -= 1
+            return True
+
+    def _pass_on(self) -> None:
+        """Give the next job its turn; the lock is held. Where no thread can be had, none begins."""
+        self._beat = time.monotonic()
+        job = self._scheduler.turn()
+        if job is not None and not job.begun:
+            try:
+                if not self._idle:
+                    self._add_thread()
+            except RuntimeError:
+                job = self._scheduler.turn(begins=False)
+            else:
+                self._idle -= 1
+                self._begins = job
+                job.update(status="running", started=self._beat)
+        self._turn = job
+        self._changed.notify_all()
+
     def _work(self) -> None:
+        """What a thread does: one job after another."""
         while True:
             try:
                 with self._changed:
-                    self._changed.wait_for(lambda: len(self._scheduler), _BEAT_SECONDS)
-                    self._beat = time.monotonic()
-                self._run_next()
+                    self._changed.wait_for(lambda: self._begins is not None)
+                    job, self._begins = self._begins, None
             except BaseException:
                 log.exception("the worker was interrupted")
-                self._abandon()
+            else:
+                assert job is not None
+                self._perform(job)
+                if job.thread_spent and self._replace_thread():
+                    return
 
-    def _run_next(self, urgent_only: bool = False) -> bool:
-        """Run the next job to its end; False if none waits."""
+    def _make_way(self, job: Job) -> float:
+        """Let others have their turns between two batches of ``job``; the seconds that they took."""
         with self._changed:
-            job = self._scheduler.take(urgent_only)
-            if job is None:
-                return False
-            self._running.append(job)
-            users = job.users
-        job.update(status="running", started=time.monotonic())
+            start = time.monotonic()
+            self._pass_on()
+            if self._turn is job:
+                return 0.0
+            self._changed.wait_for(lambda: self._turn is job)
+            return time.monotonic() - start
+
+    def _perform(self, job: Job) -> None:
+        """Run ``job`` to its end."""
+        users = list(job.users)
         status, error = self._run(job)
         log_end(job, users, status)
         with self._changed:
-            self._running.remove(job)
+            self._scheduler.discard(job)
             job.update(status=status, error=error)
+            self._idle += 1
             self._changed.notify_all()
+            if self._turn is job:
+                self._pass_on()
         self._ended(job)
-        return True
 
     def _run(self, job: Job) -> tuple[Status, str]:
         """Compute the job's result; its status, and what went wrong."""
-        limit = settings().max_job_seconds or math.inf
         try:
-            job.result = self._answer(job.request, JobContext(job, lambda: self._between_batches(job), limit))
+            context = JobContext(job, lambda: self._make_way(job))
+            context.check_cancelled()  # it may have waited long for its turn
+            job.result = self._answer(job.request, context)
         except Cancelled:
-            return "cancelled", ""
+            return "cancelled", "" if job.stop.is_set() else _forsaken()
         except ExplainLabError as error:
             return "failed", str(error)
         except BaseException:  # also those that would end the thread
@@ -200,23 +238,9 @@ class Worker:
             return "failed", _unexpected(job)
         return "done", ""
 
-    def _between_batches(self, job: Job) -> float:
-        """Run all urgent jobs unless ``job`` is urgent; returns the seconds that they took."""
-        self._beat = start = time.monotonic()
-        if job.urgent or not self._run_next(urgent_only=True):
-            return 0.0
-        while self._run_next(urgent_only=True):
-            continue
-        return time.monotonic() - start
 
-    def _abandon(self) -> None:
-        with self._changed:
-            jobs, self._running = self._running, []
-            for job in jobs:
-                job.update(status="failed", error=_unexpected(job))
-            self._changed.notify_all()
-        for job in jobs:
-            self._ended(job)
+def _forsaken() -> str:
+    return f"No page waited for it any more. {limit_words('max_unwatched_seconds')}"
 
 
 def _unexpected(job: Job) -> str:

@@ -36,7 +36,7 @@ def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.sqlite'}"
     service, asked = Service(Store(url)), request(model, text=TEXT)
     assert service.find(asked) is None
-    job = service.submit(asked, "me")
+    job = service.submit(asked)
     assert service.engine.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
     restarted = Service(Store(url))

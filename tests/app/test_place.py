@@ -11,9 +11,10 @@ from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.explain.page.trust import ASK
+from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
-from explainlab.settings import ROOT
+from explainlab.settings import ROOT, settings
 from tests.pages.scripted import answered, opened, press
 
 READS = ("SELECT", "PRAGMA", "BEGIN")
@@ -109,3 +110,68 @@ def test_a_link_is_saved_when_what_it_shows_changes(service: Service) -> None:
     assert [statement for statement in written if "views" in statement] == written
     assert len(written) == 1
     assert app.query_params["r"] != before
+
+
+# Who waits for a job -------------------------------------------------------------------------------------------------
+
+ENDLESS = Request(
+    model="embedded:bert-mini-sst2",
+    text="a long film " * 40,
+    question="integrated_gradients",
+    parameters={"rule": "right", "steps": 10_000},
+)
+
+
+def _section() -> None:
+    """A section with a button."""
+    import streamlit as st
+
+    from explainlab.app.place import Place, Requests
+    from explainlab.service.service import service
+    from tests.app.test_place import ENDLESS
+
+    place = Place("section")
+    st.button("Ask", on_click=place.ask, args=(service(), Requests((ENDLESS,))))
+    moved = st.button("Move on", on_click=place.ask, args=(service(), Requests()))
+    answer = None if moved else place.answer_if_requested(service(), ENDLESS)
+    if answer is not None:
+        place.draw_state(service(), [answer])
+
+
+def pressed(app: AppTest, label: str) -> AppTest:
+    return next(button for button in app.button if button.label == label).click().run()
+
+
+def loaded() -> AppTest:
+    return AppTest.from_function(_section, default_timeout=60).run()
+
+
+def test_a_page_loaded_anew_takes_the_job_over_and_cancels_it(service: Service) -> None:
+    pressed(loaded(), "Ask")
+    (job,) = service.engine.unfinished()
+    after = loaded()
+    assert service.engine.unfinished() == [job]
+    pressed(after, "Cancel")
+    assert service.engine.wait(job, 10)
+    assert job.progress.status == "cancelled"
+    assert "was cancelled" in after.run().info[0].value
+
+
+def test_a_page_that_moves_on_leaves_the_job_to_another_that_waits(service: Service) -> None:
+    first, second = pressed(loaded(), "Ask"), loaded()
+    (job,) = service.engine.unfinished()
+    pressed(first, "Move on")
+    assert not job.stop.is_set()
+    assert not second.run().info
+    pressed(second, "Move on")
+    assert service.engine.wait(job, 10)
+    assert job.progress.status == "cancelled"
+
+
+def test_what_stopped_because_nobody_waited_says_so(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_unwatched_seconds", 1)
+    app = pressed(loaded(), "Ask")
+    (job,) = service.engine.unfinished()
+    assert service.engine.wait(job, 10)
+    assert "No page waited for it" in app.run().info[0].value
+    assert "Run again" in [button.label for button in app.button]

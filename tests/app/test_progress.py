@@ -10,13 +10,13 @@ def _script() -> None:
 
     from explainlab.app.place import Place, Requests
     from explainlab.app.progress import draw_jobs
-    from explainlab.app.session import owner
     from explainlab.request import Request
     from explainlab.service.jobs import Job
     from explainlab.service.service import service
+    from explainlab.service.users import LOCAL
 
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
-    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), {owner()})
+    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), [LOCAL])
     job.update(status=st.session_state["status"], error="It broke.")
     place = Place("explain")
     place.ask(service(), Requests())

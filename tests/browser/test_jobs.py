@@ -1,4 +1,4 @@
-"""Long work in a browser: progress, queue, cancel, leaving the page, and two sessions that ask the same."""
+"""Long work in a browser: progress, queue, cancel, leaving a page, loading it anew, and two that ask the same."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     expect(page.get_by_text(f"302 forward + 300 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
-def test_two_sessions_share_one_job(app, browser_page):
+def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, browser_page):
     link = app.link(view(TEXT, ENDLESS, seed=3))
     first, second = browser_page(link), browser_page(link)
     for page in (first, second):
         expect(job(page, "Integrated gradients")).to_contain_text(RUNNING)
-    cancel(first, "Integrated gradients")
-    expect(job(second, "Integrated gradients")).to_contain_text(RUNNING)
-    press(first, "Run again")
+    first.reload()
     expect(job(first, "Integrated gradients")).to_contain_text(RUNNING)
-    cancel(second, "Integrated gradients")
     cancel(first, "Integrated gradients")
+    expect(second.get_by_text("Integrated gradients was cancelled.")).to_be_visible()
+    first.goto(f"{app.url}/status")
+    expect(first.get_by_text("Nothing is running or waiting.")).to_be_visible()

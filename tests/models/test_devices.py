@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explainlab.errors import RequestError
+from explainlab.errors import ModelError, RequestError
 from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, is_out_of_memory
 
 CPU = torch.device("cpu")
@@ -41,4 +41,10 @@ def test_batches_on_a_gpu_use_half_of_what_is_free() -> None:
 def test_out_of_memory_is_recognised() -> None:
     assert is_out_of_memory(torch.cuda.OutOfMemoryError("CUDA out of memory"))
     assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"))
+    assert is_out_of_memory(RuntimeError("could not create a primitive"))
+    assert is_out_of_memory(MemoryError())
+    with pytest.raises(ModelError) as raised:
+        raise ModelError("It cannot be loaded.") from OSError(12, "Cannot allocate memory")
+    assert is_out_of_memory(raised.value), "what caused it counts"
+    assert not is_out_of_memory(ModelError("There is no out of memory."))
     assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))

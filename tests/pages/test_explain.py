@@ -16,7 +16,7 @@ from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from explainlab.settings import ROOT
+from explainlab.settings import ROOT, settings
 
 SECONDS = 120
 
@@ -217,20 +217,21 @@ def test_a_text_too_short_is_told_so(app: AppTest) -> None:
     assert "Comprehensiveness (RPI) and Sufficiency (RPI)" in words(app)
 
 
-def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
+def test_a_view_that_moves_on_gives_the_question_up(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "max_urgent_seconds", 10**6)
     text = "The film is long, and the queue before this question is longer."
     answered(ask_about(app, text))
     steps = {"rule": "midpoint", "steps": 10_000}
     endless = complete(
         Request(model=first_view().model, text=" ".join([text] * 9), question="integrated_gradients", parameters=steps)
     )
-    service().submit(endless, "somebody else")
+    service().submit(endless)
     trust(app, "integrated_gradients")
     asked = trust_request(first_view().model_copy(update={"text": text}).requests()[0])
     assert service().job(asked).progress.status == "queued"
     ask_about(app, "Another text.")
     assert service().job(asked).progress.status == "cancelled"
-    service().engine.cancel(service().job(endless).key, "somebody else")
+    service().cancel(service().job(endless).key)
     answered(app)
     answered(ask_about(app, text))
     assert [button.label for button in app.button].count(ASK) == 2

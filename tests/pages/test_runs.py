@@ -33,7 +33,7 @@ def computed(service: Service, method: str = "input_x_gradient", user: User = LO
 
 
 def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
-    assert service.engine.wait(service.submit(request, "tests", user), 60)
+    assert service.engine.wait(service.submit(request, user), 60)
     return service.runs(user).runs[0]
 
 

@@ -23,13 +23,22 @@ def table(app: AppTest, column: str) -> pd.DataFrame:
     return next(frame.value for frame in app.dataframe if column in frame.value.columns)
 
 
+ANN = User("ann", "Ann")
+STUDY = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
+
+
+@pytest.fixture(autouse=True)
+def always_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One endless text lets nobody's data set run."""
+    monkeypatch.setattr(settings(), "max_urgent_seconds", 10**6)
+
+
 def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
     worker, steps = service().engine, {"rule": "right", "steps": 9_999}
     running = service().submit(
-        Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), "mine", LOCAL
+        Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), LOCAL
     )
-    study = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
-    other = service().submit(study, "theirs", User("ann", "Ann"))
+    other = service().submit(STUDY, ANN)
     while running.progress.status == "queued":
         worker.wait(running, 0.01)
     try:
@@ -44,8 +53,8 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
         assert [metric.value for metric in app.metric[:2]] == ["1", str(waiting)]
         assert "sentiment" not in titles + details
     finally:
-        worker.cancel(other.key, "theirs")
-        worker.cancel(running.key, "mine")
+        worker.cancel(other.key, ANN)
+        worker.cancel(running.key, LOCAL)
         assert worker.wait(running, 60)
 
 
@@ -54,15 +63,13 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
 ) -> None:
     worker, steps = service().engine, {"rule": "right", "steps": 9_999}
     endless = Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps)
-    running = service().submit(endless, "mine", LOCAL)
+    running = service().submit(endless, LOCAL)
     while running.progress.status == "queued":
         worker.wait(running, 0.01)
     waiting = [
-        service().submit(Request(model=MODEL, text=text, question="occlusion"), "mine", LOCAL)
-        for text in ("one", "two")
+        service().submit(Request(model=MODEL, text=text, question="occlusion"), LOCAL) for text in ("one", "two")
     ]
-    ann = User("ann", "Ann")
-    hers = service().submit(Request(model=MODEL, text="hers", question="occlusion"), "theirs", ann)
+    hers = service().submit(STUDY, ANN)
     try:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
         app.switch_page(str(ROOT / "pages" / "status.py")).run()
@@ -80,7 +87,7 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
         monkeypatch.setattr(settings(), "administrators", "ann, local")
         app.run()
         assert "Another user's job" in words(app.caption)
-        assert "hers" not in words(app.caption)
+        assert "sentiment" not in words(app.caption)
         app.button(key=f"status_cancel_{hers.key}").click().run()
         assert hers.progress.status == "cancelled"
         app.button(key="status_cancel_all").click().run()
@@ -89,8 +96,8 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
         assert running.progress.status == "cancelled"
     finally:
         for job in (running, *waiting, hers):
-            for owner in list(job.owners):
-                worker.cancel(job.key, owner)
+            for user in list(job.users):
+                worker.cancel(job.key, user)
 
 
 def test_limits_and_versions_are_those_in_force(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,8 +50,8 @@ class Bench:
         self.does.get(request.text, lambda _: None)(context)
         return self.result
 
-    def submit(self, text: str, owner: str = "ann", user: User = LOCAL, urgent: bool = True) -> Job:
-        return self.worker.submit(text, Request(model="m", text=text, question="random"), owner, user, urgent)
+    def submit(self, text: str, user: User = LOCAL, urgent: bool = True) -> Job:
+        return self.worker.submit(text, Request(model="m", text=text, question="random"), user, urgent)
 
     def busy(self) -> Job:
         """A job that is running now and ends with :meth:`go`."""
@@ -68,7 +68,7 @@ class Bench:
 
 @pytest.fixture
 def bench(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr(settings(), "max_queue", 4)
+    monkeypatch.setattr(settings(), "max_queue", 6)
     made = Bench(explain(encoder, "a film", "random"))
     yield made
     made.go()

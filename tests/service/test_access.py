@@ -43,7 +43,7 @@ def request(model: str, **chosen: Any) -> Request:
 
 def computed(service: Service, asked: Request, user: User) -> Run:
     """The run of a question that ``user`` asked and waited for."""
-    job = service.submit(asked, f"a session of {user.id}", user)
+    job = service.submit(asked, user)
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"
     return service.runs(user).runs[0]
@@ -78,9 +78,9 @@ def test_the_same_question_is_the_same_run_moved_up(service: Service, model: str
 
 def test_what_is_stored_already_becomes_a_run_of_the_next_who_asks(service: Service, model: str) -> None:
     first = computed(service, request(model), ANN)
-    assert service.ask(request(model), "bob", BOB, ahead=True) is service.find(request(model))
+    assert service.ask(request(model), BOB, ahead=True) is service.find(request(model))
     assert service.runs(BOB).total == 0, "nobody looks at it yet"
-    service.ask(request(model), "bob", BOB)
+    service.ask(request(model), BOB)
     (own,) = service.runs(BOB).runs
     assert own.id != first.id
     assert own.key == first.key, "computed once"
@@ -89,31 +89,29 @@ def test_what_is_stored_already_becomes_a_run_of_the_next_who_asks(service: Serv
 
 
 def test_two_who_wait_for_one_job_have_a_run_each_and_one_who_gave_up_has_none(service: Service, model: str) -> None:
-    endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
-    before = service.submit(endless, "before", ANN)
-    for user in (ANN, BOB):
-        job = service.submit(request(model), user.id, user)
-    leaves = service.submit(request(model), "leaves", User("eve", "Eve"))
-    assert leaves is job
-    service.engine.cancel(job.key, "leaves")
-    service.engine.cancel(before.key, "before")
+    eve = User("eve", "Eve")
+    with service.engine.together():
+        for user in (ANN, BOB, eve):
+            job = service.submit(request(model), user)
+        assert job.users == [ANN, BOB, eve]
+        service.cancel(job.key, eve)
     assert service.engine.wait(job, SOON)
-    assert [service.runs(user).total for user in (ANN, BOB, User("eve", "Eve"))] == [1, 1, 0]
+    assert [service.runs(user).total for user in (ANN, BOB, eve)] == [1, 1, 0]
 
 
 def test_jobs_that_fail_or_are_cancelled_are_no_runs(service: Service, model: str) -> None:
-    job = service.submit(request(model, target="wonderful"), "ann", ANN)
+    job = service.submit(request(model, target="wonderful"), ANN)
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "failed"
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
-    job = service.submit(endless, "ann", ANN)
-    service.engine.cancel(job.key, "ann")
+    job = service.submit(endless, ANN)
+    service.cancel(job.key, ANN)
     assert service.engine.wait(job, SOON)
     assert service.runs(ANN).total == 0
 
 
 def test_what_is_computed_ahead_is_no_run_before_somebody_asks(service: Service, model: str) -> None:
-    job = service.submit(request(model), "a session", ANN, ahead=True)
+    job = service.submit(request(model), ANN, ahead=True)
     assert service.engine.wait(job, SOON)
     assert service.runs(ANN).runs == []
     assert computed(service, request(model), ANN).question == "input_x_gradient"
@@ -136,7 +134,7 @@ def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, mode
 
 def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, model: str) -> None:
     service.delete_run(computed(service, request(model), ANN).id, ANN)
-    result = service.ask(request(model), "ann", ANN)  # the worker still remembers it
+    result = service.ask(request(model), ANN)  # the worker still remembers it
     assert isinstance(result, Attribution)
     (run,) = service.runs(ANN).runs
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
@@ -145,7 +143,7 @@ def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, 
 def test_computing_again_leaves_what_is_stored(service: Service, model: str) -> None:
     run = computed(service, request(model), ANN)
     stored = service.find(request(model))
-    job = service.compute_again(request(model), "bob", BOB)
+    job = service.compute_again(request(model), BOB)
     assert service.engine.wait(job, SOON)
     assert job is service.computed_again(request(model))
     np.testing.assert_array_equal(job.result.scores, stored.scores)
@@ -219,11 +217,10 @@ def test_there_are_three_visibilities(service: Service, model: str) -> None:
 
 def test_nobody_cancels_anothers_job(service: Service, model: str) -> None:
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
-    job = service.submit(endless, "a session of Ann's", ANN)
-    service.engine.cancel(job.key, "a session of Bob's")
-    service.engine.cancel(job.key, ANN.id)
+    job = service.submit(endless, ANN)
+    service.cancel(job.key, BOB)
     assert not job.stop.is_set()
-    service.engine.cancel(job.key, "a session of Ann's")
+    service.cancel(job.key, ANN)
     assert job.stop.is_set()
 
 

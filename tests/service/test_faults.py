@@ -14,6 +14,7 @@ from explainlab.request import Request
 from explainlab.service.jobs import JobContext
 from explainlab.service.logs import JsonLines
 from explainlab.service.users import User
+from explainlab.service.worker import Worker
 from tests.service.conftest import SOON, Bench, raising
 
 
@@ -55,6 +56,10 @@ def test_a_thread_that_is_killed_goes_on(bench: Bench, busy: bool, caplog: pytes
         while True:
             time.sleep(0.001)
 
+    before = set(threading.enumerate())
+    worker = Worker(bench.worker._answer)
+    (thread,) = set(threading.enumerate()) - before
+    bench.worker = worker
     bench.go()
     bench.does["endless"] = endless
     job = bench.submit("endless" if busy else "short")
@@ -62,7 +67,6 @@ def test_a_thread_that_is_killed_goes_on(bench: Bench, busy: bool, caplog: pytes
         assert bench.started.acquire(timeout=SOON)
     if not busy:
         bench.go(job)
-    thread = next(thread for thread in threading.enumerate() if thread is bench.worker._thread)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
     after = bench.submit("after")
     assert bench.go(job, after) == (["failed", "done"] if busy else ["done", "done"])
@@ -81,7 +85,6 @@ def test_the_end_of_a_job_is_logged_without_its_text(bench: Bench, caplog: pytes
         bench.worker.submit(
             "0123456789abcdef",
             Request(model="m", text="a secret text", question="random"),
-            "session",
             User("bob", "Bob"),
         ),
     )

@@ -53,7 +53,7 @@ def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
 
 def refusals(service: Service, question: Request, error: type[Exception], match: str) -> None:
     """No way in lets ``question`` pass."""
-    for call in (service.find, service.job, service.key, lambda asked: service.submit(asked, "session")):
+    for call in (service.find, service.job, service.key, lambda asked: service.submit(asked)):
         with pytest.raises(error, match=match):
             call(question)
 
@@ -187,17 +187,17 @@ def test_beyond_a_limit_its_name_is_told(
 ) -> None:
     having(**{limit: value})
     with pytest.raises(error, match=f"EXPLAINLAB_{limit.upper()}") as caught:
-        service.submit(question, "session")
+        service.submit(question)
     assert f"{value:,}" in str(caught.value)
     having(**{limit: 1_000_000})
-    job = service.submit(question, "session")
-    service.engine.cancel(job.key, "session")
+    job = service.submit(question)
+    service.cancel(job.key)
 
 
 def test_who_can_change_a_limit_depends_on_whose_instance_it_is(having: Set, service: Service) -> None:
     having(max_characters=5)
     with pytest.raises(TextError, match="you can change it"):
-        service.submit(ask(), "session")
+        service.submit(ask())
     having(auth="oidc")
     with pytest.raises(TextError, match="whoever runs this instance can change it"):
-        service.submit(ask(), "session")
+        service.submit(ask())

@@ -43,12 +43,12 @@ def test_a_new_pace_counts_as_much_as_those_before() -> None:
 
 def test_a_job_leaves_its_pace_and_the_next_one_starts_with_it() -> None:
     service = Service(Store("sqlite://"), "cpu")
-    job = service.submit(DATA, "ann")
+    job = service.submit(DATA)
     assert service.engine.wait(job, 60)
     pace = service.paces.of(job.request)
     assert pace.seconds > 0
     assert pace.spent == pytest.approx(1, rel=0.5), "what path gradients take is known before"
-    more = service.submit(DATA.model_copy(update={"parameters": {"rows": 40, "steps": [5]}}), "ann")
+    more = service.submit(DATA.model_copy(update={"parameters": {"rows": 40, "steps": [5]}}))
     while more.progress.seconds_left is None and not more.progress.finished:
         service.engine.wait(more, 0.005)
     assert more.progress.seconds_left is not None

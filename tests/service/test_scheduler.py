@@ -17,7 +17,7 @@ ASKED = st.lists(st.tuples(st.sets(st.sampled_from(USERS), min_size=1, max_size=
 def waiting(asked: list[tuple[set[User], bool]]) -> list[Job]:
     request = Request(model="m", text="t", question="random")
     return [
-        Job(str(number), request, {user.id: user for user in sorted(users, key=lambda user: user.id)}, urgent)
+        Job(str(number), request, sorted(users, key=lambda user: user.id), urgent)
         for number, (users, urgent) in enumerate(asked)
     ]
 
@@ -39,30 +39,78 @@ def slowly(jobs: list[Job]) -> list[Job]:
     return order
 
 
+def to_their_ends(turns: Scheduler) -> list[Job]:
+    """The jobs in the order in which they end, if each takes one turn."""
+    order = []
+    while (job := turns.turn()) is not None:
+        turns.discard(job)
+        order.append(job)
+    return order
+
+
 @given(ASKED)
 def test_the_order_told_is_the_order_taken_is_the_slow_one(asked: list[tuple[set[User], bool]]) -> None:
     jobs, turns = waiting(asked), Scheduler()
     for job in jobs:
         turns.add(job)
-    expected = slowly(jobs)
-    for start, job in enumerate(expected):
-        assert turns.order() == expected[start:]
-        assert turns.take() is job
-    assert turns.take() is None
-    assert len(turns) == 0
+    assert turns.order() == slowly(jobs)
+    assert to_their_ends(turns) == slowly(jobs)
+    assert turns.order() == turns.waiting() == []
 
 
-@given(ASKED)
-def test_only_what_is_urgent_is_taken_between_two_batches(asked: list[tuple[set[User], bool]]) -> None:
-    jobs, turns = waiting(asked), Scheduler()
+def served(turns: Scheduler, count: int) -> list[str]:
+    """The keys of the jobs that have the next ``count`` turns; none of them ends."""
+    keys = []
+    for _ in range(count):
+        job = turns.turn()
+        job.update(status="running")
+        keys.append(job.key)
+    return keys
+
+
+def test_urgent_jobs_of_several_users_take_turns_and_those_of_one_wait_for_each_other() -> None:
+    ann, bob, _ = USERS
+    turns = Scheduler()
+    for job in waiting([({ann}, True), ({ann}, True), ({bob}, True), ({bob}, False)]):
+        turns.add(job)
+    assert served(turns, 5) == ["0", "2", "0", "2", "0"]
+    assert [job.key for job in turns.order()] == ["1", "3"]
+
+
+def test_a_job_that_proves_long_makes_way_for_the_urgent_ones_of_its_own_user_too() -> None:
+    ann, bob, cy = USERS
+    long, short, other, last = jobs = waiting([({ann}, True), ({ann}, True), ({bob}, False), ({cy}, True)])
+    turns = Scheduler()
     for job in jobs:
         turns.add(job)
-    taken = list(iter(lambda: turns.take(urgent_only=True), None))
-    assert taken == [job for job in slowly(jobs) if job.urgent]
-    assert len(turns) == len(jobs) - len(taken)
-    assert [turns.waiting_of(user) for user in USERS] == [
-        sum(user in job.users for job in jobs if job not in taken) for user in USERS
-    ]
+    turns.discard(last)
+    assert served(turns, 1) == ["0"]
+    long.long = True
+    assert served(turns, 2) == ["1", "1"]
+    turns.discard(short)
+    assert served(turns, 4) == ["0", "2", "0", "2"]
+    turns.add(last)
+    assert served(turns, 2) == ["3", "3"]
+    turns.discard(last)
+    other.stop.set()
+    assert served(turns, 2) == ["2", "2"], "what is being cancelled ends first"
+
+
+def test_no_user_begins_ever_more_jobs_and_few_users_share_the_device() -> None:
+    ann = USERS[0]
+    turns = Scheduler()
+    for job in waiting([({ann}, True)] * 6):
+        turns.add(job)
+    for key in "0123":
+        assert served(turns, 1) == [key]
+        turns.begun()[0].long = True
+    assert served(turns, 2) == ["0", "0"], "four have begun, and one goes on after another"
+    shared = Scheduler()
+    for job in waiting([({User(name, name)}, False) for name in "abcdef"]):
+        shared.add(job)
+    assert served(shared, 8) == ["0", "1", "2", "3"] * 2
+    shared.discard(shared.begun()[0])
+    assert "4" in served(shared, 4)
 
 
 @given(ASKED, st.integers(0, 11), st.sampled_from([-1, 1]))
@@ -75,10 +123,10 @@ def test_a_move_changes_places_with_the_nearest_job_of_its_users_and_nothing_els
     if number >= len(jobs):
         return
     job = jobs[number]
-    before, peers = turns.order(), turns.peers(job)
+    before, peers = list(turns.order()), turns.peers(job)
     place = peers.index(job) + by
     turns.move(job, by)
-    after, moved = turns.order(), turns.peers(job)
+    after, moved = list(turns.order()), turns.peers(job)
     assert sorted(after, key=id) == sorted(before, key=id)
     assert [other for other in before if other not in peers] == [other for other in after if other not in peers]
     if 0 <= place < len(peers):

@@ -55,7 +55,7 @@ def serve(url: str = "sqlite://") -> Service:
 
 
 def finished(service: Service, request: Request) -> Job:
-    job = service.submit(request, "ann")
+    job = service.submit(request)
     assert service.engine.wait(job, SOON)
     return job
 
@@ -199,11 +199,11 @@ def test_choosing_shows_progress_and_stops(from_entropy: Ask, data: Path, monkey
     data.write_text("text\n" + "a good film\n" * 5000, encoding="utf-8")
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
-    job = service.submit(from_entropy(), "ann")
+    job = service.submit(from_entropy())
     while job.progress.done < 20 and not job.progress.finished:
         service.engine.wait(job, 0.01)
     assert (job.progress.phase, job.progress.total) == ("choosing the baseline", 5000)
-    service.engine.cancel(job.key, "ann")
+    service.cancel(job.key)
     assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)
 
@@ -314,7 +314,7 @@ def test_weights_that_are_no_numbers_fail_with_a_clear_line(ask: Ask, folder: Pa
 )
 def test_a_bad_request_is_refused_before_it_is_queued(ask: Ask, chosen: dict, message: str) -> None:
     service = serve()
-    for call in (lambda r: service.submit(r, "ann"), service.find, service.job, service.run):
+    for call in (lambda r: service.submit(r), service.find, service.job, service.run):
         with pytest.raises(RequestError, match=message):
             call(ask(**chosen))
 
@@ -345,12 +345,12 @@ def test_a_hub_model_that_is_not_here_is_not_looked_for(ask: Ask, monkeypatch: p
 def test_a_long_job_stops_within_a_batch(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
-    job = service.submit(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}), "ann")
+    job = service.submit(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}))
     while job.progress.done < 20 and not job.progress.finished:
         service.engine.wait(job, 0.01)
     assert job.progress.phase == "gradients"
     assert 0 < job.progress.share < 1
-    service.engine.cancel(job.key, "ann")
+    service.cancel(job.key)
     assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)
     assert job.progress.done < job.progress.total == 10_000

@@ -36,7 +36,7 @@ def test_both_targets_come_from_one_batch(question: str) -> None:
 def test_jobs_that_wait_together_are_answered_by_the_first() -> None:
     service = Service(Store("sqlite://"), "cpu")
     with service.engine.together():
-        jobs = [service.submit(request, "ann") for request in toward_both("input_x_gradient")]
+        jobs = [service.submit(request) for request in toward_both("input_x_gradient")]
     assert all(service.engine.wait(job, SOON) for job in jobs)
     first, second = (job.result for job in jobs)
     assert first.cost == second.cost, "they share the seconds of their batch"

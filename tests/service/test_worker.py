@@ -23,10 +23,10 @@ ANN, BOB, CY = (User(name, name.title()) for name in ("ann", "bob", "cy"))
 
 def test_equal_requests_share_one_job_and_one_computation(bench: Bench) -> None:
     running = bench.busy()
-    first, second = bench.submit("same", "ann"), bench.submit("same", "bob")
+    first, second = bench.submit("same"), bench.submit("same", BOB)
     assert first is second
-    assert set(first.owners) == {"ann", "bob"}
-    assert bench.submit("busy", "bob") is running
+    assert first.users == [LOCAL, BOB]
+    assert bench.submit("busy", BOB) is running
     assert bench.go(running, first) == ["done", "done"]
     assert bench.ran == ["busy", "same"]
     assert first.result is bench.result
@@ -38,7 +38,7 @@ def test_jobs_run_in_order_and_know_their_position(bench: Bench) -> None:
     assert running.progress.status == "running"
     assert [job.progress.status for job in jobs] == ["queued"] * 3
     assert [bench.worker.position(key) for key in ("busy", "one", "two", "three", "unknown")] == [0, 1, 2, 3, 0]
-    bench.worker.cancel("two", "ann")
+    bench.worker.cancel("two", LOCAL)
     assert bench.worker.position("three") == 2
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "one", "three"]
@@ -56,14 +56,15 @@ def test_a_finished_request_is_computed_again_when_asked_again(bench: Bench) -> 
 
 def test_many_threads_asking_the_same_get_one_job(bench: Bench) -> None:
     running, found = bench.busy(), []
-    threads = [threading.Thread(target=lambda i=i: found.append(bench.submit("same", f"{i}"))) for i in range(20)]
+    users = [User(f"{i}", "") for i in range(20)]
+    threads = [threading.Thread(target=lambda user=user: found.append(bench.submit("same", user))) for user in users]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     bench.go(running, *found)
     assert len(set(map(id, found))) == 1
-    assert len(found[0].owners) == 20
+    assert len(found[0].users) == 20
     assert bench.ran == ["busy", "same"]
 
 
@@ -72,12 +73,12 @@ def test_many_threads_asking_the_same_get_one_job(bench: Bench) -> None:
 
 def test_a_full_queue_names_its_limit_and_still_takes_what_it_knows(bench: Bench) -> None:
     running = bench.busy()
-    waiting = [bench.submit(str(i)) for i in range(4)]
-    with pytest.raises(ResourceError, match="queue is full: 4 jobs"):
-        bench.submit("one too many")
+    waiting = [bench.submit(str(i), (ANN, BOB)[i % 2]) for i in range(6)]
+    with pytest.raises(ResourceError, match="queue is full: 6 jobs"):
+        bench.submit("one too many", CY)
     assert bench.worker.job("one too many") is None
-    assert bench.submit("0", "bob") is waiting[0]
-    assert bench.go(running, *waiting) == ["done"] * 5
+    assert bench.submit("0", BOB) is waiting[0]
+    assert bench.go(running, *waiting) == ["done"] * 7
     assert bench.go(bench.submit("one too many")) == ["done"]
 
 
@@ -97,14 +98,23 @@ def test_waiting_jobs_are_never_forgotten(bench: Bench, monkeypatch: pytest.Monk
     assert bench.go(running, *waiting) == ["done"] * 4
 
 
+def test_a_user_fills_half_of_the_queue_and_others_still_get_in(bench: Bench) -> None:
+    running = bench.busy()
+    waiting = [bench.submit(name) for name in ("one", "two", "three")]
+    with pytest.raises(ResourceError, match=r"3 jobs of yours.*half.*EXPLAINLAB_MAX_QUEUE\)"):
+        bench.submit("four")
+    waiting += [bench.submit(name, BOB) for name in ("four", "five", "six")]
+    assert bench.go(running, *waiting) == ["done"] * 7
+
+
 def test_a_user_waits_with_so_many_jobs_and_others_still_get_in(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "max_queue_per_user", 2)
     running = bench.busy()
-    waiting = [bench.submit(name, user=ANN) for name in ("one", "two")]
+    waiting = [bench.submit(name) for name in ("one", "two")]
     with pytest.raises(ResourceError, match=r"2 jobs of yours.*EXPLAINLAB_MAX_QUEUE_PER_USER"):
-        bench.submit("three", user=ANN)
-    assert bench.submit("one", "bob's", BOB) is waiting[0]
-    waiting.append(bench.submit("three", user=BOB))
+        bench.submit("three")
+    assert bench.submit("one", CY) is waiting[0]
+    waiting.append(bench.submit("three", BOB))
     assert bench.go(running, *waiting) == ["done"] * 4
 
 
@@ -145,11 +155,11 @@ def test_users_take_turns_however_many_jobs_one_has(bench: Bench, monkeypatch: p
 def test_a_job_of_two_users_has_the_better_of_both_places(bench: Bench) -> None:
     running = bench.busy()
     jobs = [bench.submit(name, user=ANN) for name in ("one", "two", "three")]
-    assert bench.submit("three", "bob's session", BOB) is jobs[2]
+    assert bench.submit("three", BOB) is jobs[2]
     assert bench.worker.position("three") == 2
-    bench.worker.cancel("three", "bob's session")
+    bench.worker.cancel("three", BOB)
     assert bench.worker.position("three") == 3, "his place leaves with him"
-    bench.submit("three", "bob's session", BOB)
+    bench.submit("three", BOB)
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "one", "three", "two"]
 
@@ -231,7 +241,7 @@ def test_what_is_submitted_together_waits_for_each_other(bench: Bench) -> None:
 def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
     running = bench.busy()
     ann = [bench.submit(name, user=ANN) for name in ("one", "two")]
-    bob = bench.submit("bob's", "bob", BOB)
+    bob = bench.submit("bob's", BOB)
     assert bench.worker.unfinished() == [running, ann[0], bob, ann[1]]
     bench.worker.move("two", -1)
     assert bench.worker.unfinished() == [running, ann[1], bob, ann[0]]
@@ -249,7 +259,7 @@ def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
 
 def test_a_queued_job_is_cancelled_at_once_and_never_runs(bench: Bench) -> None:
     running, queued = bench.busy(), bench.submit("queued")
-    bench.worker.cancel("queued", "ann")
+    bench.worker.cancel("queued", LOCAL)
     assert bench.worker.wait(queued, 0)
     assert queued.progress.status == "cancelled"
     again = bench.submit("queued")
@@ -275,8 +285,8 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
     job = bench.submit("long")
     bench.go()
     assert reached.acquire(timeout=SOON)
-    bench.worker.cancel("long", "ann")
-    after = bench.submit("long", "bob")
+    bench.worker.cancel("long", LOCAL)
+    after = bench.submit("long", BOB)
     assert after is not job
     resume.set()
     assert bench.worker.wait(job, SOON)
@@ -285,15 +295,15 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
     assert bench.go(after) == ["done"]
 
 
-def test_only_the_last_owner_cancels(bench: Bench) -> None:
-    running, job = bench.busy(), bench.submit("shared", "ann")
-    bench.submit("shared", "bob")
-    bench.worker.cancel("shared", "ann")
-    bench.worker.cancel("shared", "ann")
-    bench.worker.cancel("shared", "a stranger")
-    bench.worker.cancel("unknown", "ann")
+def test_only_the_last_user_cancels(bench: Bench) -> None:
+    running, job = bench.busy(), bench.submit("shared")
+    bench.submit("shared", BOB)
+    bench.worker.cancel("shared", LOCAL)
+    bench.worker.cancel("shared", LOCAL)
+    bench.worker.cancel("shared", CY)
+    bench.worker.cancel("unknown", LOCAL)
     assert job.progress.status == "queued"
-    bench.worker.cancel("shared", "bob")
+    bench.worker.cancel("shared", BOB)
     assert job.progress.status == "cancelled"
     assert bench.go(running) == ["done"]
 
@@ -301,7 +311,7 @@ def test_only_the_last_owner_cancels(bench: Bench) -> None:
 def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
     job = bench.submit("short")
     bench.go(job)
-    bench.worker.cancel("short", "ann")
+    bench.worker.cancel("short", LOCAL)
     assert job.progress.status == "done"
 
 
@@ -316,7 +326,7 @@ def test_waiting_ends_with_the_job_or_with_the_time(bench: Bench) -> None:
 
 
 def test_snapshots_tell_phase_and_time_left() -> None:
-    job = Job("key", Request(model="m", text="t", question="random"), {"ann": LOCAL})
+    job = Job("key", Request(model="m", text="t", question="random"), [ANN])
     context = JobContext(job)
     assert job.progress == Progress(status="queued")
     context.begin("loading the model")
@@ -337,7 +347,6 @@ def test_snapshots_tell_phase_and_time_left() -> None:
 def test_a_finished_job_knows_when_it_started(bench: Bench) -> None:
     before = time.monotonic()
     job = bench.submit("short")
-    assert job.progress.started is None
     bench.go(job)
     assert before <= job.progress.started <= time.monotonic()
     assert job.progress.finished

@@ -9,11 +9,13 @@ import streamlit as st
 
 from explainlab.app import session
 from explainlab.app.runs import page as runs_page
+from explainlab.app.text import duration
 from explainlab.request import digest
 from explainlab.service import looks
 from explainlab.service.access import Unanswered
 from explainlab.service.service import Service
 from explainlab.service.store.runs import line
+from explainlab.settings import settings
 
 
 def draw_unfinished(service: Service) -> None:
@@ -45,8 +47,13 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
     def again() -> None:
         for unanswered in chosen:
-            service.submit(unanswered.request, session.owner(), user)
-        st.info("They are in the queue; their results will be listed here.", icon=":material/hourglass_top:")
+            service.submit(unanswered.request, user)
+        unwatched = duration(settings().max_unwatched_seconds)
+        st.info(
+            "They are in the queue; their results will be listed here. "
+            f"Follow single texts on Status: they stop when no page has shown them for {unwatched}.",
+            icon=":material/hourglass_top:",
+        )
 
     def forget() -> None:
         service.forget([unanswered.key for unanswered in chosen], user)

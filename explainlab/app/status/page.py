@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pandas as pd
@@ -83,6 +84,11 @@ def _draw_problems(current: Status) -> None:
         st.error(
             "The worker does not answer: nothing can be computed until the app is restarted.", icon=":material/error:"
         )
+    if current.out_of_memory:
+        st.error(
+            "Memory does not suffice to load a model and read a word with it: free some of it, or restart the app.",
+            icon=":material/memory:",
+        )
     if current.problem:
         st.error(plain(current.problem), icon=":material/save:")
 
@@ -112,6 +118,8 @@ def _draw_place(service: Service, place: Place) -> None:
             kind = "one text" if place.urgent else "a data set, or in advance"
             st.markdown(f"{'Running' if place.running else 'Waiting'}: another user's job, {kind}", width="stretch")
             return
+        if place.own:
+            job.seen = time.monotonic()  # this page waits for it too
         with st.container(width="stretch", gap=None):
             st.markdown(_title(service, job))
             st.caption(_about(job) if place.own else "Another user's job")

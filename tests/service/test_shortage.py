@@ -1,0 +1,89 @@
+"""A shortage of memory, in a process of its own that may have no more: survived, or told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from explainlab.settings import ROOT
+
+SCRIPT = """
+import json, logging, os, resource
+from explainlab.request import Request
+from explainlab.service.service import Service
+from explainlab.service.status import health
+from explainlab.service.store.store import Store
+
+service = Service(Store("sqlite://"), "cpu")
+hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+ballast = []
+
+
+def limit(more: int) -> None:
+    size = next(line for line in open("/proc/self/status") if line.startswith("VmSize"))
+    resource.setrlimit(resource.RLIMIT_AS, (int(size.split()[1]) * 1024 + more * 2**20, hard))
+
+
+def lift(record: object = None) -> bool:
+    ballast.clear()
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    return True
+
+
+def ask(text: str, question: str) -> None:
+    job = service.submit(Request(model="embedded:bert-mini-sst2", text=text, question=question))
+    assert service.engine.wait(job, 60)
+    said = {"status": job.progress.status, "error": job.progress.error, "ready": health(service)["ready"]}
+    print(json.dumps(said), flush=True)
+
+
+ask("a first film", "occlusion")
+
+logging.getLogger("explainlab.service.service").addFilter(lift)  # memory is free again before the second attempt
+limit(1)
+try:
+    while True:
+        ballast.append(bytearray(2**18))
+except MemoryError:
+    del ballast[-16:]
+ask("a film without room", "integrated_gradients")
+ask("a film after that", "integrated_gradients")
+
+logging.getLogger("explainlab.service.service").removeFilter(lift)
+service.pool.clear()
+limit(4)
+ask("a film with less room than its model", "occlusion")
+lift()
+ask("a last film", "occlusion")
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def said() -> list[dict[str, Any]]:
+    """How each job of the script ended, and whether the service was ready then."""
+    command = [sys.executable, "-c", SCRIPT]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    assert len(lines) == 5, process.stderr[-3000:]
+    assert process.stderr.count("memory ran out") == 2
+    return lines
+
+
+def test_a_job_without_memory_is_tried_once_more_and_what_comes_after_it_is_answered(
+    said: list[dict[str, Any]],
+) -> None:
+    """A thread in which oneDNN had no memory once says "could not create a primitive" for good."""
+    assert [line["status"] for line in said[:3]] == ["done", "done", "done"]
+    assert all(line["ready"] for line in said[:3])
+
+
+def test_a_shortage_that_lasts_is_told_and_ends_with_the_next_answer(said: list[dict[str, Any]]) -> None:
+    short, after = said[3:]
+    assert (short["status"], short["ready"]) == ("failed", False)
+    assert short["error"].startswith("Memory ran out, and again after all models were removed from it")
+    assert (after["status"], after["ready"]) == ("done", True)
