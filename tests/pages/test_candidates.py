@@ -111,7 +111,7 @@ def test_a_data_set_costs_what_the_text_above_has_cost(app: AppTest) -> None:
 
 def test_what_was_unfolded_is_no_run(app: AppTest) -> None:
     before = service().runs(LOCAL, Filters()).total
-    following(app, CHEAP, samples=4, picked=1)
+    following(app, CHEAP, samples=4, picked=1, seed=5)
     app.session_state["candidates_texts"] = True
     answered(app.run())
     assert "tokens can be removed" in words(app.caption)

@@ -13,7 +13,11 @@ def mean_verdict(summary: ShareSummary) -> str:
     shares = dict(enumerate(list(summary.share.values())[-1]))
     named = leaders({str(i): share for i, share in shares.items()})
     if summary.n > 1 and len(named) != 1:
-        return "No part of the path clearly holds more of the gradient than the others: the intervals overlap."
+        most = whole_percent(max(share.mean or 0.0 for share in shares.values()))
+        return (
+            f"No part of the path clearly holds more of the gradient than the others: the largest has {most}, and "
+            "intervals overlap."
+        )
     return verdict([share.mean or 0.0 for share in shares.values()], f"of {summary.n:,} texts")
 
 
