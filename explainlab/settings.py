@@ -38,6 +38,15 @@ class Settings(BaseSettings):
     max_job_seconds: int = Field(0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
+    max_kept_days: int = Field(
+        0, ge=0, description="Days after their last use for which results, links and uploads are kept; 0: for ever."
+    )
+    max_kept_mb_per_user: int = Field(
+        0, ge=0, description="Most MB kept of one user, the longest unused deleted first; 0: no limit."
+    )
+    max_kept_mb: int = Field(
+        0, ge=0, description="Most MB kept of all users, the longest unused deleted first; 0: no limit."
+    )
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )

@@ -107,7 +107,7 @@ class AnalysisPage(Place):
         The browser alone checks limits and choices: invalid controls are reported and set back.
         """
         arriving = session.arriving(self.name)
-        view = links.follow(service, self, self.record)
+        view = links.follow(service, self, self.record, self.first())
         if view is not None:
             self.ask(service, view, record=False)
             self.seed(view, force=True)
@@ -192,7 +192,7 @@ class AnalysisPage(Place):
 
     def link(self, service: Service, view: Any) -> str:
         """The full link that reopens ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
-        return "" if self.waiting else links.share(service, self, view)
+        return "" if self.waiting else links.share(service, self, view, self.first())
 
     def draw_early(self, answers: Sequence[Answer]) -> None:
         """The prediction as soon as a job has made it, while none of ``answers`` is there."""

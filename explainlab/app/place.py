@@ -85,8 +85,11 @@ class Place:
     def ask(self, service: Service, view: View, record: bool = True) -> None:
         """Show ``view``; jobs that only the view before needed are cancelled.
 
-        The answers become runs of the user, unless they are shown without a question: ``record=False``.
+        The answers become runs of the user, unless they are shown without a question: ``record=False``. Before the
+        first question of a session they are not even stored.
         """
+        if record and view.requests():
+            session.act()
         before = self.view
         if before is not None:
             still = view.requests()
@@ -130,7 +133,8 @@ class Place:
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.job(request, user)
             if answer is None:
-                answer = service.ask(request, session.owner(), user, record=self._memory.record)
+                record = self._memory.record
+                answer = service.ask(request, session.owner(), user, record=record, store=record or session.has_acted())
                 self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -215,7 +219,7 @@ class Place:
             for request in requests:
                 key = service.key(request, session.user())
                 if key not in self._memory.requested:
-                    service.ask(request, session.owner(), session.user(), ahead=True)
+                    service.ask(request, session.owner(), session.user(), ahead=True, store=session.has_acted())
                     self._memory.requested.add(key)
 
 

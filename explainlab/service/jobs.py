@@ -51,8 +51,9 @@ class Job:
     """The ``request`` of ``owners``, sessions with their users; it is cancelled only when the last owner cancels.
 
     ``urgent``: somebody waits for one text, so it runs before other jobs, and between their batches. Its result
-    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it. ``prediction`` is that
-    for its text, there before its result; None for a data set.
+    becomes a run of ``readers``: those who requested it, not merely opened a page that shows it. It is stored for
+    ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its text, there before
+    its result; None for a data set.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Job:
     owners: dict[str, User]
     urgent: bool = True
     readers: set[User] = field(default_factory=set)
+    keepers: set[str] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     prediction: Prediction | None = None
     result: Result | None = None
@@ -104,6 +106,10 @@ class JobContext(RunContext):
     def readers(self) -> list[User]:
         """The users of whom the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
+
+    def keepers(self) -> tuple[str, ...]:
+        """The ids of the users for whom the result is stored."""
+        return tuple(self._job.keepers)
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)
