@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_TEMPLATES = 100
+"""The most templates of a user."""
+MAX_TEMPLATE_KB = 100
+"""The largest template, in KB."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -13,9 +13,10 @@ from explainlab.models.loading import known_digest
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
+from explainlab.service.limits import require_model
 from explainlab.service.looks import source_name
 from explainlab.service.questions import about, asked_by, kind_of, request_json, result_key
-from explainlab.service.retention import forget, uploads_of
+from explainlab.service.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch
@@ -113,18 +114,18 @@ class Access:
                 "Its result was stored by another version of ExplainLab, which this one cannot read.",
             )
         result = result and result.answering(request)
-        return OpenRun(run, request, result, missing, _gone(run.model), run.owner == user.id)
+        return OpenRun(run, request, result, missing, _gone(run.model, user), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:
         """Delete an own run, and its result unless somebody else has it.
 
-        With the last run about a text or a data set goes all that the user has about it: see :func:`forget`.
+        With the last run about a text or a data set goes all that the user has about it: see :func:`delete_about`.
         """
         run = self._own(run_id, user)
         self.store.runs.delete(run.id)
         others = self.store.runs.about(user.id, run.about)
         if not others:
-            forget(self.store, user.id, run.about, [run])
+            delete_about(self.store, user.id, run.about, [run])
         elif all(other.key != run.key for other in others):
             self.store.held.release(user.id, run.about, [run.key])
 
@@ -205,8 +206,9 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
     )
 
 
-def _gone(model: str) -> str:
+def _gone(model: str, user: User) -> str:
     try:
+        require_model(model, user.id)
         known_digest(model)
     except ModelError as error:
         return str(error)

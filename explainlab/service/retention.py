@@ -39,7 +39,7 @@ def uploads_of(request: Request) -> set[str]:
     return set()
 
 
-def forget(store: Store, owner: str, about: str, runs: Iterable[Run] = ()) -> None:
+def delete_about(store: Store, owner: str, about: str, runs: Iterable[Run] = ()) -> None:
     """Delete all that the user with the id ``owner`` has ``about`` a text or a data set.
 
     Runs, results and notes that nobody else has, links, remarks on its rows, and the uploads that no other run reads.
@@ -121,7 +121,7 @@ class _Item:
 def _items(store: Store) -> Iterator[_Item]:
     for part in store.held.parts():
         owner = folder_of(part.owner).name
-        yield _Item(owner, part.bytes, part.used, partial(forget, store, part.owner, part.about))
+        yield _Item(owner, part.bytes, part.used, partial(delete_about, store, part.owner, part.about))
     for sheet in store.all_remarks():
         owner = folder_of(sheet.owner).name
         yield _Item(owner, sheet.bytes, sheet.used, store.remarks(sheet.owner, sheet.data).clear)

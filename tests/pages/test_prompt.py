@@ -12,7 +12,7 @@ from explainlab.analyses.activation.page import view as activation_view
 from explainlab.analyses.candidates.page import view as candidates_view
 from explainlab.analyses.explain.page import view
 from explainlab.analyses.integration.page import view as integration_view
-from explainlab.models.templates import read_template, template_names
+from explainlab.models.templates import read_template, template_ids
 from explainlab.service.service import service
 from tests.conftest import ASKED
 from tests.pages import scripted
@@ -98,7 +98,7 @@ def test_an_edited_template_is_checked_and_saved_under_a_name(speaker: str) -> N
     assert table["Label"].tolist() == list(ASKED.labels)
     assert [token.replace("\\", "") for token in table["Token"]] == list(ASKED.labels.values())
     assert app.code[0].value == "<b>Hark!</b>\nfilm: the plot is\nso:N\n--\nfilm: {text}\nso:"
-    assert "hark" not in template_names()
+    assert "hark" not in template_ids()
     press(app, "Save and use")
     assert model_of(app) == f"completion:hark:{speaker}"
     changes = {"name": "hark", "instruction": "<b>Hark!</b>\n", "separator": "\n--\n"}
