@@ -81,9 +81,10 @@ class Database:
             return
         with self.connection() as connection:
             cursor = connection.connection.cursor()
-            cursor.execute("PRAGMA incremental_vacuum").fetchall()  # a page with every row that is fetched
-        with self.connection() as connection:
-            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if cursor.execute("PRAGMA auto_vacuum").fetchone()[0] == _INCREMENTAL:
+                while cursor.execute("PRAGMA freelist_count").fetchone()[0]:
+                    cursor.execute("PRAGMA incremental_vacuum(1000)").fetchall()  # pages; others may write between
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -147,14 +148,16 @@ def _let_shrink(connection: Connection) -> None:
     """Rewrite a file from before it could shrink; one that there is no room for stays as it is."""
     if connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() != _INCREMENTAL:
         with suppress(SQLAlchemyError):
+            connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
             connection.exec_driver_sql("VACUUM")
 
 
 def _configure_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
-    cursor.execute("PRAGMA secure_delete=ON")
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA busy_timeout=10000")
+    if not cursor.execute("PRAGMA page_count").fetchone()[0]:  # a new file
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()

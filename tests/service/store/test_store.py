@@ -266,13 +266,3 @@ def test_a_server_that_was_away_is_told_and_reached_again(
     assert store.get("1" * 64) is None
     store.put("1" * 64, result)
     assert store.get("1" * 64).to_json() == result.to_json()
-
-
-def test_a_result_is_forgotten(store: Store, result: Attribution) -> None:
-    store.put(KEY, result)
-    store.keep_note("1" * 64, {"a": 1})
-    store.forget(KEY)
-    store.forget("1" * 64)
-    assert store.get(KEY) is store.note("1" * 64) is None
-    store.put(KEY, result)
-    assert store.get(KEY).to_json() == result.to_json()
