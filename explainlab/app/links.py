@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
@@ -48,7 +48,6 @@ def follow(service: Service, page: Place, record: type[V], first: V | None = Non
     try:
         view = first if first is not None and link == FIRST else _read(service, link, record)
         st.session_state.pop(_problem(page.name), None)
-        st.session_state[_saved(page.name)] = (view, link)
         return view
     except ExplainLabError as error:
         st.session_state[_problem(page.name)] = (str(error), page.view)
@@ -76,20 +75,22 @@ def save(service: Service, view: AnalysisView) -> str:
         return ""
 
 
-def share(service: Service, page: Place, view: AnalysisView, first: AnalysisView | None = None) -> str:
+def arrive(page: Place, views: Sequence[AnalysisView], link: str) -> None:
+    """``page`` opens with the view of ``link``, in any of these forms; it need not be saved."""
+    st.session_state[_saved(page.name)] = (views, link)
+
+
+def share(service: Service, page: Place, view: AnalysisView) -> str:
     """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
-    A view is saved when it changes: the session remembers the last one, and that of a link stays where it is. ``first``
-    is the view behind :data:`FIRST`.
+    A view is saved when it changes: the session remembers the last one.
     """
-    saved, view_id = st.session_state.get(_saved(page.name), (None, ""))
-    if view == first:
-        view_id = FIRST
-    elif saved != view:
+    saved, view_id = st.session_state.get(_saved(page.name), ((), ""))
+    if view not in saved:
         view_id = save(service, view)
         if not view_id:
             return ""
-        st.session_state[_saved(page.name)] = (view, view_id)
+        st.session_state[_saved(page.name)] = ((view,), view_id)
     before = st.query_params.get("r", "")
     if before != view_id:
         st.session_state[_REPLACED] = (before, time.monotonic())

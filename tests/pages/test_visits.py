@@ -7,14 +7,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from explainlab.app import session
 from explainlab.app.entries import entries
 from explainlab.app.links import FIRST
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL, User
-from tests.pages.scripted import answered, opened, press, words
+from tests.pages.scripted import answered, opened, press
 
 BOB = User("bob@example.org", "Bob")
 ANALYSES = ["activation", "candidates", "errors", "explain", "integration"]
