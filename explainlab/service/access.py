@@ -16,7 +16,7 @@ from explainlab.service.imports import read_results
 from explainlab.service.limits import require_model
 from explainlab.service.looks import source_name
 from explainlab.service.questions import about, asked_by, kind_of, request_json, result_key
-from explainlab.service.retention import delete_about, uploads_of
+from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch

@@ -23,7 +23,7 @@ from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import about, again_key, asked_by, is_batch, job_key, result_key
-from explainlab.service.retention import sweep_hourly
+from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator

@@ -18,10 +18,10 @@ from explainlab.attribution.explain import versions
 from explainlab.errors import ExplainLabError
 from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
-from explainlab.service.retention import used
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.status import Place, Status, status
+from explainlab.service.store.retention import used
 from explainlab.service.users import LOCAL
 from explainlab.settings import describe_settings, settings
 

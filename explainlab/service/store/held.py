@@ -87,7 +87,9 @@ def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 def _hold(connection: Connection, owner: str, about: str, keys: Iterable[str]) -> None:
     now, keys = datetime.now(UTC), list(keys)
     same = (HELD.c.owner == owner, HELD.c.about == about)
-    connection.execute(update(HELD).where(*same, HELD.c.key.in_(keys)).values(created=now))
+    renewed = connection.execute(update(HELD).where(*same, HELD.c.key.in_(keys)).values(created=now))
+    if renewed.rowcount == len(keys):
+        return
     known = select(HELD.c.key).where(*same)
     for table, key in _KEYS.items():
         size = func.length(table.c.body)

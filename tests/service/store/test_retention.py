@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from explainlab.data import source_digest
 from explainlab.request import Request
-from explainlab.service.retention import sweep, sweep_hourly, used
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark
+from explainlab.service.store.retention import sweep, sweep_hourly, used
 from explainlab.service.store.runs import Run
 from explainlab.service.store.schema import HELD, NOTES, RESULTS, RUNS, VIEWS
 from explainlab.service.store.store import Store
