@@ -25,8 +25,8 @@ D = TypeVar("D", bound=Record)
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
-MOST_TOGETHER = 64
-FIRST_TOGETHER = 4
+_MOST_TOGETHER = 64
+_FIRST_TOGETHER = 4
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -127,9 +127,9 @@ class TextAnalysis(Analysis, Generic[T, D]):
         }
         context.expect(sum(work for _, work in missing.values()), not self.adaptive(parameters))
         ordered = iter(_typical_first(sorted(missing, key=lambda key: missing[key][1])))
-        together = max(1, min(MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
+        together = max(1, min(_MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
         progress = _Texts(context, len(known), len(known) + len(missing))
-        group = list(islice(ordered, min(FIRST_TOGETHER, together)))
+        group = list(islice(ordered, min(_FIRST_TOGETHER, together)))
         while group:
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
@@ -150,8 +150,8 @@ def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
 
 def _typical_first(ordered: Sequence[str]) -> list[str]:
     """The middle ones of ``ordered`` before the others."""
-    start = max(0, (len(ordered) - FIRST_TOGETHER) // 2)
-    end = start + FIRST_TOGETHER
+    start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
+    end = start + _FIRST_TOGETHER
     return [*ordered[start:end], *ordered[:start], *ordered[end:]]
 
 

@@ -60,9 +60,11 @@ def ahead(values: Mapping[str, Interval], higher: bool = True) -> str:
 
 
 def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
-    """The same of single values, which have no interval; equal ones share the place."""
+    """The same of single values, which have no interval; equal ones share the place, and where all are, none has it."""
     best = max(values.values()) if higher else min(values.values())
     first = [name for name, value in values.items() if abs(value - best) <= TIE]
+    if 1 < len(first) == len(values):
+        return f"none is ahead: it is {best:.3f} for all of them"
     return f"{joined(first)} {'is' if len(first) == 1 else 'are'} ahead with {best:.3f}"
 
 

@@ -68,11 +68,18 @@ def _read(service: Service, link: str, record: type[V]) -> V:
 
 
 def save(service: Service, view: AnalysisView) -> str:
-    """Save ``view`` and return its id; empty if it cannot be saved."""
+    """Save ``view`` and return its id; raises :class:`ExplainLabError` if it cannot be saved."""
+    return service.save_view(view.model_dump(mode="json"), session.user(), view.requests())
+
+
+def open_page(service: Service, path: str, view: AnalysisView) -> None:
+    """Go to the page at ``path``, with ``view``; if that cannot be saved, say so and stay."""
     try:
-        return service.save_view(view.model_dump(mode="json"), session.user(), view.requests())
-    except ExplainLabError:
-        return ""
+        view_id = save(service, view)
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page(path, query_params={"r": view_id})
 
 
 def arrive(page: Place, views: Sequence[AnalysisView], link: str) -> None:
@@ -87,8 +94,9 @@ def share(service: Service, page: Place, view: AnalysisView) -> str:
     """
     saved, view_id = st.session_state.get(_saved(page.name), ((), ""))
     if view not in saved:
-        view_id = save(service, view)
-        if not view_id:
+        try:
+            view_id = save(service, view)
+        except ExplainLabError:
             return ""
         st.session_state[_saved(page.name)] = ((view,), view_id)
     before = st.query_params.get("r", "")

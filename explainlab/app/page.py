@@ -56,9 +56,9 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -
 
 
 def draw_sample(result: AnalysisResult[Any]) -> None:
-    """Draw which rows of a data set were studied; nothing for a single text."""
+    """Say which rows of a data set were drawn; nothing for a single text."""
     if result.sample_words:
-        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
+        st.caption(f"Rows drawn: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
 def draw_predicted(prediction: Prediction) -> None:
@@ -80,7 +80,7 @@ def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
         st.markdown("Open in", width="content")
         for entry, view in views_elsewhere(text, here).items():
             if st.button(entry.title, icon=entry.icon, key=f"{here}_open_{entry.title}"):
-                st.switch_page(entry.path, query_params={"r": links.save(service, view)})
+                links.open_page(service, entry.path, view)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Question:
         )
 
     def draw_unit(self, help_text: str = "What gets a score.") -> None:
-        "What gets a score."
+        """The unit: what gets a score."""
         self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
 
     def draw_palette(self) -> None:

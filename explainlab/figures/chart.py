@@ -47,6 +47,10 @@ STYLES = {
     "doubling": Style("Doubling", GREY, "dot", "triangle-right"),
 }
 
+COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
+"""Of lines that are no rule's, in turn."""
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -142,6 +146,11 @@ def percent(share: float | None) -> str:
         return "–"
     value = 100 * share
     return f"{value:,.0f}%" if value >= 10 else f"{value:.2g}%" if value >= 1e-3 or not value else "under 0.001%"
+
+
+def shortened(text: str, most: int) -> str:
+    """``text``; a long one cut to ``most`` characters with an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shown(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, hatched, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, hatched, layout, shortened, shown
 from explainlab.figures.heatmap import agreement, method_label, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 
@@ -68,7 +68,8 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
     """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
     n, names = len(attributions), [shown(method_label(attribution)) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
-    for pair in agreement(attributions):
+    pairs = agreement(attributions)
+    for pair in pairs:
         values[pair.first][pair.second] = values[pair.second][pair.first] = pair.rank_correlation
     figure = go.Figure(layout=layout("", "", height=130 + 44 * n))
     figure.add_heatmap(
@@ -96,7 +97,7 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
         for i in range(n)
         for j in range(n)
     ]
-    known = [(pair.rank_correlation, pair) for pair in agreement(attributions) if pair.rank_correlation is not None]
+    known = [(pair.rank_correlation, pair) for pair in pairs if pair.rank_correlation is not None]
     title = "How far the maps agree: rank correlation"
     if not known:
         return Chart("agreement", title, f"{title}. None is defined.", figure, rows)
@@ -141,7 +142,8 @@ def _features(attribution: Attribution) -> list[_Bar]:
     scores = attribution.scores if attribution.signed else np.abs(attribution.scores)
     order = content[np.argsort(-np.abs(scores[content]), kind="stable")].tolist()
     alone = order if len(order) == MOST + 1 else order[:MOST]
-    bars = [_Bar(_short(spelled(attribution.features[i].text) or "(nothing)"), float(scores[i])) for i in alone]
+    names = [shortened(spelled(attribution.features[i].text) or "(nothing)", _LONGEST) for i in alone]
+    bars = [_Bar(name, float(scores[i])) for name, i in zip(names, alone, strict=True)]
     others = order[len(alone) :]
     unit = attribution.request.unit
     return bars + ([_Bar(f"{len(others):,} other {unit}s", float(scores[others].sum()))] if others else [])
@@ -171,10 +173,6 @@ def _hue(bar: _Bar, attribution: Attribution, hues: object) -> str:
 
 def _first(pair: tuple[float, object]) -> float:
     return pair[0]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _clear(color: str, opacity: float) -> str:

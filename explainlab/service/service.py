@@ -22,7 +22,7 @@ from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import about, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
@@ -77,10 +77,10 @@ class Service(Access):
         result = self.find(request, user)
         if result is None:
             return self.submit(request, owner, user, ahead, record, store)
-        if store:
-            self.keep(request, result, user)
         if record and not ahead:
             self.record(request, result, user)
+        elif store:
+            self.keep(request, result, user)
         return result
 
     def submit(
@@ -156,13 +156,13 @@ class Service(Access):
         """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
-    def run(self, request: Request, context: RunContext | None = None) -> Result:
-        """The result of ``request``, stored or computed on the caller's thread.
+    def run(self, request: Request) -> Result:
+        """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
         For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, context or RunContext(reader_of(request)), lambda: (LOCAL.id,))
+        return self._answer(request, RunContext(reader_of(request)), lambda: (LOCAL.id,))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
@@ -197,7 +197,7 @@ class Service(Access):
     def _answer(self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]]) -> Result:
         """The result, stored for the users with the ids that ``owners`` gives."""
         key = result_key(request, model_digest(request.model))
-        memory = StoredContext(context, self.store, about(request), owners)
+        memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
             return _kept(result, key, memory)

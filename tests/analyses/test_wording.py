@@ -61,3 +61,5 @@ def test_overlapping_intervals_are_not_ranked() -> None:
 def test_equal_values_of_a_text_share_the_place() -> None:
     assert ahead_on_a_text({"a": 0.5, "b": 0.5 + 1e-9, "c": 0.1}) == "a and b are ahead with 0.500"
     assert ahead_on_a_text({"a": 0.5, "b": 0.1}, higher=False) == "b is ahead with 0.100"
+    assert ahead_on_a_text({"a": 0.0, "b": 1e-9}) == "none is ahead: it is 0.000 for all of them"
+    assert ahead_on_a_text({"a": 0.5}) == "a is ahead with 0.500"

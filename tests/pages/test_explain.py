@@ -14,6 +14,8 @@ from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.request import Request
 from explainlab.service.service import service
+from explainlab.service.store.runs import Filters
+from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 
 SECONDS = 120
@@ -178,7 +180,8 @@ def test_a_map_is_held_against_random_ones_when_asked_and_shown_at_once_later(ap
 
 
 def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
-    ask_about(app, "A film that cost more than it is worth, and its map as well.")
+    subject = "A film that cost more than it is worth"
+    ask_about(app, f"{subject}, and its map as well.")
     app.selectbox(key="explain_integrated_gradients_rule").set_value("midpoint").run()
     app.number_input(key="explain_integrated_gradients_steps").set_value(150).run()
     next(button for button in app.button if button.label == "Explain").click().run()
@@ -186,8 +189,10 @@ def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
     assert "Remove its top 20%" in words(app)
     assert [button.label for button in app.button].count(ASK) == 1, "under KernelSHAP's, which takes fewer passes"
     assert "Without its top 3 tokens it " in words(app), "and the answer says what came of it"
+    assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 0, "nobody pressed"
     next(button for button in app.button if button.label == "Compare with random maps").click().run()
     answered(app)
+    assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 1
     assert ASK not in [button.label for button in app.button]
     assert any(chart.proto.alt.startswith("Random maps that do worse") for chart in app.get("plotly_chart"))
 

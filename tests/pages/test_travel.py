@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.explain.page.trust import question
 from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
 from explainlab.service.service import service
@@ -70,6 +71,26 @@ def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
     assert app.query_params["r"]
     again = visit(visit(app, "explain"), "activation")
     assert charts(again), "the same question: its answer is still there"
+
+
+def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: AppTest) -> None:
+    """Its map is stored and cost more than the comparison, which the page would ask for by itself."""
+    explain.multiselect(key="explain_methods").set_value(["integrated_gradients"]).run()
+    explain.selectbox(key="explain_integrated_gradients_rule").set_value("midpoint").run()
+    explain.number_input(key="explain_integrated_gradients_steps").set_value(150).run()
+    press(explain, "Explain")
+    view = explain.session_state["explain.place"].view.model_copy(update={"text": f"{TEXT} Nor about its sequel."})
+    (request,) = view.requests()
+    service().run(request)
+    app = visit(explain, "integration")
+    answered(app.text_area(key="integration_text").set_value(view.text).run())
+    app = visit(app, "explain")
+    assert app.session_state["explain.place"].view.requests() == [request]
+    assert charts(app), "the stored map is shown"
+    assert not is_computing()
+    assert service().find(question(request)) is None
+    press(app, "Explain")
+    assert service().find(question(request)) is not None
 
 
 def test_what_a_page_opens_with_does_not_travel() -> None:

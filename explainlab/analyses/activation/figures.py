@@ -18,17 +18,15 @@ from explainlab.analyses.activation.result import (
     MethodScores,
 )
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.parameters import RANDOM
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
+from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, layout, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
 
-RANDOM = "random"
 WORDS: dict[Direction, str] = {"activation": "Activation", "inverse_activation": "Inverse activation"}
 _DASHES: dict[Direction, str] = {"activation": "solid", "inverse_activation": "dot"}
-_COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 
 
 def activation_curves(body: ActivationText) -> Chart:
@@ -187,7 +185,7 @@ def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
 def _color_symbols(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
     """Colour and symbol by method; random is grey."""
     others = [method.method for method in methods if method.method != RANDOM]
-    styles = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
+    styles = {name: (COLORS[i % len(COLORS)], SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(others)}
     return {**styles, RANDOM: (GREY, "cross")}
 
 

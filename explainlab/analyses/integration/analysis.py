@@ -24,7 +24,7 @@ from explainlab.analyses.integration.result import (
     TextErrors,
 )
 from explainlab.analyses.integration.verdict import data_verdict, text_verdict
-from explainlab.analyses.parameters import Rules, Sample, Steps
+from explainlab.analyses.parameters import Rows, Rules, Sample, Steps
 from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -59,7 +59,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
             description="Step counts, rising; 10:1000:10 is the paper's grid.",
         )
         tolerance: float = Field(0.05, ge=1e-6, le=1, description="Error at which a step count is enough.")
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""

@@ -21,6 +21,7 @@ from explainlab.figures.chart import (
     log_percent,
     log_steps,
     percent,
+    shortened,
     shown,
 )
 
@@ -191,7 +192,7 @@ def _add_points(figure: go.Figure, body: IntegrationErrorData, columns: dict[int
         mode="markers",
         name="Texts",
         marker={"color": BLUE, "size": 6 if len(points) < 3000 else 3, "opacity": 0.55},
-        customdata=[[texts[i].row, shown(_short(texts[i].text))] for _, i, _ in points],
+        customdata=[[texts[i].row, shown(shortened(" ".join(texts[i].text.split()), 80))] for _, i, _ in points],
         hovertemplate="row %{customdata[0]}: %{y:.3g}%<br>%{customdata[1]}<extra></extra>",
     )
 
@@ -232,8 +233,3 @@ def _left_out(body: IntegrationErrorData, rule: Rule) -> tuple[str, ...]:
     if zero:
         notes.append(f"{zero} errors are exactly zero, which a logarithmic axis cannot show.")
     return tuple(notes)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:79]}…"

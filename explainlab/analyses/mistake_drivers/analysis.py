@@ -234,7 +234,7 @@ def _word_scores(
     subject.context.check_cancelled()
     texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
-    results = attributions_of(texts, [(method.method, settings)], output=subject.request.output)
+    results = attributions_of(texts, [(method.method, settings)], outputs="all")
     subject.forward += sum(text.forward for text in texts)
     subject.backward += sum(text.backward for text in texts)
     return [

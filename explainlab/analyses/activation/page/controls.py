@@ -21,7 +21,7 @@ from explainlab.request import checked
 PAGE = "activation"
 question = Question(PAGE)
 
-_ASKED = ("model", "text", "target", "unit", "baseline", "palette")
+_ASKED = ("model", "text", "target", "output", "unit", "baseline", "palette")
 _HELP = {name: field.description or "" for name, field in Activation.Parameters.model_fields.items()}
 _REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 
@@ -52,6 +52,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
     _draw_methods(card)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
+        question.draw_outputs()
         question.draw_unit("What is revealed at each step.")
         fillers = {name: name for name in get_args(Filler)}
         question.select("Baseline", "baseline", fillers, explained(_HELP["baseline"], "baseline"))

@@ -17,6 +17,7 @@ from explainlab.analyses.records import Interval
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
+from explainlab.app.words.terms import explained
 
 FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -34,7 +35,8 @@ def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> No
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
                 chart = once(result, draw, body, way)
-                draw_chart(chart, f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
+                definition = explained(help_text.format(AREA_HELP[way]), DIRECTIONS[way])
+                draw_chart(chart, f"activation_{name}_{way}", help=definition)
     if body.reference:
         chart = once(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)

@@ -20,6 +20,7 @@ from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.app.chart import draw_chart, draw_files, theme
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.architectures import Architecture
@@ -58,7 +59,11 @@ def draw_text(
     for warning in dict.fromkeys(f"{method.label}: {text}" for method in body.methods for text in method.warnings):
         st.warning(plain(warning), icon=":material/warning:")
     _draw_scrubber(view, result)
-    draw_chart(once(result, activation_curves, body), "activation_curves", help=" ".join(AREA_HELP.values()))
+    draw_chart(
+        once(result, activation_curves, body),
+        "activation_curves",
+        help=explained(" ".join(AREA_HELP.values()), *DIRECTIONS.values()),
+    )
     _draw_table(body)
     st.header(
         "Read from left to right",

@@ -27,7 +27,7 @@ from explainlab.analyses.candidates.page.view import CandidatesView
 from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.candidates.verdict import text_verdict
-from explainlab.analyses.judged_map.result import EvaluatedText
+from explainlab.analyses.judged_map.result import JudgedText
 from explainlab.analyses.records import metric_of
 from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
@@ -161,7 +161,7 @@ def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[Ca
                 _draw_behind(evaluated.result.body)
 
 
-def _draw_behind(body: EvaluatedText) -> None:
+def _draw_behind(body: JudgedText) -> None:
     features = sum(not feature.special for feature in body.features)
     target = body.target.label
     before = body.prediction.probabilities[target]

@@ -21,6 +21,7 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -46,7 +47,8 @@ def draw_choice(
     """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
     body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
-    definition = plain(metric_of(body.metrics, sort).definition)
+    metric = metric_of(body.metrics, sort)
+    definition = explained(plain(metric.definition), metric.metric)
     draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
     every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
     if every.open:

@@ -27,7 +27,9 @@ _HELP = {
     ),
     "confusion": "Press a cell to see its rows, and again to see all. The boxes for the true and the "
     "predicted class below do the same. Colours show the share of the true class.",
-    "reliability": "A well calibrated model is right as often as it is sure: its bars end on the diagonal.",
+    "reliability": explained(
+        "A well calibrated model is right as often as it is sure: its bars end on the diagonal.", "calibration"
+    ),
 }
 
 

@@ -35,16 +35,6 @@ def seed_controls(view: View, force: bool = False) -> None:
     question.seed(values, force)
 
 
-def set_target(label: str) -> None:
-    """Explain the class ``label`` (from a callback)."""
-    question.set("target", label)
-
-
-def draw_question(run: Callable[[], None]) -> ModelCard | None:
-    """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
-    return question.draw(run)
-
-
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     chosen, guide = st.columns([6, 1.4], vertical_alignment="bottom")

@@ -14,6 +14,7 @@ from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
+from explainlab.app.words.terms import explained
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES
 
@@ -33,7 +34,7 @@ def draw_data(result: AnalysisResult[IntegrationErrorData], rule: Rule, open_tex
         draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
     with histogram:
         chart = once(result, integration_data.ideal_histogram, body, rule)
-        draw_chart(chart, "integration_ideal", help=IDEAL_HELP)
+        draw_chart(chart, "integration_ideal", help=explained(IDEAL_HELP, "completeness"))
     means, within = st.columns([3, 2], gap="large")
     with means:
         draw_chart(once(result, integration_data.mean_by_rule, body), "integration_means")

@@ -82,7 +82,9 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     doubling = body.doubling
     if doubling is not None:
         end = f"evaluations up to {doubling.steps:,} steps" if doubling.steps else "evaluations, never close enough"
-        columns[3].metric("Doubling", f"{doubling.evaluations:,}", end, help=DOUBLING_HELP, **shown)
+        columns[3].metric(
+            "Doubling", f"{doubling.evaluations:,}", end, help=explained(DOUBLING_HELP, "integration-rule"), **shown
+        )
     if body.cancels:
         _draw_cancelling(body)
     else:
@@ -161,7 +163,7 @@ def _draw_cancelling(body: IntegrationErrorText) -> None:
 
 
 def _draw_ideal(body: IntegrationErrorText) -> None:
-    st.markdown("**Ideal steps**", help=IDEAL_HELP)
+    st.markdown("**Ideal steps**", help=explained(IDEAL_HELP, "completeness"))
     rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body.ideal_steps.items()]
     st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
     if any(row["Steps"] is None for row in rows):
