@@ -140,7 +140,7 @@ def test_an_own_template_is_private_until_shared_and_is_deleted(
     press(app, "Save and use")
     mine = own_id("mine", ANN)
     assert model_of(app) == f"completion:{mine}:{speaker}"
-    answered(app)
+    answered(app.run())
     assert mine not in readable_templates(BOB.id)
     field(app.toggle, "Everyone here may use it").set_value(True).run()
     assert readable_templates(BOB.id)[mine] == "mine (shared by Ann)"

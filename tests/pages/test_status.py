@@ -113,9 +113,9 @@ def test_what_is_stored_is_told_beside_its_limits(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(settings(), "max_kept_mb_per_user", 1_500)
     keep_upload(b"text\n" + b"x" * 3 * 2**20, "mine.csv", ann)
     (before,) = table(opened("status"), "Whose").to_dict("records")
-    assert (before["Whose"], before["Limit"]) == ("Everybody's", "none")
+    assert (before["Whose"], before["At most"]) == ("Everybody's", "no limit")
     monkeypatch.setattr(session, "user", lambda: ann)
     monkeypatch.setattr(status_page, "user", lambda: ann)
     mine, everybodys = table(opened("status"), "Whose").to_dict("records")
-    assert (mine["Whose"], mine["MB"], mine["Limit"]) == ("Yours", 3.0, "1,500 MB")
+    assert (mine["Whose"], mine["MB"], mine["At most"]) == ("Yours", 3.0, "1,500 MB")
     assert everybodys["MB"] == before["MB"] >= 3.0

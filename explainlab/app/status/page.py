@@ -57,7 +57,7 @@ def draw_used(service: Service) -> None:
         return
     limits = settings()
     rows = [
-        {"Whose": whose, "MB": round(size / _MB, 1), "Limit": f"{most:,} MB" if most else "none"}
+        {"Whose": whose, "MB": round(size / _MB, 1), "At most": f"{most:,} MB" if most else "no limit"}
         for whose, size, most in (
             ("Yours", stored.own, limits.max_kept_mb_per_user),
             ("Everybody's", stored.all, limits.max_kept_mb),
