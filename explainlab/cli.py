@@ -114,9 +114,11 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Attribute a prediction to the tokens, words or sentences of its text."""
+    from explainlab.attribution.registry import get_method
+
     result = _ask(
         device,
-        question=method,
+        question=get_method(method).id,
         model=model,
         text=text,
         text_pair=text_pair,

@@ -277,7 +277,7 @@ def test_bad_options_of_explain(run: Run, model: str, chosen: list[str], words: 
         ("", "The text is empty."),
         (" \n\t ", "The text is empty."),
         ("[CLS] [SEP] [MASK]", "only special tokens are left"),
-        ("x" * 20_001, "has 20,001 characters; the limit is 20,000."),
+        ("x" * 20_001, "has 20,001 characters. Shorten it. The limit is 20,000;"),
         ("a film \udcff", "not valid Unicode"),
     ],
 )

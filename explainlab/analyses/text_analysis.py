@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -65,19 +64,19 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
         """The work that a text of ``tokens`` tokens is expected to take."""
-        return tokens * self.work(parameters, tokens, len(classifier.model.layers))
+        return tokens * self.work(parameters, tokens, classifier.model.depth)
 
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
         """The results of single texts, their passes batched together."""
-        start = time.perf_counter()
         batcher = Batcher(classifier, context)
+        since = batcher.mark()
         subjects = [_subject(classifier, request, batcher) for request in requests]
         passes.read_label_shares(subjects)
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
         spent = [subject.forward + subject.backward for subject in subjects]
-        seconds = (time.perf_counter() - start) / max(1, sum(spent))
+        seconds = (batcher.mark().seconds - since.seconds) / max(1, sum(spent))
         return [
             AnalysisResult(
                 request=request,

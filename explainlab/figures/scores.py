@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, hatched, layout, shortened, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, hatched, layout, shortened, shown
 from explainlab.figures.heatmap import agreement, method_label, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 
@@ -66,32 +66,20 @@ def waterfall(attribution: Attribution, palette: str = DEFAULT, theme: str = "li
 
 def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
     """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
-    n, names = len(attributions), [shown(method_label(attribution)) for attribution in attributions]
+    n, names = len(attributions), [method_label(attribution) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
     pairs = agreement(attributions)
     for pair in pairs:
         values[pair.first][pair.second] = values[pair.second][pair.first] = pair.rank_correlation
     figure = go.Figure(layout=layout("", "", height=130 + 44 * n))
-    figure.add_heatmap(
-        z=values,
-        zmin=-1,
-        zmax=1,
-        colorscale=[[0, _clear(RED, 0.35)], [0.5, _clear(GREY, 0.05)], [1, _clear(BLUE, 0.35)]],
-        showscale=False,
-        hoverinfo="skip",
-    )
-    figure.add_scatter(  # text of a heatmap would be dark on either page
-        x=[j for _ in range(n) for j in range(n)],
-        y=[i for i in range(n) for _ in range(n)],
-        text=["–" if value is None else f"{value:.2f}".replace("-", "−") for row in values for value in row],
-        customdata=[f"{first} and {second}" for first in names for second in names],
-        mode="text",
-        hovertemplate="%{customdata}: %{text}<extra></extra>",
-        showlegend=False,
-    )
-    ticks = {"tickvals": list(range(n)), "showgrid": False}
-    figure.update_yaxes(autorange="reversed", ticktext=[f"{name}  {i}" for i, name in enumerate(names, 1)], **ticks)
-    figure.update_xaxes(ticktext=[str(i + 1) for i in range(n)], **ticks)
+    texts = [["–" if value is None else f"{value:.2f}".replace("-", "−") for value in row] for row in values]
+    hover = [
+        [f"{first} and {second}: {text}" for second, text in zip(names, row, strict=True)]
+        for first, row in zip(names, texts, strict=True)
+    ]
+    numbers, numbered = [str(i + 1) for i in range(n)], [f"{name}  {i}" for i, name in enumerate(names, 1)]
+    colors = [(0, _clear(RED, 0.35)), (0.5, _clear(GREY, 0.05)), (1, _clear(BLUE, 0.35))]
+    add_cells(figure, numbers, numbered, values, texts, hover, colors, low=-1)
     rows = [
         {"map": method_label(attributions[i]), "and": method_label(attributions[j]), "rank_correlation": values[i][j]}
         for i in range(n)

@@ -8,8 +8,8 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK, question
-from explainlab.analyses.explain.page.view import first_view
+from explainlab.analyses.explain.page.trust import ASK
+from explainlab.analyses.explain.page.view import first_view, trust_request
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.request import Request
@@ -154,7 +154,7 @@ def trust(app: AppTest, method: str) -> AppTest:
 def test_nothing_is_judged_before_it_is_asked(app: AppTest) -> None:
     answered(ask_about(app, "Nobody has asked about this one yet, and nobody will."))
     assert [button.label for button in app.button].count(ASK) == 2
-    asked = [question(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
+    asked = [trust_request(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
     assert [service().job(one) or service().find(one) for one in asked] == [None, None]
 
 
@@ -226,7 +226,7 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
     )
     service().submit(endless, "somebody else")
     trust(app, "integrated_gradients")
-    asked = question(first_view().model_copy(update={"text": text}).requests()[0])
+    asked = trust_request(first_view().model_copy(update={"text": text}).requests()[0])
     assert service().job(asked).progress.status == "queued"
     ask_about(app, "Another text.")
     assert service().job(asked).progress.status == "cancelled"

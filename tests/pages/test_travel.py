@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import question
+from explainlab.analyses.activation.page.view import first_view as activation_view
+from explainlab.analyses.explain.page.view import trust_request
 from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
 from explainlab.service.service import service
@@ -61,6 +62,17 @@ def test_the_question_is_there_on_the_next_page_and_waits_for_its_button(
     assert "r" not in app.query_params
 
 
+def test_sections_ask_nothing_either_while_the_page_waits(explain: AppTest) -> None:
+    explain.selectbox(key="explain_model").set_value(NEWS).run()
+    press(explain, "Explain")
+    view = activation_view().model_copy(update={"model": NEWS, "text": TEXT, "unit": "token"})
+    service().run(view.text_request())
+    app = visit(explain, "activation")
+    assert app.text_area(key="activation_text").value == TEXT
+    assert len(charts(app)) == 1, "the curves are stored, what the model believed is not"
+    assert not is_computing()
+
+
 def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
     app = visit(explain, "activation")
     answered(app.multiselect(key="activation_methods").set_value(["occlusion"]).run())
@@ -88,9 +100,9 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     assert app.session_state["explain.place"].view.requests() == [request]
     assert charts(app), "the stored map is shown"
     assert not is_computing()
-    assert service().find(question(request)) is None
+    assert service().find(trust_request(request)) is None
     press(app, "Explain")
-    assert service().find(question(request)) is not None
+    assert service().find(trust_request(request)) is not None
 
 
 def test_what_a_page_opens_with_does_not_travel() -> None:

@@ -13,7 +13,6 @@ from explainlab import declared
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
-    Area,
     Curve,
     Direction,
     MeanCurve,
@@ -27,7 +26,7 @@ from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
-from explainlab.analyses.records import text_fields
+from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
@@ -289,8 +288,8 @@ def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas])
     return MethodMeans(method=first.method, id=first.id, label=first.label, **areas, **means, n=len(bodies))
 
 
-def _area(values: Sequence[float]) -> Area:
-    return Area(**interval(values).model_dump())
+def _area(values: Sequence[float]) -> KnownInterval:
+    return KnownInterval(**interval(values).model_dump())
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:

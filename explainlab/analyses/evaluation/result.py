@@ -24,13 +24,18 @@ class EvaluationText(TextBody):
     costs: dict[str, Cost]
 
 
-class MethodMetric(MetricFacts):
+class _OfMethod(Record):
+    """What is said of one method; its name comes first."""
+
+    method: str
+
+
+class MethodMetric(MetricFacts, _OfMethod):
     """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
 
     ``counted``: texts with at least one feature selected.
     """
 
-    method: str
     mean: float
     low: float | None
     high: float | None

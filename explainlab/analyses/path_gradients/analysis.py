@@ -22,10 +22,10 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.adaptive import cancels
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.records import cancels
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
@@ -112,7 +112,7 @@ def _body(path: Path, parameters: PathGradients.Parameters) -> PathGradientsText
         start=start,
         end=end,
         expected=path.change,
-        cancels=cancels(path.change, weights @ slopes),  # by the finest of the rules
+        cancels=cancels(path.change, float(np.abs(weights @ slopes).sum())),  # by the finest of the rules
         paths=paths,
     )
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from explainlab.analyses.activation.analysis import Activation
-from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.registry import new_request
+from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, ChosenData, view_of
-from explainlab.attribution.registry import get_method, methods
+from explainlab.attribution.registry import get_method, parse_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
 from explainlab.request import Output, Request, Unit, checked
@@ -67,14 +67,8 @@ class ActivationView(AnalysisView):
         shared = {**self._shared(), "output": output}
         return checked(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
 
-    def belief_request(self) -> Request:
-        """What a decoder predicts after every feature of the text."""
-        text = {"text": self.text, "text_pair": self.text_pair}
-        return checked(Request, question=IntermediatePredictions.id, **self._shared(), **text)
-
     def method_labels(self) -> list[str]:
-        known = methods()
-        return [known[name].label if name in known else name for name in self.methods]
+        return [chip(parse_method, name) for name in self.methods]
 
     def same_setting(self, other: ActivationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""

@@ -20,6 +20,7 @@ from explainlab.analyses.registry import get_study
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
+from explainlab.app.place import Place
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.metrics.registry import get_metric
@@ -65,16 +66,23 @@ def draw_choice(
 
 def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
     """Other methods with as many attributions, on request."""
+    place = ablation_place(prefix)
+    place.keep(service, [request])
     others = st.expander(
         "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
     )
     if others.open:
         with others:
-            answer = PAGE.answer(service, request)
-            PAGE.draw_state(service, [answer])
+            (answer,) = PAGE.answers_in(place, service, [request])
+            place.draw_state(service, [answer])
             if answer.result is not None:
                 chart = once(answer.result, ablation, answer.result.body, sort)
                 draw_chart(chart, f"{prefix}_ablation_chart")
+
+
+def ablation_place(prefix: str) -> Place:
+    """Where the other methods are asked, of the text or of the data set."""
+    return Place(f"{prefix}.ablation")
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:

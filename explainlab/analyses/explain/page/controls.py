@@ -26,9 +26,7 @@ question = Question(PAGE)
 
 def seed_controls(view: View, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values = {name: getattr(view, name) for name in _FIELDS}
-    values["pair_on"] = view.text_pair is not None
-    values["pair"] = view.text_pair or ""
+    values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
     values["methods"] = [choice.method for choice in view.methods]
     for request in view.text_requests():
         values |= {f"{request.question}_{name}": value for name, value in request.parameters.items()}

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.explain.page.view import trust_request
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.analyses.trust.verdict import BETTER, BEYOND, WORSE
@@ -41,16 +42,9 @@ _VERDICTS_HELP = (
 )
 
 
-def question(request: Request) -> Request:
-    """The complete request that compares the attribution of the complete ``request`` with random ones."""
-    shared = request.model_dump(exclude={"question", "parameters"})
-    parameters = {"method": request.question, "settings": request.parameters}
-    return complete(Request(question=Trust.id, **shared, parameters=parameters))
-
-
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
-    shown = [question(request) for request in requests]
+    shown = [trust_request(request) for request in requests]
     for method_id in methods():
         _place(method_id).keep(service, shown)
 
@@ -60,7 +54,7 @@ def comparisons(service: Service, results: Sequence[Attribution], ask: bool = Tr
 
     None where a button is still to be pressed. Without ``ask`` only what is stored or was requested before is shown.
     """
-    compared = [(_place(result.request.question), question(result.request)) for result in results]
+    compared = [(_place(result.request.question), trust_request(result.request)) for result in results]
     for result, (place, request) in zip(results, compared, strict=True):
         if ask and _is_cheap(result) and (place.view is None or request not in place.view.requests()):
             place.ask(service, Requests((request,)), record=False)  # nobody pressed a button
@@ -70,7 +64,7 @@ def comparisons(service: Service, results: Sequence[Attribution], ask: bool = Tr
 def judge_all(service: Service, results: Sequence[Attribution]) -> None:
     """Ask for the comparison of all ``results`` (a callback)."""
     for result in results:
-        _place(result.request.question).ask(service, Requests((question(result.request),)))
+        _place(result.request.question).ask(service, Requests((trust_request(result.request),)))
 
 
 def draw_trust(service: Service, result: Attribution, answer: Answer | None) -> None:
