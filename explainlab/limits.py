@@ -12,6 +12,10 @@ MAX_RATIO, ALWAYS_UNPACKED = 100, 32 * 2**20
 """How many times its bytes a data file may hold when it is unpacked; and the bytes that any may hold."""
 MAX_RECORD_BYTES = 4 * 2**20
 """Longest row of a data file, in bytes."""
+MAX_TEMPLATES = 100
+"""The most templates of a user."""
+MAX_TEMPLATE_KB = 100
+"""The largest template, in KB."""
 
 
 @dataclass(frozen=True)

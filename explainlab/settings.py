@@ -50,6 +50,15 @@ class Settings(BaseSettings):
     max_unpacked_mb: int = Field(500, gt=0, description="Most that a data file may hold when it is unpacked, in MB.")
     max_read_seconds: int = Field(60, gt=0, description="Longest time that reading a data file may take, in seconds.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
+    max_kept_days: int = Field(
+        0, ge=0, description="Days after their last use for which results, links and uploads are kept; 0: for ever."
+    )
+    max_kept_mb_per_user: int = Field(
+        0, ge=0, description="Most MB kept of one user, the longest unused deleted first; 0: no limit."
+    )
+    max_kept_mb: int = Field(
+        0, ge=0, description="Most MB kept of all users, the longest unused deleted first; 0: no limit."
+    )
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
-from pydantic import BaseModel
 
 from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView
-from explainlab.errors import ExplainLabError, RequestError, ResourceError
+from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import checked
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from explainlab.app.place import Place
 
 V = TypeVar("V", bound=AnalysisView)
+FIRST = "first"
+"""The id of the view with which a page opens, which is never saved."""
 LATE_SECONDS = 3.0
 VISIBILITIES: dict[Visibility, str] = {
     "private": "Only me",
@@ -33,10 +34,10 @@ _SHOWN = "links.shown"
 _REPLACED = "links.replaced"
 
 
-def follow(service: Service, page: Place, record: type[V]) -> V | None:
+def follow(service: Service, page: Place, record: type[V], first: V | None = None) -> V | None:
     """The view of the link in the address, the first time that ``page`` sees it; else None.
 
-    A problem with the link is shown until the page shows another view.
+    ``first`` is the view behind :data:`FIRST`. A problem with the link is shown until the page shows another view.
     """
     st.session_state.pop(_SHOWN, None)
     link = st.query_params.get("r", "")
@@ -45,13 +46,7 @@ def follow(service: Service, page: Place, record: type[V]) -> V | None:
         return None
     st.session_state[_opened(page.name)] = link
     try:
-        body = service.view(link, session.user())
-        if body is None:
-            raise RequestError(
-                "There is no view under this link here.", "It was made elsewhere, has been deleted, or is not shared."
-            )
-        view = checked(record, **body)
-        view.requests()
+        view = first if first is not None and link == FIRST else _read(service, link, record)
         st.session_state.pop(_problem(page.name), None)
         return view
     except ExplainLabError as error:
@@ -60,33 +55,50 @@ def follow(service: Service, page: Place, record: type[V]) -> V | None:
     return None
 
 
-def save(service: Service, view: BaseModel) -> str:
-    """Save ``view`` and return its id; raises :class:`ResourceError` if it cannot be saved."""
-    return service.save_view(view.model_dump(mode="json"), session.user())
+def _read(service: Service, link: str, record: type[V]) -> V:
+    """The view of a link; raises :class:`ExplainLabError` if this user may not open it, or the page cannot show it."""
+    body = service.view(link, session.user())
+    if body is None:
+        raise RequestError(
+            "There is no view under this link here.", "It was made elsewhere, has been deleted, or is not shared."
+        )
+    view = checked(record, **body)
+    view.requests()
+    return view
 
 
-def open_page(service: Service, path: str, view: BaseModel) -> None:
+def save(service: Service, view: AnalysisView) -> str:
+    """Save ``view`` and return its id; raises :class:`ExplainLabError` if it cannot be saved."""
+    return service.save_view(view.model_dump(mode="json"), session.user(), view.requests())
+
+
+def open_page(service: Service, path: str, view: AnalysisView) -> None:
     """Go to the page at ``path``, with ``view``; if that cannot be saved, say so and stay."""
     try:
         view_id = save(service, view)
-    except ResourceError as error:
+    except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
     st.switch_page(path, query_params={"r": view_id})
 
 
-def share(service: Service, page: Place, view: BaseModel) -> str:
+def arrive(page: Place, views: Sequence[AnalysisView], link: str) -> None:
+    """``page`` opens with the view of ``link``, in any of these forms; it need not be saved."""
+    st.session_state[_saved(page.name)] = (views, link)
+
+
+def share(service: Service, page: Place, view: AnalysisView) -> str:
     """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
     A view is saved when it changes: the session remembers the last one.
     """
-    saved, view_id = st.session_state.get(_saved(page.name), (None, ""))
-    if saved != view:
+    saved, view_id = st.session_state.get(_saved(page.name), ((), ""))
+    if view not in saved:
         try:
             view_id = save(service, view)
-        except ResourceError:
+        except ExplainLabError:
             return ""
-        st.session_state[_saved(page.name)] = (view, view_id)
+        st.session_state[_saved(page.name)] = ((view,), view_id)
     before = st.query_params.get("r", "")
     if before != view_id:
         st.session_state[_REPLACED] = (before, time.monotonic())
@@ -131,11 +143,13 @@ def choose_visibility(shared: Visibility, key: str, on_change: Callable[[Visibil
 
 
 def _draw_sharing(service: Service, view_id: str) -> None:
-    """Let the owner choose who may open it."""
+    """Let the owner choose who may open it; another's link, and that of a first view, offer no choice."""
     user = session.user()
     try:
         shared = service.view_shared(view_id, user)
         choose_visibility(shared, f"shared_{view_id}", lambda chosen: service.share_view(view_id, chosen, user))
+    except RequestError:
+        return
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
 

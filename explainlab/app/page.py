@@ -118,7 +118,7 @@ class AnalysisPage(Place):
         The browser alone checks limits and choices: invalid controls are reported and set back.
         """
         arriving = session.arriving(self.name)
-        view = links.follow(service, self, self.record)
+        view = links.follow(service, self, self.record, self.first())
         if view is not None:
             self.ask(service, view, record=False)
             self.seed(view, force=True)
@@ -126,14 +126,18 @@ class AnalysisPage(Place):
         elif arriving is not None and "r" not in st.query_params:
             with suppress(ExplainLabError):  # a question that this page cannot ask stays where it was
                 self._prefill((self.view or self.first()).carrying(arriving))
+        opened = st.query_params["r"] if view is not None else links.FIRST if self.view is None else ""
         if self.view is None:
             self.ask(service, self.first(), record=False)
         self.seed(self.view)
         try:
-            self.draft()
+            draft = self.draft()
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             self.seed(self.view, force=True)
+        else:
+            if opened:
+                links.arrive(self, (self.view, _with_data(draft, _data_of(self.view))), opened)
 
     def place_of_controls(self, line: str = "") -> DeltaGenerator:
         """The place of the controls: folded to a line where a link was opened, and in a window as narrow as a phone's.

@@ -85,8 +85,11 @@ class Place:
     def ask(self, service: Service, view: View, record: bool = True) -> None:
         """Show ``view``, and leave the jobs that only the view before needed: see :meth:`Service.leave`.
 
-        The answers become runs of the user, unless they are shown without a question: ``record=False``.
+        The answers become runs of the user, unless they are shown without a question: ``record=False``. Before the
+        first question of a session they are not even stored.
         """
+        if record and view.requests():
+            session.act()
         before = self.view
         if before is not None:
             still = view.requests()
@@ -135,7 +138,8 @@ class Place:
             if key in self._memory.requested:
                 answer = service.find(request, user) or service.engine.job(key)
             if answer is None:
-                answer = service.ask(request, user, record=self._memory.record)
+                record = self._memory.record
+                answer = service.ask(request, user, record=record, store=record or session.has_acted())
                 self._memory.requested.add(key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -223,7 +227,7 @@ class Place:
             for request in requests:
                 key = service.key(request, session.user())
                 if key not in self._memory.requested:
-                    service.ask(request, session.user(), ahead=True)
+                    service.ask(request, session.user(), ahead=True, store=session.has_acted())
                     self._memory.requested.add(key)
 
 

@@ -312,7 +312,7 @@ def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> st
 def card_of(model_id: str) -> ModelCard | None:
     """The card of a model; None if the name is no model usable here or one that would have to be fetched."""
     try:
-        require_model(model_id)
+        require_model(model_id, session.user().id)
         return describe(model_id)
     except ModelError:
         return None

@@ -15,7 +15,7 @@ from explainlab.app.view import CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.users import User
 
-_NAME, _QUESTION = "session.name", "session.question"
+_NAME, _QUESTION, _ACTED = "session.name", "session.question", "session.acted"
 
 
 def name() -> str:
@@ -33,6 +33,16 @@ def user() -> User:
     if known is None:
         raise RequestError("Nobody is signed in here.", "Sign in and try again.")
     return known
+
+
+def act() -> None:
+    """The reader has asked for something: from now on what this session shows is stored."""
+    st.session_state[_ACTED] = True
+
+
+def has_acted() -> bool:
+    """Whether the reader has asked for anything; a mere visit stores nothing."""
+    return bool(st.session_state.get(_ACTED))
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.models.completion import PREFIX
 from explainlab.models.loading import answer_pieces
-from explainlab.models.templates import Example, Template, read_template, save_template, template_names
+from explainlab.models.templates import Example, Template, read_template, template_parts
 from explainlab.request import checked, digest
+from explainlab.service import templates
 from explainlab.service.limits import require_model
+from explainlab.service.users import LOCAL, User
 
 LABEL, WORD, TEXT, PAIR = "Label", "Word", "Text", "Second text"
 _PLACE, _PAIR_PLACE = "{text}", "{text_pair}"
@@ -27,21 +30,28 @@ _SEPARATOR_HELP = "What separates the examples. `\\n` is a line break, `\\\\` a 
 _WORD_HELP = (
     "Exactly as it follows the prompt, with a leading blank where one is needed. It must be one token of the model."
 )
-_NAME_HELP = "Small letters, digits, '-' and '_'. Templates that come with ExplainLab cannot be overwritten."
+_NAME_HELP = (
+    "Small letters, digits, '-' and '_'. Templates that come with ExplainLab cannot be overwritten. Yours are private "
+    "until you share them."
+)
 _IN_USE = ":material/check_circle: This prompt and this model are in use."
 _WIDTH = 640  # pixels, less where the window is narrower
 
 
 @dataclass(frozen=True)
 class _Form:
-    """The fields of one editor: their values live in the session under names that begin with ``place``."""
+    """The fields of one editor: their values live in the session under names that begin with ``place``.
+
+    ``id`` is that of the template ``start``.
+    """
 
     place: str
+    id: str
     start: Template
 
     def key(self, name: str) -> str:
         """The name of a field; another template to start from has fields of its own."""
-        return f"{self.place}_{self.start.name}_{self.start.digest[:12]}_{name}"
+        return f"{self.place}_{self.id}_{self.start.digest[:12]}_{name}"
 
     def draw(self) -> Template:
         """The template that the fields describe; raises :class:`RequestError` for what cannot be one."""
@@ -88,8 +98,8 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
 
     Returns the id of the model that is to be used, in the run in which its template has been checked and saved.
     """
-    name, language_model = _parts(model_id)
-    place = f"{page}_prompt_{digest([name, language_model])[:12]}"
+    used, language_model = _parts(model_id)
+    place = f"{page}_prompt_{digest([used, language_model])[:12]}"
     popover = st.popover(
         "Prompt", icon=":material/edit_note:", width="stretch", key=f"{page}_prompt", on_change="rerun"
     )
@@ -97,10 +107,13 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
         return None
     with popover, st.container(width=_WIDTH):
         st.caption(_CAPTION)
-        names = template_names()
+        user = session.user()
+        names = templates.readable_templates(user.id)
         left, right = st.columns(2)
-        index = names.index(name) if name in names else 0
-        start_with = left.selectbox("Start from", names, index, key=f"{place}_start")
+        index = list(names).index(used) if used in names else 0
+        start_with = left.selectbox(
+            "Start from", list(names), index, key=f"{place}_start", format_func=lambda each: names.get(each, each)
+        )
         model = right.text_input(
             "Language model",
             language_model,
@@ -109,12 +122,15 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
             help="A decoder: GPT-2, Llama, Mistral, Qwen2 or Qwen3; safetensors only.",
         ).strip()
         try:
-            form = _Form(place, read_template(start_with))
+            form = _Form(place, start_with, read_template(start_with))
             drawn = form.draw()
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return None
-        return _draw_buttons(place, drawn, form.start, model, model_id)
+        made = _draw_buttons(form, drawn, model, model_id, user)
+        if templates.is_own(start_with, user):
+            _draw_own(start_with, user)
+        return made
 
 
 def spelled_out(text: str) -> str:
@@ -167,16 +183,17 @@ def template(
     )
 
 
-def keep(edited: Template, start: Template) -> None:
-    """Save ``edited``, which was made from ``start``, unless that is what it still is.
+def keep(edited: Template, start: Template, start_id: str, user: User) -> str:
+    """Save ``edited``, which was made from ``start``, as the user's own unless that is what it still is; its id.
 
-    Raises :class:`RequestError` for the name of a preset, and for that of a saved template other than ``start``.
+    Raises :class:`RequestError` for the name of a preset, and for that of another template than ``start``.
     """
     if edited == start:
-        return
-    if edited.name != start.name and edited.name in template_names():
+        return start_id
+    made = templates.own_id(edited.name, user)
+    if made != start_id and made in templates.readable_templates(user.id):
         raise RequestError(f"There is a template '{edited.name}' already.", "Choose another name, or start from it.")
-    save_template(edited)
+    return templates.save_own(edited, user)
 
 
 def _parts(model_id: str) -> tuple[str, str]:
@@ -193,22 +210,22 @@ def _rows(frame: pd.DataFrame, columns: list[str]) -> list[list[str]]:
     return [row for row in cells.values.tolist() if any(cell.strip() for cell in row)]
 
 
-def _draw_buttons(place: str, edited: Template, start: Template, model: str, current: str) -> str | None:
+def _draw_buttons(form: _Form, edited: Template, model: str, current: str, user: User) -> str | None:
     """Both buttons and what follows from them above; returns the id to be used in place of ``current``, if any."""
-    made = f"{PREFIX}{edited.name}:{model}"
     told = st.container()
-    pressed = _pressed(place)
+    pressed = _pressed(form.place)
     if pressed is None:
-        if edited == start and made == current:
+        if edited == form.start and f"{PREFIX}{form.id}:{model}" == current:
             told.caption(_IN_USE)
         return None
     try:
         if not model:
             raise ModelError("No language model is chosen.", "Type a directory or a hub id (owner/name).")
-        require_model(made)
+        require_model(f"{PREFIX}{form.id}:{model}", user.id)
         pieces = answer_pieces(edited, model)
         if pressed == "use":
-            keep(edited, start)
+            made = f"{PREFIX}{keep(edited, form.start, form.id, user)}:{model}"
+            require_model(made, user.id)
             told.caption(_IN_USE)
             return made
     except ExplainLabError as error:
@@ -217,6 +234,26 @@ def _draw_buttons(place: str, edited: Template, start: Template, model: str, cur
     with told:
         _draw_check(edited, pieces)
     return None
+
+
+def _draw_own(each: str, user: User) -> None:
+    """What the owner of a saved template may do with it: share it, where there are others, and delete it."""
+    key = f"template_shared_{each}"
+
+    def share() -> None:
+        templates.share_template(each, st.session_state[key], user)
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if user != LOCAL:
+            st.toggle("Everyone here may use it", templates.is_shared(each), key=key, on_change=session.guarded(share))
+        st.button(
+            f"Delete '{template_parts(each)[0]}'",
+            key=f"template_delete_{each}",
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=session.guarded(templates.delete_template),
+            args=(each, user),
+        )
 
 
 def _pressed(place: str) -> str | None:

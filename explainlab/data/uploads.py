@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from explainlab.data.formats import known_suffix
@@ -15,6 +17,15 @@ PREFIX = "upload:"
 MOST_NAMED = 120
 """Characters of a file's name that are kept."""
 _ID = re.compile(r"upload:([0-9a-f]{64}(?:\.[a-z]+){1,2})")
+
+
+@dataclass(frozen=True)
+class StoredUpload:
+    """An upload that is there: its id, its size, and when it was last used (seconds since 1970, UTC)."""
+
+    id: str
+    bytes: int
+    used: float
 
 
 def keep_upload(content: bytes, name: str, folder: Path, most_mb: int) -> str:
@@ -52,6 +63,30 @@ def upload_name(upload_id: str, folder: Path | None) -> str:
         with suppress(OSError):
             return _name_path(_path(upload_id, folder)).read_text(encoding="utf-8")
     return upload_id
+
+
+def delete_upload(upload_id: str, folder: Path) -> None:
+    """Delete an upload and its name; nothing happens if it is not in ``folder``. Raises :class:`OSError`."""
+    if _ID.fullmatch(upload_id):
+        for path in (_path(upload_id, folder), _name_path(_path(upload_id, folder))):
+            path.unlink(missing_ok=True)
+
+
+def touch_upload(upload_id: str, folder: Path) -> None:
+    """The upload has been used just now: its name's time says so. Raises :class:`OSError` if it is not there."""
+    if _ID.fullmatch(upload_id):
+        os.utime(_name_path(_path(upload_id, folder)))
+
+
+def stored_uploads(folder: Path) -> list[StoredUpload]:
+    """The uploads in ``folder``."""
+    files = folder.iterdir() if folder.is_dir() else ()
+    return [_stored(path) for path in files if _ID.fullmatch(f"{PREFIX}{path.name}")]
+
+
+def _stored(path: Path) -> StoredUpload:
+    used = _name_path(path) if _name_path(path).exists() else path
+    return StoredUpload(f"{PREFIX}{path.name}", path.stat().st_size, used.stat().st_mtime)
 
 
 def _name_path(path: Path) -> Path:

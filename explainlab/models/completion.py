@@ -1,6 +1,7 @@
 """Classification by completion: what a language model would say next, among the label words of a template.
 
-A model with a template has an id of its own, ``completion:TEMPLATE:MODEL``. Its class scores are the logits of the
+A model with a template has an id of its own, ``completion:TEMPLATE:MODEL``, where a template that belongs to a user
+is named with its owner (see :func:`explainlab.models.templates.template_id`). Its class scores are the logits of the
 label words' tokens after the prompt, their softmax the probabilities (Barkan et al. 2024, section 3).
 """
 

@@ -26,7 +26,7 @@ from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
 from explainlab.models.model_types import model_type_of
-from explainlab.models.templates import Template
+from explainlab.models.templates import Template, template_parts
 from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
 from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
@@ -48,7 +48,7 @@ def model_name(model_id: str) -> str:
     """What readers call a model: its id without prefix and folders, the name of its template in brackets."""
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
-        return f"{model_name(model)} ({template})"
+        return f"{model_name(model)} ({template_parts(template)[0]})"
     name = model_id.removeprefix(PREFIX)
     is_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1
     return Path(name).name or name if is_path else name

@@ -19,6 +19,7 @@ from explainlab.text.prompt import Prompt
 PRESETS = ASSETS / "templates"
 _PLACES = {"{text}": 0, "{text_pair}": 1}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OWNER = re.compile(r"[0-9a-f]{16}")
 
 
 def _named(name: str) -> str:
@@ -118,14 +119,36 @@ class Template(Record):
         return digest({**body, "labels": list(self.labels.items())})
 
 
-def template_names() -> list[str]:
-    """The names of all templates, those that come with the project first."""
-    return [*_files(PRESETS), *_files(_saved())]
+def template_id(name: str, owner: str = "") -> str:
+    """What names a template in the id of a model: ``NAME``, or ``NAME@OWNER`` where it belongs to a user."""
+    return f"{name}@{owner}" if owner else name
 
 
-def read_template(name: str) -> Template:
-    """The template of this name; raises :class:`RequestError` if there is none or its file is damaged."""
-    path = named("template", name, {**_files(_saved()), **_files(PRESETS)})
+def template_parts(template_id: str) -> tuple[str, str]:
+    """The inverse of :func:`template_id`."""
+    name, _, owner = template_id.partition("@")
+    return name, owner
+
+
+def template_ids(owner: str = "") -> list[str]:
+    """The ids of the templates that belong to ``owner``; without one those of everybody, the project's own first."""
+    return [template_id(name, owner) for name in (*({} if owner else _files(PRESETS)), *_files(template_folder(owner)))]
+
+
+def template_folder(owner: str = "") -> Path:
+    """Where the templates of ``owner`` (16 hexadecimal digits) are saved; without one, those of everybody."""
+    folder = settings().home / "templates"
+    return folder / owner if _OWNER.fullmatch(owner) else folder
+
+
+def read_template(template_id: str) -> Template:
+    """The template of this id; raises :class:`RequestError` if there is none or its file is damaged.
+
+    Whose it is decides nothing here: see :mod:`explainlab.service.templates`.
+    """
+    name, owner = template_parts(template_id)
+    own = _files(template_folder(owner)).get(name) if _OWNER.fullmatch(owner) else None
+    path = own or named("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -135,16 +158,17 @@ def read_template(name: str) -> Template:
     return checked(Template, **{**fields, "name": name})
 
 
-def save_template(template: Template) -> Path:
-    """Save ``template`` in the user's folder, replacing any of its name; returns its file.
+def save_template(template: Template, owner: str = "") -> Path:
+    """Save ``template`` in the folder of ``owner``, replacing any of its name; returns its file.
 
     Raises :class:`RequestError` for the name of a template that comes with the project and, on a shared instance, of
-    any existing template: requests name it.
+    any existing template of everybody: requests name it.
     """
     if template.name in _files(PRESETS):
         raise RequestError(f"'{template.name}' comes with ExplainLab and stays as it is.", "Choose another name.")
-    path = _saved() / f"{template.name}.json"
-    if settings().hosted and path.exists() and read_template(template.name).digest != template.digest:
+    path = template_folder(owner) / f"{template.name}.json"
+    everybodys = settings().hosted and not owner
+    if everybodys and path.exists() and read_template(template.name).digest != template.digest:
         raise RequestError(f"There is another template '{template.name}' here.", "Choose another name.")
     write_file(path, template.model_dump_json(indent=2).encode())
     return path
@@ -153,10 +177,6 @@ def save_template(template: Template) -> Path:
 def _pieces(text: str) -> tuple[str | int, ...]:
     """``text`` cut at its places."""
     return tuple(_PLACES.get(piece, piece) for piece in re.split(r"(\{text\}|\{text_pair\})", text))
-
-
-def _saved() -> Path:
-    return settings().home / "templates"
 
 
 def _files(folder: Path) -> dict[str, Path]:

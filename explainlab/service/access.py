@@ -13,10 +13,13 @@ from explainlab.models.loading import known_digest
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
+from explainlab.service.limits import require_model
 from explainlab.service.looks import about
-from explainlab.service.questions import asked_by, kind_of, request_json, result_key
+from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
+from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
+from explainlab.service.uploads import touch
 from explainlab.service.users import User
 
 _NO_FILTER = Filters()
@@ -61,12 +64,21 @@ class Access:
 
         A result that was deleted meanwhile is stored again.
         """
+        self.keep(request, result, user)
         with suppress(ExplainLabError):
             request = asked_by(request, user)
+            for upload in uploads_of(request):
+                touch(upload, user)
             run = _run_of(request, result, user, result_key(request, result.versions["model"]))
-            if not self.store.has(run.key):
-                self.store.put(run.key, result)
             self.store.runs.record(run, digest(run.request))
+
+    def keep(self, request: Request, result: Result, user: User) -> None:
+        """Store ``result`` for ``user``. Does nothing where the store fails."""
+        with suppress(ExplainLabError):
+            request = asked_by(request, user)
+            key = result_key(request, result.versions["model"])
+            self.store.put(key, result)
+            self.store.held.hold(user.id, about_key(request), [key])
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
@@ -106,14 +118,20 @@ class Access:
                 "Its result was stored by another version of ExplainLab, which this one cannot read.",
             )
         result = result and result.answering(request)
-        return OpenRun(run, request, result, missing, _gone(run.model), run.owner == user.id)
+        return OpenRun(run, request, result, missing, _gone(run.model, user), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:
-        """Delete an own run, and its result unless another run has the same."""
+        """Delete an own run, and its result unless somebody else has it.
+
+        With the last run about a text or a data set goes all that the user has about it: see :func:`delete_about`.
+        """
         run = self._own(run_id, user)
         self.store.runs.delete(run.id)
-        if not self.store.runs.has(run.key):
-            self.store.forget(run.key)
+        others = self.store.runs.about(user.id, run.about)
+        if not others:
+            delete_about(self.store, user.id, run.about, [run])
+        elif all(other.key != run.key for other in others):
+            self.store.held.release(user.id, run.about, [run.key])
 
     def share_run(self, run_id: str, visibility: Visibility, user: User) -> None:
         """Set who may see an own run."""
@@ -130,9 +148,12 @@ class Access:
         """
         return [self._keep_imported(result, user) for result in read_results(file)]
 
-    def save_view(self, view: dict[str, Any], user: User) -> str:
-        """Save what a page shows; its id, which others can neither guess nor use until it is shared."""
-        return self.store.save_view(view, user.id)
+    def save_view(self, view: dict[str, Any], user: User, requests: Sequence[Request] = ()) -> str:
+        """Save what a page shows; its id, which others can neither guess nor use until it is shared.
+
+        It is deleted with the last run about what one of its ``requests`` is about.
+        """
+        return self.store.save_view(view, user.id, {about_key(request) for request in requests} or {""})
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:
         """The view under this id if ``user`` may read it, else None."""
@@ -166,6 +187,7 @@ class Access:
     def _keep_imported(self, result: Result, user: User) -> Run:
         key = digest(["imported", user.id, result.to_json()])
         self.store.put(key, result)
+        self.store.held.hold(user.id, about_key(result.request), [key])
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
 
@@ -184,11 +206,13 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
         backward=result.cost.backward,
         key=key,
         request=request_json(request),
+        about=about_key(request),
     )
 
 
-def _gone(model: str) -> str:
+def _gone(model: str, user: User) -> str:
     try:
+        require_model(model, user.id)
         known_digest(model)
     except ModelError as error:
         return str(error)

@@ -55,9 +55,10 @@ class Job:
 
     ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
-    it. ``prediction`` is that for its text, there before its result; None for a data set. ``pages`` wait for it, each
-    with the second (monotonic) when it last said so; ``seen`` is the last of these seconds, at first that of the
-    request. ``thread_spent``: no other job should run on its thread.
+    it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
+    text, there before its result; None for a data set. ``pages`` wait for it, each with the second (monotonic) when it
+    last said so; ``seen`` is the last of these seconds, at first that of the request. ``thread_spent``: no other job
+    should run on its thread.
     """
 
     key: str
@@ -65,6 +66,7 @@ class Job:
     users: list[User]
     awaited: bool = True
     readers: set[User] = field(default_factory=set)
+    keepers: set[str] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     prediction: Prediction | None = None
     result: Result | None = None
@@ -137,6 +139,10 @@ class JobContext(RunContext):
     def leave_thread(self) -> None:
         """Memory ran out on the thread of the job: see :func:`explainlab.service.engine.on_new_thread`."""
         self._job.thread_spent = True
+
+    def keepers(self) -> tuple[str, ...]:
+        """The ids of the users for whom the result is stored."""
+        return tuple(self._job.keepers)
 
     def report(self, done: int, total: int, phase: str) -> None:
         self._job.update(done=done, total=total, phase=phase)

@@ -13,6 +13,7 @@ from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.request import CompleteRequest
+from explainlab.service.templates import require_template
 from explainlab.settings import limit_words, settings
 
 _FILES = ("baseline_data", "attributions")
@@ -24,19 +25,22 @@ def require_allowed(request: CompleteRequest) -> None:
     :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the request
     names a file of the server.
     """
-    require_model(request.model)
+    require_model(request.model, request.reader)
     for source in named_files(request):
         require_source(source)
 
 
-def require_model(model_id: str) -> None:
+def require_model(model_id: str, user_id: str) -> None:
     """Raise :class:`ModelError`, with what is allowed, unless a pattern of the settings matches ``model_id``.
 
-    A language model with a template may be matched with the template or without.
+    A language model with a template may be matched with the template or without. The template must be one that the
+    user with the id ``user_id`` may read.
     """
     names = {model_id}
     if model_id.startswith(COMPLETION):
-        names.add(model_id.removeprefix(COMPLETION).partition(":")[2])
+        template, _, model = model_id.removeprefix(COMPLETION).partition(":")
+        require_template(template, user_id)
+        names.add(model)
     patterns = settings().model_patterns
     if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
         raise ModelError(

@@ -11,6 +11,7 @@ from explainlab.service.estimate import Pace
 from explainlab.service.store.store import Store
 
 _STORED = "pace/1"  # part of the key: rises when the meaning of a unit of work changes
+_NOBODY = ""  # the instance itself has them
 _ALIKE = 0.2
 """A pace within this share of the known one is not written down."""
 
@@ -40,7 +41,9 @@ class Paces:
                 return
             pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2)
         with suppress(ResourceError):
-            self._store.renew_note(self._key(request), asdict(pace))
+            key = self._key(request)
+            self._store.renew_note(key, asdict(pace))
+            self._store.held.hold(_NOBODY, _STORED, [key])
 
     def _key(self, request: CompleteRequest) -> str:
         parameters = {name: value for name, value in request.parameters.items() if name != "rows"}

@@ -25,6 +25,11 @@ def is_batch(request: Request) -> bool:
     return request.data is not None
 
 
+def about_key(request: Request) -> str:
+    """What ``request`` is about, whatever it asks: the digest of its text (and pair) or of its data set's name."""
+    return digest([request.text, request.text_pair] if request.data is None else [request.data])
+
+
 def asked_by(request: Request, user: User) -> CompleteRequest:
     """The same request complete; the uploads that it names are those of ``user``."""
     return complete(request).model_copy(update={"reader": user.id})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 
@@ -23,7 +23,8 @@ from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
@@ -31,6 +32,7 @@ from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 log = logging.getLogger(__name__)
+_MOST_BATCHED = 64
 
 
 class Service(Access):
@@ -48,6 +50,7 @@ class Service(Access):
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
         self.out_of_memory = False
         self.paces = Paces(store, str(self.device))
+        self._batched: dict[str, Result] = {}  # by their keys: what a batch answered for jobs that still wait
         self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
@@ -73,26 +76,36 @@ class Service(Access):
         except ResourceError:
             return False
 
-    def ask(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Result | Job:
+    def ask(
+        self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True, store: bool = True
+    ) -> Result | Job:
         """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that."""
         result = self.find(request, user)
         if result is None:
-            return self.submit(request, user, ahead, record)
+            return self.submit(request, user, ahead, record, store)
         if record and not ahead:
             self.record(request, result, user)
+        elif store:
+            self.keep(request, result, user)
         return result
 
-    def submit(self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True) -> Job:
+    def submit(
+        self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True, store: bool = True
+    ) -> Job:
         """A job that computes ``request`` for ``user``, shared by equal requests.
 
         ``ahead``: nobody waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
-        of ``user``, unless it is computed ahead or not to be recorded. Raises as :meth:`find`, as
+        of ``user``, unless it is computed ahead or not to be recorded; without ``store`` it is only there while the
+        job is. Raises as :meth:`find`, as
         :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
         request, record = _allowed(request, user), record and not ahead
         require_bounded(request)
         key, urgent = job_key(request), not (ahead or is_batch(request))
-        job = self.engine.submit(key, request, user, urgent, record)
+        with self.engine.together():
+            job = self.engine.submit(key, request, user, urgent, record)
+            if store:
+                job.keepers.add(user.id)
         if record:
             self.remember(key, request, user)
             if job.progress.finished:  # it ended before it was written down
@@ -153,7 +166,7 @@ class Service(Access):
         For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, RunContext(reader_of(request)))
+        return self._answer(request, RunContext(reader_of(request)), lambda: (LOCAL.id,))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
@@ -174,7 +187,7 @@ class Service(Access):
         if isinstance(result, MemoryShortage):
             raise result
         pace = context.estimate.taken(time.monotonic())
-        if pace is not None:
+        if pace is not None and context.keepers():
             self.paces.learn(request, pace)
         for user in context.readers:
             self.record(request, result, user)
@@ -184,7 +197,7 @@ class Service(Access):
         """The result, or what there is no memory for: without its cause, which would hold what it is about."""
         again = context.key == again_key(request)
         try:
-            return self._compute(request, context) if again else self._answer(request, context)
+            return self._compute(request, context) if again else self._answer(request, context, context.keepers)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -210,25 +223,26 @@ class Service(Access):
         except (RequestError, ModelError):  # reported when it is requested again
             return False
 
-    def _answer(self, request: CompleteRequest, context: RunContext) -> Result:
-        stored = self._stored(request, result_key(request, model_digest(request.model)))
-        return stored or self._compute(request, StoredContext(context, self.store))
+    def _answer(self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]]) -> Result:
+        """The result, stored for the users with the ids that ``owners`` gives."""
+        key = result_key(request, model_digest(request.model))
+        memory = StoredContext(context, self.store, about_key(request), owners)
+        try:
+            result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
+            return _kept(result, key, memory)
+        finally:
+            memory.hold()
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)
         self.out_of_memory = False
+        if len(self._batched) > _MOST_BATCHED:  # their jobs were cancelled
+            self._batched.clear()
         for other, own in zip(requests[1:], others, strict=True):
-            with suppress(ResourceError):
-                self.store.put(result_key(other, classifier.digest), own.answering(other))
-        result = result.answering(request)
-        try:
-            self.store.put(result_key(request, classifier.digest), result)
-        except ResourceError as error:
-            note = f"This result could not be stored and will be gone after a restart. {error}"
-            result = result.with_warning(note)
-        return result
+            self._batched[result_key(other, classifier.digest)] = own.answering(other)
+        return result.answering(request)
 
     def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
         """The requests of waiting jobs that differ from ``request`` in their target alone, if a batch answers all."""
@@ -252,6 +266,15 @@ class Service(Access):
         return result and result.answering(request)
 
 
+def _kept(result: Result, key: str, memory: StoredContext) -> Result:
+    """``result`` once it is stored, with a warning if it cannot be."""
+    try:
+        memory.keep_answer(key, result)
+    except ResourceError as error:
+        return result.with_warning(f"This result could not be stored and will be gone after a restart. {error}")
+    return result
+
+
 def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
     return request.model_copy(update={"target": target})
 
@@ -266,7 +289,9 @@ def _allowed(request: Request, user: User) -> CompleteRequest:
 def open_service(device: str | None = None) -> Service:
     """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
-        return Service(Store(settings().store_url), device)
+        store = Store(settings().store_url)
+        sweep_hourly(store)
+        return Service(store, device)
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 from explainlab import data
+from explainlab.data.uploads import delete_upload, touch_upload
 from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.users import User
@@ -14,7 +16,7 @@ from explainlab.settings import settings
 
 def reader_for(user_id: str) -> Reader:
     """Reads for the user with this id: their uploads, within the limits of the settings."""
-    return Reader(_folder(user_id), settings().limits)
+    return Reader(folder_of(user_id), settings().limits)
 
 
 def reader_of(request: Request) -> Reader:
@@ -24,8 +26,27 @@ def reader_of(request: Request) -> Reader:
 
 def keep_upload(content: bytes, name: str, user: User) -> str:
     """Store a file that ``user`` brings; see :func:`explainlab.data.keep_upload`."""
-    return data.keep_upload(content, name, _folder(user.id), settings().max_upload_mb)
+    return data.keep_upload(content, name, folder_of(user.id), settings().max_upload_mb)
 
 
-def _folder(user_id: str) -> Path:
+def touch(upload_id: str, user: User) -> None:
+    """``user`` has used the upload just now."""
+    with suppress(OSError):
+        touch_upload(upload_id, folder_of(user.id))
+
+
+def forget_upload(upload_id: str, folder: Path) -> None:
+    """Delete an upload in a user's ``folder``; the hourly sweep tries again what cannot be deleted now."""
+    with suppress(OSError):
+        delete_upload(upload_id, folder)
+
+
+def upload_folders() -> list[Path]:
+    """The folders of all users who have uploaded something."""
+    folder = settings().home / "uploads"
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def folder_of(user_id: str) -> Path:
+    """The folder of the uploads of the user with this id."""
     return settings().home / "uploads" / hashlib.sha256(user_id.encode()).hexdigest()

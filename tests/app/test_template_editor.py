@@ -22,7 +22,8 @@ from explainlab.app.template_editor import (
     template,
 )
 from explainlab.errors import RequestError
-from explainlab.models.templates import Template, read_template, template_names
+from explainlab.models.templates import Template, read_template, template_ids
+from explainlab.service.users import LOCAL
 from explainlab.settings import settings
 
 MINE = Template(
@@ -108,16 +109,16 @@ def test_a_separator_as_people_write_it() -> None:
 
 
 def test_what_is_kept_and_under_which_name(home: Path) -> None:
-    preset, others = read_template("sst2"), template_names()
-    keep(preset, preset)
-    assert template_names() == others
+    preset, others = read_template("sst2"), template_ids()
+    keep(preset, preset, "sst2", LOCAL)
+    assert template_ids() == others
     with pytest.raises(RequestError, match="'sst2' comes with ExplainLab and stays as it is"):
-        keep(preset.model_copy(update={"separator": "\n"}), preset)
-    keep(MINE, preset)
+        keep(preset.model_copy(update={"separator": "\n"}), preset, "sst2", LOCAL)
+    keep(MINE, preset, "sst2", LOCAL)
     assert read_template("mine") == MINE
     changed = MINE.model_copy(update={"instruction": "New."})
     with pytest.raises(RequestError, match="There is a template 'mine' already"):
-        keep(changed, preset)
+        keep(changed, preset, "sst2", LOCAL)
     assert read_template("mine") == MINE
-    keep(changed, MINE)
+    keep(changed, MINE, "mine", LOCAL)
     assert read_template("mine") == changed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from explainlab.errors import RequestError
-from explainlab.models.templates import PRESETS, Template, read_template, save_template, template_names
+from explainlab.models.templates import PRESETS, Template, read_template, save_template, template_ids
 from explainlab.settings import settings
 
 FIELDS: dict[str, Any] = {
@@ -87,9 +87,9 @@ def test_what_cannot_be_asked_is_refused(changes: dict[str, Any], pattern: str) 
 
 
 def test_saved_templates_come_back(home: Path) -> None:
-    presets = template_names()
+    presets = template_ids()
     assert save_template(made()) == home / "templates" / "mine.json"
-    assert template_names() == [*presets, "mine"]
+    assert template_ids() == [*presets, "mine"]
     assert read_template("mine") == made()
     save_template(made(instruction="New."))
     assert read_template("mine").instruction == "New."
@@ -142,7 +142,7 @@ def test_unknown_names_are_refused(home: Path, name: str) -> None:
 def test_damaged_files_are_told(home: Path, content: str, pattern: str) -> None:
     (home / "templates").mkdir()
     (home / "templates" / "mine.json").write_text(content)
-    assert "mine" in template_names()
+    assert "mine" in template_ids()
     with pytest.raises(RequestError, match=pattern):
         read_template("mine")
 

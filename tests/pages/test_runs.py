@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
@@ -16,6 +17,7 @@ from explainlab.service import service as service_module
 from explainlab.service.questions import job_key, kind_of, request_json
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
+from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
@@ -132,7 +134,7 @@ def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) 
 
 def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
     run = computed(service)
-    service.store.forget(run.key)
+    service.store._database.change(delete(RESULTS).where(RESULTS.c.key == run.key))
     service_module._service.cache_clear()  # a restart: nothing is remembered
     app = opened("runs", run=run.id)
     assert "Its result has been deleted" in told(app)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import delete
 
 from explainlab import Attribution
 from explainlab.analyses.run import evaluation_parameters
@@ -18,6 +19,7 @@ from explainlab.request import Request
 from explainlab.result import with_verdict
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Filters, Run
+from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
 
@@ -127,7 +129,7 @@ def test_a_study_is_a_run_too(service: Service, model: str) -> None:
 
 def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, model: str) -> None:
     run = computed(service, request(model), ANN)
-    service.store.forget(run.key)
+    service.store._database.change(delete(RESULTS).where(RESULTS.c.key == run.key))
     assert "has been deleted" in service.open_run(run.id, ANN).missing
     assert service.open_run(run.id, ANN).result is None
 

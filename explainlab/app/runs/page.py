@@ -16,6 +16,7 @@ from explainlab.service.store.runs import Run
 from explainlab.service.users import LOCAL
 
 PAGE = "runs"
+_ALL = "results, links, notes and uploaded file"
 _FIRST, _SECOND = "run", "with"
 
 
@@ -78,7 +79,7 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
         open_runs()
 
     with st.popover("Delete", icon=":material/delete:"):
-        st.markdown(f"Delete {what} for good? A result is deleted with the last run that uses it.")
+        st.markdown(f"Delete {what} for good? With the last run about a text or a data set go its {_ALL}.")
         st.button(f"Yes, delete {what}", key=f"{place}_delete", type="primary", on_click=session.guarded(delete))
 
 

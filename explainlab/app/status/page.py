@@ -13,15 +13,22 @@ from explainlab.app.progress import label, state
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
 from explainlab.app.text import plain
+from explainlab.errors import ExplainLabError
 from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.status import Place, Status, library_versions, status
+from explainlab.service.store.retention import used
 from explainlab.service.store.runs import line
+from explainlab.service.users import LOCAL
 from explainlab.settings import describe_settings, settings
 
+_STORED_HELP = (
+    "Results, links, notes and uploads. What is over a limit is deleted within the hour, the longest unused first. You "
+    "delete what you have on the page Runs."
+)
 _RENEW_SECONDS = 2.0
 _SHOWN_TEXT = 80
 _MB = 2**20
@@ -32,6 +39,7 @@ def draw() -> None:
     name_tab(ENTRY.title)
     draw_title(ENTRY)
     draw_now(get_service())
+    draw_used(get_service())
     draw_limits()
     draw_versions()
 
@@ -39,6 +47,24 @@ def draw() -> None:
 def draw_now(service: Service) -> None:
     """Worker, store, device, queue and loaded models, refreshed every two seconds."""
     st.fragment(_draw, run_every=_RENEW_SECONDS)(service)
+
+
+def draw_used(service: Service) -> None:
+    """How much is stored, of the user and of all."""
+    st.header("Stored", anchor=False, help=_STORED_HELP)
+    try:
+        stored = used(service.store, user())
+    except ExplainLabError:  # its problem is told above
+        return
+    limits = settings()
+    rows = [
+        {"Whose": whose, "MB": round(size / _MB, 1), "At most": f"{most:,} MB" if most else "no limit"}
+        for whose, size, most in (
+            ("Yours", stored.own, limits.max_kept_mb_per_user),
+            ("Everybody's", stored.all, limits.max_kept_mb),
+        )
+    ]
+    st.dataframe(pd.DataFrame(rows if user() != LOCAL else rows[1:]), hide_index=True, width=400)
 
 
 def draw_limits() -> None:
@@ -50,7 +76,9 @@ def draw_limits() -> None:
         if setting["name"].startswith("EXPLAINLAB_MAX_")
     ]
     served = {"Value": ", ".join(settings().model_patterns), "Limit": "Models served"}
-    st.dataframe(pd.DataFrame([*rows, {**served, "Setting": "EXPLAINLAB_ALLOWED_MODELS"}]), hide_index=True)
+    st.dataframe(
+        pd.DataFrame([*rows, {**served, "Setting": "EXPLAINLAB_ALLOWED_MODELS"}]), hide_index=True, height="content"
+    )
 
 
 def draw_versions() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ _LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lo
 _alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
+_INCREMENTAL = 2  # SQLite's mode in which a file can shrink
 
 
 class Database:
@@ -74,6 +75,17 @@ class Database:
         with self.connection() as connection:
             return connection.execute(query).scalar_one_or_none()
 
+    def shrink(self) -> None:
+        """Give the space of what was deleted back to the disk; servers of databases do so by themselves."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self.connection() as connection:
+            cursor = connection.connection.cursor()
+            if cursor.execute("PRAGMA auto_vacuum").fetchone()[0] == _INCREMENTAL:
+                while cursor.execute("PRAGMA freelist_count").fetchone()[0]:
+                    cursor.execute("PRAGMA incremental_vacuum(1000)").fetchall()  # pages; others may write between
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""
@@ -107,6 +119,8 @@ class Database:
                     connection.exec_driver_sql(_LOCKS[backend])
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
+            if backend == "sqlite":
+                _let_shrink(connection)
 
     def _unavailable(self, error: Exception) -> ResourceError:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
@@ -130,9 +144,20 @@ def _options(address: URL) -> dict[str, Any]:
     return {}
 
 
+def _let_shrink(connection: Connection) -> None:
+    """Rewrite a file from before it could shrink; one that there is no room for stays as it is."""
+    if connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() != _INCREMENTAL:
+        with suppress(SQLAlchemyError):
+            connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
+            connection.exec_driver_sql("VACUUM")
+
+
 def _configure_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA busy_timeout=10000")
+    if not cursor.execute("PRAGMA page_count").fetchone()[0]:  # a new file
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()

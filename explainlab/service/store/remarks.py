@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, delete, func, select, update
 
 from explainlab.request import digest
 from explainlab.service.store.database import Database
@@ -43,6 +45,26 @@ class Remark(BaseModel):
         return not (self.edit or self.note or self.tags)
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """The remarks of ``owner`` on a data set: how many ``bytes``, and when the last was made (UTC)."""
+
+    owner: str
+    data: str
+    bytes: int
+    used: datetime
+
+
+def all_sheets(database: Database) -> list[Sheet]:
+    """The remarks of all users."""
+    size, last = func.sum(func.length(REMARKS.c.body)), func.max(REMARKS.c.created)
+    query = select(REMARKS.c.owner, REMARKS.c.data, size, last).group_by(REMARKS.c.owner, REMARKS.c.data)
+    rows = database.rows(query)
+    return [
+        Sheet(owner, data, int(total), made.replace(tzinfo=made.tzinfo or UTC)) for owner, data, total, made in rows
+    ]
+
+
 class Remarks:
     """The remarks of one ``owner`` (a user's id) on one data set (by its digest, 64 hexadecimal digits).
 
@@ -72,6 +94,10 @@ class Remarks:
     def forget(self, remark: Remark) -> None:
         """Remove the remark on the same row or edited text, if there is one."""
         self._database.change(delete(REMARKS).where(self._matches(self._key(remark))))
+
+    def clear(self) -> None:
+        """Remove every remark."""
+        self._database.change(delete(REMARKS).where(self._matches(self._place)))
 
     def _key(self, remark: Remark) -> dict[str, Any]:
         return {**self._place, "row": remark.row, "edit": remark.edit}

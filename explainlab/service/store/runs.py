@@ -30,7 +30,8 @@ class Run:
 
     ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
     ``created`` and ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count
-    passes; ``imported``: the result came from a file.
+    passes; ``imported``: the result came from a file; ``about`` names the text or the data set (see
+    :func:`explainlab.service.questions.about_key`).
     """
 
     owner: str
@@ -44,6 +45,7 @@ class Run:
     backward: int
     key: str
     request: dict[str, Any]
+    about: str = ""
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     title: str = ""
     visibility: Visibility = "private"
@@ -146,9 +148,15 @@ class Runs:
         """Delete the run; its result stays."""
         self._database.change(delete(RUNS).where(RUNS.c.id == run_id))
 
-    def has(self, key: str) -> bool:
-        """Whether any run has the result under ``key``."""
-        return bool(self._database.rows(select(RUNS.c.id).where(RUNS.c.key == key).limit(1)))
+    def about(self, owner: str, about: str) -> list[Run]:
+        """All runs of ``owner`` about one text or data set."""
+        rows = self._database.rows(select(*_LISTED).where(RUNS.c.owner == owner, RUNS.c.about == about))
+        return [_run(row) for row in rows]
+
+    def names(self, owner: str, upload_id: str) -> bool:
+        """Whether any run of ``owner`` reads this upload."""
+        reads = select(RUNS.c.id).where(RUNS.c.owner == owner, RUNS.c.request.contains(upload_id, autoescape=True))
+        return bool(self._database.rows(reads.limit(1)))
 
 
 def row_of(run: Run, request_key: str) -> dict[str, Any]:

@@ -74,11 +74,27 @@ RUNS = Table(
     Column("request_key", String(64), nullable=False),
     Column("words", Text, nullable=False),
     Column("request", Text, nullable=False),
+    Column("about", String(64), nullable=False),
     UniqueConstraint("owner", "request_key", name="one_run_a_request"),
     Index("runs_asked", "asked", "id", "owner", "visibility"),
     Index("runs_key", "key"),
+    Index("runs_about", "owner", "about"),
 )
-"""Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads."""
+"""Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads, ``about``
+the text or the data set."""
+
+HELD = Table(
+    "held",
+    metadata,
+    Column("owner", String(255), primary_key=True),
+    Column("about", String(64), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Index("held_key", "key"),
+)
+"""What users have: keys of results, notes and views, by the text or the data set that they are about; ``created`` is
+the last time of use."""
 
 REMARKS = Table(
     "remarks",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +16,10 @@ from explainlab.analyses.registry import read_result
 from explainlab.request import digest
 from explainlab.result import Result
 from explainlab.service.store.database import Database
-from explainlab.service.store.remarks import Remarks
+from explainlab.service.store.held import Held
+from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
-from explainlab.service.store.schema import NOTES, RESULTS, VIEWS
+from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
@@ -44,11 +46,16 @@ class Store:
     def __init__(self, url: str) -> None:
         self._database = Database(url)
         self.runs = Runs(self._database)
+        self.held = Held(self._database)
         self.unfinished = Unfinished(self._database)
 
     def remarks(self, owner: str, data: str) -> Remarks:
         """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
+
+    def all_remarks(self) -> list[Sheet]:
+        """How much every user has remarked on which data sets."""
+        return all_sheets(self._database)
 
     def get(self, key: str) -> Result | None:
         """The result stored under ``key``, or None.
@@ -62,7 +69,8 @@ class Store:
 
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
-        self.put_record(key, result.to_json())
+        if not self.has(key):
+            self.put_record(key, result.to_json())
 
     def record(self, key: str) -> dict[str, Any] | None:
         """The JSON of the result stored under ``key``, or None."""
@@ -78,15 +86,28 @@ class Store:
         row = {"key": key, "model": record["model"], "question": record.get("study") or record["method"]}
         self._database.insert(RESULTS, {**row, "body": json.dumps(record, allow_nan=False)})
 
-    def forget(self, key: str) -> None:
-        """Delete the result kept under ``key``, if there is one."""
-        self._database.change(delete(RESULTS).where(RESULTS.c.key == key))
+    def delete_before(self, time: datetime) -> None:
+        """Delete runs, remarks and unfinished jobs last used before ``time``, and what only they needed."""
+        for column in (RUNS.c.asked, REMARKS.c.created, UNFINISHED.c.created):
+            self._database.change(delete(column.table).where(column < time))
+        self.held.delete_before(time)
+        self.held.delete_unheld(time)
 
-    def save_view(self, view: dict[str, Any], owner: str = "local") -> str:
+    def shrink(self) -> None:
+        """See :meth:`explainlab.service.store.database.Database.shrink`."""
+        self._database.shrink()
+
+    def save_view(self, view: dict[str, Any], owner: str = "local", abouts: Collection[str] = ("",)) -> str:
         """Save what a page shows for the user with the id ``owner``; returns its id, which nobody can guess.
 
-        Equal views of an owner share an id.
+        Equal views of an owner share an id. ``abouts`` are the digests of the texts and data sets that it shows.
         """
+        view_id = self._view_id(view, owner)
+        for about in abouts:
+            self.held.hold(owner, about, [view_id])
+        return view_id
+
+    def _view_id(self, view: dict[str, Any], owner: str) -> str:
         same = (VIEWS.c.owner == owner, VIEWS.c.digest == digest(view))
         saved = select(VIEWS.c.id).where(*same)
         view_id: str | None = self._database.value(saved)

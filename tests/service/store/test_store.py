@@ -266,12 +266,3 @@ def test_a_server_that_was_away_is_told_and_reached_again(
     assert store.get("1" * 64) is None
     store.put("1" * 64, result)
     assert store.get("1" * 64).to_json() == result.to_json()
-
-
-def test_a_result_is_forgotten(store: Store, result: Attribution) -> None:
-    store.put(KEY, result)
-    store.forget(KEY)
-    assert store.get(KEY) is None
-    assert not store.has(KEY)
-    store.put(KEY, result)
-    assert store.get(KEY).to_json() == result.to_json()

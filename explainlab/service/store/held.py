@@ -1,0 +1,102 @@
+"""What users have in the store: results, notes and views, each with what it is about, its size and its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, literal, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.exc import IntegrityError
+
+from explainlab.service.store.database import Database
+from explainlab.service.store.schema import HELD, NOTES, RESULTS, RUNS, VIEWS
+
+_KEYS = {RESULTS: RESULTS.c.key, NOTES: NOTES.c.key, VIEWS: VIEWS.c.id}
+"""The tables whose rows are held, with the columns of their keys."""
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Part:
+    """All that the user with the id ``owner`` has ``about`` one text or data set.
+
+    ``bytes`` as stored, ``used`` (UTC) the last time that any of it was asked for.
+    """
+
+    owner: str
+    about: str
+    bytes: int
+    used: datetime
+
+
+class Held:
+    """Who has what. A result or a note stays as long as anybody has it; a view has one owner.
+
+    Every method raises :class:`explainlab.errors.ResourceError` where the database fails.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def hold(self, owner: str, about: str, keys: Sequence[str]) -> None:
+        """From now on ``owner`` has what is stored under ``keys``; keys under which nothing is stored do not count.
+
+        ``about`` is the digest of the text or the data set: see :func:`explainlab.service.questions.about_key`.
+        """
+        for chunk in _chunks(keys):
+            with suppress(IntegrityError), self._database.connection() as connection:  # another thread just did
+                _hold(connection, owner, about, chunk)
+
+    def release(self, owner: str, about: str, keys: Sequence[str] | None = None) -> None:
+        """``owner`` no longer has ``keys``, by default all ``about`` it; what nobody has now is deleted."""
+        theirs = [HELD.c.owner == owner, HELD.c.about == about]
+        with self._database.connection() as connection:
+            if keys is None:
+                keys = list(connection.scalars(select(HELD.c.key).where(*theirs)))
+            for chunk in _chunks(keys):
+                connection.execute(delete(HELD).where(*theirs, HELD.c.key.in_(chunk)))
+                for table, key in _KEYS.items():
+                    connection.execute(delete(table).where(key.in_(chunk), *_unheld(key)))
+
+    def delete_before(self, time: datetime) -> None:
+        """Nobody has any longer what was last used before this ``time``."""
+        self._database.change(delete(HELD).where(HELD.c.created < time))
+
+    def delete_unheld(self, time: datetime) -> None:
+        """Delete what was stored before this ``time`` and nobody has."""
+        for table, key in _KEYS.items():
+            self._database.change(delete(table).where(table.c.created < time, *_unheld(key)))
+
+    def parts(self) -> list[Part]:
+        """All that users have, the longest unused first."""
+        last = func.max(HELD.c.created)
+        query = select(HELD.c.owner, HELD.c.about, func.sum(HELD.c.bytes), last).group_by(HELD.c.owner, HELD.c.about)
+        rows = self._database.rows(query.order_by(last))
+        return [
+            Part(owner, about, int(size), used.replace(tzinfo=used.tzinfo or UTC)) for owner, about, size, used in rows
+        ]
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
+
+
+def _hold(connection: Connection, owner: str, about: str, keys: Iterable[str]) -> None:
+    now, keys = datetime.now(UTC), list(keys)
+    same = (HELD.c.owner == owner, HELD.c.about == about)
+    renewed = connection.execute(update(HELD).where(*same, HELD.c.key.in_(keys)).values(created=now))
+    if renewed.rowcount == len(keys):
+        return
+    known = select(HELD.c.key).where(*same)
+    for table, key in _KEYS.items():
+        size = func.length(table.c.body)
+        fresh = select(literal(owner), literal(about), key, size, literal(now, HELD.c.created.type))
+        fresh = fresh.where(key.in_(keys), key.not_in(known))
+        connection.execute(insert_into(HELD).from_select(["owner", "about", "key", "bytes", "created"], fresh))
+
+
+def _unheld(key: ColumnElement[str]) -> list[ColumnElement[bool]]:
+    return [~exists().where(HELD.c.key == key), ~exists().where(RUNS.c.key == key)]
