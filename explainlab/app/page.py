@@ -60,13 +60,13 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -
         st.caption(f"Rows drawn: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
-def draw_facts(result: AnalysisResult[Any], counted: str) -> None:
-    """Draw the prediction for a text, the class explained, how much was ``counted``, and what it cost."""
+def draw_facts(result: AnalysisResult[Any], amount: str) -> None:
+    """Draw the prediction for a text, the class explained, the ``amount`` of what was computed, and what it cost."""
     prediction, cost = result.body.prediction, result.cost
     facts = [
         f"Prediction **{plain(prediction.label)}**, {100 * prediction.probabilities[prediction.label]:.1f}%",
         f"explained: **{plain(result.body.target.label)}**",
-        counted,
+        amount,
         f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
     ]
     st.markdown(" · ".join(facts))

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import label_of, methods
 from explainlab.declared import parse
 from explainlab.errors import RequestError
+from explainlab.figures.frames import FrameToken, Record
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.models.caveats import cut_words
 from explainlab.request import digest
@@ -36,21 +37,14 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
 
 
-class Record(BaseModel):
-    """A frozen payload; numbers must be finite, as in JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Token(Record):
+class Token(FrameToken):
     """A feature as it is drawn.
 
     ``before``: the plain text between the previous feature and this one; ``shown``: the text to draw; ``name``: the
     same with invisible characters spelled out; ``joined``: it continues the word of the previous token; ``isolated``:
     it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
-    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``share`` and
-    ``rank`` are None for special tokens; ``strength``: |score| / limit, at most 1; ``clipped``: it was more than 1;
-    ``value`` and ``error_value``: score and error as text; ``conflict``: what the mark ≠ on it means, such as
+    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too).
+    ``conflict``: what the mark ≠ on it means, such as
     "KernelSHAP gives the opposite sign" (empty: no mark); ``told``: pairs of name and value that the token's card shows
     instead of score, share and rank.
     """
@@ -67,16 +61,8 @@ class Token(Record):
     part: int
     special: bool
     prompt: bool
-    score: float
-    error: float | None
-    value: str
-    error_value: str | None
-    share: float | None
-    rank: int | None
-    strength: float
-    clipped: bool
     conflict: str
-    told: list[tuple[str, str]] = []
+    told: list[tuple[str, str]] = Field(default_factory=list)
 
 
 class Paragraph(Record):
