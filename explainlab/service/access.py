@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, get_args
 
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
@@ -17,6 +18,7 @@ from explainlab.service.limits import require_model
 from explainlab.service.looks import source_name
 from explainlab.service.questions import about, asked_by, kind_of, request_json, result_key
 from explainlab.service.retention import delete_about, uploads_of
+from explainlab.service.store.late import Late
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch
@@ -58,15 +60,16 @@ class Access:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.late = Late()
 
     def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; equal requests share a run. Does nothing where the store fails."""
+        """Make ``result`` a run of ``user``; equal requests share a run. Where the store is away, when it is back."""
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             for upload in uploads_of(request):
                 touch(upload, user)
             run = _run_of(request, result, user, result_key(request, result.versions["model"]))
-            self.store.runs.record(run, digest(run.request))
+            self.late.write(partial(_record, self.store, run))
 
     def keep(self, request: Request, result: Result, user: User) -> None:
         """Store ``result`` for ``user``. Does nothing where the store fails."""
@@ -186,6 +189,10 @@ class Access:
         self.store.held.hold(user.id, about(result.request), [key])
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
+
+
+def _record(store: Store, run: Run) -> None:
+    store.runs.record(run, digest(run.request))
 
 
 def _run_of(request: Request, result: Result, user: User, key: str) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from explainlab.settings import settings
 SILENT_SECONDS = 600.0
 """A worker without a sign of life for so long is taken for dead."""
 LEAST_FREE_MB = 50
-"""Less free space on the disk of the home folder is reported."""
+"""An instance with less free space, on the disk of the home folder or of the store, is not ready."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,20 @@ def status(service: Service, user: User) -> Status:
         device=str(service.device),
         free_bytes=free_memory(service.device),
         worker_alive=_is_alive(service),
-        problem=_store_problem(service) or _disk_problem(),
+        problem=_store_problem(service) or _disk_problem(service),
     )
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
+    """``{"ready", "store", "disk", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
-    store, worker = not _store_problem(service), _is_alive(service)
-    ready = store and worker
-    return {"ready": ready, "store": store, "worker": worker, "running": running, "waiting": len(jobs) - running}
+    able = {
+        "store": not _store_problem(service),
+        "disk": not _disk_problem(service),
+        "worker": _is_alive(service),
+    }
+    return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running}
 
 
 def _place(service: Service, job: Job, user: User) -> Place:
@@ -83,17 +87,22 @@ def _is_alive(service: Service) -> bool:
 def _store_problem(service: Service) -> str:
     """Why results are not kept as they should be; empty if they are."""
     try:
-        service.store.note("")
+        service.store.lease.renew()  # writes
         return service.notice
     except ResourceError as error:
         return str(error)
 
 
-def _disk_problem() -> str:
-    try:
-        free = shutil.disk_usage(settings().home).free // 2**20
-    except OSError:  # no home folder: nothing is kept there
-        return ""
-    if free >= LEAST_FREE_MB:
-        return ""
-    return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."
+def _disk_problem(service: Service) -> str:
+    """Why the folders of the home and of the store's file will not take more; empty if they will."""
+    for folder in {settings().home, service.store.folder or settings().home}:
+        if not folder.is_dir():  # nothing is kept there
+            continue
+        if not os.access(folder, os.W_OK):
+            return f"The folder {folder} cannot be written. Check the disk and the permissions."
+        free = shutil.disk_usage(folder).free // 2**20
+        if free < LEAST_FREE_MB:
+            return (
+                f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."
+            )
+    return ""
