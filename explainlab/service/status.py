@@ -61,7 +61,7 @@ def status(service: Service, user: User) -> Status:
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "disk", "worker", "running", "waiting"}``: whether work can be done, and how much there is."""
+    """``{"ready", "store", "disk", "worker", "running", "waiting"}``: whether work can be done, and how much is."""
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     able = {
@@ -103,6 +103,6 @@ def _disk_problem(service: Service) -> str:
         free = shutil.disk_usage(folder).free // 2**20
         if free < LEAST_FREE_MB:
             return (
-                f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."
+                f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some."
             )
     return ""
