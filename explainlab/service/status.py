@@ -102,7 +102,5 @@ def _disk_problem(service: Service) -> str:
             return f"The folder {folder} cannot be written. Check the disk and the permissions."
         free = shutil.disk_usage(folder).free // 2**20
         if free < LEAST_FREE_MB:
-            return (
-                f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some."
-            )
+            return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some."
     return ""

@@ -128,7 +128,7 @@ class Database:
         if self._engine.dialect.name != "sqlite":
             return None
         with self._engine.connect() as connection:
-            path = connection.exec_driver_sql("PRAGMA database_list").one()[2]
+            path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
         return Path(path).parent if path else None
 
     def _unavailable(self, error: Exception) -> ResourceError:
