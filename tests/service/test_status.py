@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,9 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service) -
             places = status(service, user).places
             assert [place.job for place in places] == jobs
             assert [(place.running, place.urgent) for place in places] == [(True, True), (False, False)]
-        assert health(service) == {"ready": True, "store": True, "worker": True, "running": 1, "waiting": 1}
+        assert health(service) == {
+            "ready": True, "store": True, "disk": True, "worker": True, "running": 1, "waiting": 1,
+        }  # fmt: skip
     finally:
         for job, owner in ((waiting, "2"), (running, "1")):
             service.engine.cancel(job.key, owner)
@@ -61,7 +65,45 @@ def test_a_disk_that_is_nearly_full_is_told(service: Service, monkeypatch: pytes
     assert status(service, ANN).problem == ""
     monkeypatch.setattr(status_module, "LEAST_FREE_MB", 2**40)
     assert "The disk is full" in status(service, ANN).problem
-    assert health(service)["ready"], "answers still come"
+    assert not health(service)["disk"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 60 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
+        pytest.skip("needs to mount a disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_readiness_notices_a_disk_that_is_full(disk: Path) -> None:
+    service = Service(Store(f"sqlite:///{disk / 'results.sqlite'}"), "cpu")
+    assert health(service)["ready"]
+    big = disk / "big"
+    big.write_bytes(bytes(30 * 2**20))
+    state = health(service)
+    assert (state["ready"], state["disk"]) == (False, False)
+    assert "The disk is full" in status(service, ANN).problem
+    big.unlink()
+    assert health(service)["ready"]
+
+
+def test_readiness_notices_a_disk_that_is_read_only(disk: Path) -> None:
+    service = Service(Store(f"sqlite:///{disk / 'results.sqlite'}"), "cpu")
+    service.store._database._engine.dispose()  # with a file open the disk could not be made so
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    state = health(service)
+    assert (state["ready"], state["store"], state["disk"]) == (False, False, False)
+    assert "cannot be" in status(service, ANN).problem
+
+
+def test_readiness_notices_a_store_that_is_read_only(service: Service, tmp_path: Path) -> None:
+    frozen = Service(Store(f"sqlite:///file:{tmp_path / 'results.sqlite'}?mode=ro&uri=true"), "cpu")
+    assert not health(frozen)["store"]
+    assert "readonly" in status(frozen, ANN).problem
 
 
 def test_an_instance_that_keeps_nothing_is_not_ready() -> None:
