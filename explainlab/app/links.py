@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
@@ -48,7 +48,6 @@ def follow(service: Service, page: Place, record: type[V], first: V | None = Non
     try:
         view = first if first is not None and link == FIRST else _read(service, link, record)
         st.session_state.pop(_problem(page.name), None)
-        st.session_state[_saved(page.name)] = (view, link)
         return view
     except ExplainLabError as error:
         st.session_state[_problem(page.name)] = (str(error), page.view)
@@ -69,27 +68,37 @@ def _read(service: Service, link: str, record: type[V]) -> V:
 
 
 def save(service: Service, view: AnalysisView) -> str:
-    """Save ``view`` and return its id; empty if it cannot be saved."""
+    """Save ``view`` and return its id; raises :class:`ExplainLabError` if it cannot be saved."""
+    return service.save_view(view.model_dump(mode="json"), session.user(), view.requests())
+
+
+def open_page(service: Service, path: str, view: AnalysisView) -> None:
+    """Go to the page at ``path``, with ``view``; if that cannot be saved, say so and stay."""
     try:
-        return service.save_view(view.model_dump(mode="json"), session.user(), view.requests())
-    except ExplainLabError:
-        return ""
+        view_id = save(service, view)
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page(path, query_params={"r": view_id})
 
 
-def share(service: Service, page: Place, view: AnalysisView, first: AnalysisView | None = None) -> str:
+def arrive(page: Place, views: Sequence[AnalysisView], link: str) -> None:
+    """``page`` opens with the view of ``link``, in any of these forms; it need not be saved."""
+    st.session_state[_saved(page.name)] = (views, link)
+
+
+def share(service: Service, page: Place, view: AnalysisView) -> str:
     """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
-    A view is saved when it changes: the session remembers the last one, and that of a link stays where it is. ``first``
-    is the view behind :data:`FIRST`.
+    A view is saved when it changes: the session remembers the last one.
     """
-    saved, view_id = st.session_state.get(_saved(page.name), (None, ""))
-    if view == first:
-        view_id = FIRST
-    elif saved != view:
-        view_id = save(service, view)
-        if not view_id:
+    saved, view_id = st.session_state.get(_saved(page.name), ((), ""))
+    if view not in saved:
+        try:
+            view_id = save(service, view)
+        except ExplainLabError:
             return ""
-        st.session_state[_saved(page.name)] = (view, view_id)
+        st.session_state[_saved(page.name)] = ((view,), view_id)
     before = st.query_params.get("r", "")
     if before != view_id:
         st.session_state[_REPLACED] = (before, time.monotonic())

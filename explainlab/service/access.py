@@ -15,10 +15,10 @@ from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.limits import require_model
-from explainlab.service.looks import source_name
-from explainlab.service.questions import about, asked_by, kind_of, request_json, result_key
-from explainlab.service.retention import delete_about, uploads_of
+from explainlab.service.looks import about
+from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
 from explainlab.service.store.late import Late
+from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch
@@ -63,7 +63,11 @@ class Access:
         self.late = Late()
 
     def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; equal requests share a run. Where the store is away, when it is back."""
+        """Make ``result`` a run of ``user``; equal requests share a run. Where the store is away, when it is back.
+
+        A result that was deleted meanwhile is stored again.
+        """
+        self.keep(request, result, user)
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             for upload in uploads_of(request):
@@ -77,7 +81,7 @@ class Access:
             request = asked_by(request, user)
             key = result_key(request, result.versions["model"])
             self.store.put(key, result)
-            self.store.held.hold(user.id, about(request), [key])
+            self.store.held.hold(user.id, about_key(request), [key])
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
@@ -152,7 +156,7 @@ class Access:
 
         It is deleted with the last run about what one of its ``requests`` is about.
         """
-        return self.store.save_view(view, user.id, {about(request) for request in requests} or {""})
+        return self.store.save_view(view, user.id, {about_key(request) for request in requests} or {""})
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:
         """The view under this id if ``user`` may read it, else None."""
@@ -186,7 +190,7 @@ class Access:
     def _keep_imported(self, result: Result, user: User) -> Run:
         key = digest(["imported", user.id, result.to_json()])
         self.store.put(key, result)
-        self.store.held.hold(user.id, about(result.request), [key])
+        self.store.held.hold(user.id, about_key(result.request), [key])
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
 
@@ -196,7 +200,7 @@ def _record(store: Store, run: Run) -> None:
 
 
 def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
-    text = source_name(request.data, user) if request.data is not None else request.single_text
+    text = about(request, user)
     return Run(
         owner=user.id,
         owner_name=user.name,
@@ -209,7 +213,7 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
         backward=result.cost.backward,
         key=key,
         request=request_json(request),
-        about=about(request),
+        about=about_key(request),
     )
 
 

@@ -25,7 +25,7 @@ def is_batch(request: Request) -> bool:
     return request.data is not None
 
 
-def about(request: Request) -> str:
+def about_key(request: Request) -> str:
     """What ``request`` is about, whatever it asks: the digest of its text (and pair) or of its data set's name."""
     return digest([request.text, request.text_pair] if request.data is None else [request.data])
 

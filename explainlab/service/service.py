@@ -23,8 +23,8 @@ from explainlab.service.limits import require_allowed, require_bounded
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import about, again_key, asked_by, is_batch, job_key, result_key
-from explainlab.service.retention import sweep_hourly
+from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
@@ -60,10 +60,18 @@ class Service(Access):
         model = known_digest(request.model)
         if model is None:
             return None
-        job = self.engine.job(job_key(request))
-        if job is not None and job.result is not None and job.result.versions["model"] == model:
-            return job.result
-        return self._stored(request, result_key(request, model))
+        return self._finished(request, model) or self._stored(request, result_key(request, model))
+
+    def has(self, request: Request, user: User = LOCAL) -> bool:
+        """Whether :meth:`find` gives a result, which is not read; raises as that."""
+        request = _allowed(request, user)
+        model = known_digest(request.model)
+        if model is None:
+            return False
+        try:
+            return self._finished(request, model) is not None or self.store.has(result_key(request, model))
+        except ResourceError:
+            return False
 
     def ask(
         self,
@@ -78,10 +86,10 @@ class Service(Access):
         result = self.find(request, user)
         if result is None:
             return self.submit(request, owner, user, ahead, record, store)
-        if store:
-            self.keep(request, result, user)
         if record and not ahead:
             self.record(request, result, user)
+        elif store:
+            self.keep(request, result, user)
         return result
 
     def submit(
@@ -157,13 +165,13 @@ class Service(Access):
         """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
-    def run(self, request: Request, context: RunContext | None = None) -> Result:
-        """The result of ``request``, stored or computed on the caller's thread.
+    def run(self, request: Request) -> Result:
+        """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
         For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, context or RunContext(reader_of(request)), lambda: (LOCAL.id,))
+        return self._answer(request, RunContext(reader_of(request)), lambda: (LOCAL.id,))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
@@ -197,7 +205,7 @@ class Service(Access):
     def _answer(self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]]) -> Result:
         """The result, stored for the users with the ids that ``owners`` gives."""
         key = result_key(request, model_digest(request.model))
-        memory = StoredContext(context, self.store, about(request), owners)
+        memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
             return self._kept(request, result, key, memory)
@@ -237,6 +245,12 @@ class Service(Access):
             return []
         waiting = [job.request for job in self.engine.unfinished() if job.progress.status == "queued"]
         return [other for other in waiting if other != request and _with_target(other, request.target) == request]
+
+    def _finished(self, request: CompleteRequest, model: str) -> Result | None:
+        """The result of a job of this server by the model with the digest ``model``."""
+        job = self.engine.job(job_key(request))
+        result = None if job is None else job.result
+        return result if result is not None and result.versions["model"] == model else None
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
+from explainlab.attribution.explain import versions
 from explainlab.errors import ResourceError
 from explainlab.models.devices import free_memory
 from explainlab.service.jobs import Job
@@ -70,6 +73,11 @@ def health(service: Service) -> dict[str, Any]:
         "worker": _is_alive(service),
     }
     return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running}
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries, by name."""
+    return {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
 
 
 def _place(service: Service, job: Job, user: User) -> Place:

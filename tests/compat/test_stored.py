@@ -130,6 +130,20 @@ def test_an_imported_result_stays_apart(service: Service) -> None:
     assert service.open_run(same.id, LOCAL).result is not None
 
 
+def test_what_is_deleted_goes_with_what_only_it_needed(service: Service) -> None:
+    owners = {run_id: service.store.runs.get(run_id).owner for run_id in RUNS}
+    kept = {run.key for run in service.runs(ANN).runs if run.owner == ANN.id}
+    abouts = {service.store.runs.get(run_id).about for run_id, owner in owners.items() if owner == LOCAL.id}
+    assert "" not in abouts
+    assert abouts <= {part.about for part in service.store.held.parts()}
+    for run_id, owner in owners.items():
+        if owner == LOCAL.id:
+            service.delete_run(run_id, LOCAL)
+    assert {run["key"] for run in RUNS.values() if service.store.has(run["key"])} <= kept
+    left = {part.about for part in service.store.held.parts() if part.owner == LOCAL.id}
+    assert not left & abouts
+
+
 def test_what_a_server_left_is_told(service: Service) -> None:
     (left,) = service.cut_short(LOCAL)
     assert left.key == STORED["expected_unfinished"]

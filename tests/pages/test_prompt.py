@@ -12,12 +12,17 @@ from explainlab.analyses.activation.page import view as activation_view
 from explainlab.analyses.candidates.page import view as candidates_view
 from explainlab.analyses.explain.page import view
 from explainlab.analyses.integration.page import view as integration_view
-from explainlab.models.templates import read_template, template_ids
+from explainlab.app import session
+from explainlab.models.templates import read_template, save_template, template_ids
 from explainlab.service.service import service
+from explainlab.service.templates import own_id, readable_templates
+from explainlab.service.users import LOCAL, User
+from explainlab.settings import settings
 from tests.conftest import ASKED
 from tests.pages import scripted
 from tests.pages.scripted import answered
 
+ANN, BOB = User("oidc#ann", "Ann"), User("oidc#bob", "Bob")
 CHEAP = {
     "explain": view.first_view().model_copy(update={"methods": (view.Choice(method="gradient"),)}),
     "integration": integration_view.first_view().model_copy(update={"steps": "2,3", "compare": (2, 3)}),
@@ -32,9 +37,9 @@ def speaker(speaker_path: Callable[[str], Path]) -> str:
     return str(speaker_path("gpt2"))
 
 
-def opened(where: str = "explain") -> AppTest:
+def opened(where: str = "explain", user: User = LOCAL) -> AppTest:
     short = CHEAP[where].model_copy(update={"text": "a good film"})
-    app = scripted.opened(where, r=service().store.save_view(short.model_dump(mode="json")))
+    app = scripted.opened(where, r=service().save_view(short.model_dump(mode="json"), user))
     app.session_state[f"{where}_prompt"] = True  # the popover is open
     return answered(app.run())
 
@@ -121,6 +126,32 @@ def test_what_cannot_be_saved_or_used_is_told_and_changes_nothing(speaker: str) 
     assert "The template has no place for the text" in words(app.error)
     assert not [button for button in app.button if button.label == "Save and use"]
     assert model_of(app) == before
+
+
+def test_an_own_template_is_private_until_shared_and_is_deleted(
+    speaker: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    monkeypatch.setattr(session, "user", lambda: ANN)
+    save_template(ASKED)
+    app = started(opened(user=ANN), ASKED.name, speaker)
+    assert not [button for button in app.button if button.label.startswith("Delete")], "everybody's"
+    field(app.text_input, "Name").set_value("mine").run()
+    press(app, "Save and use")
+    mine = own_id("mine", ANN)
+    assert model_of(app) == f"completion:{mine}:{speaker}"
+    answered(app.run())
+    assert mine not in readable_templates(BOB.id)
+    field(app.toggle, "Everyone here may use it").set_value(True).run()
+    assert readable_templates(BOB.id)[mine] == "mine (shared by Ann)"
+    monkeypatch.setattr(session, "user", lambda: BOB)
+    other = started(opened(user=BOB), mine, speaker)
+    assert "mine (shared by Ann)" in field(other.selectbox, "Start from").options
+    assert not [button for button in other.button if button.label.startswith("Delete")]
+    monkeypatch.setattr(session, "user", lambda: ANN)
+    press(app, "Delete 'mine'")
+    assert not app.exception
+    assert mine not in readable_templates(ANN.id)
 
 
 def test_a_preset_stays_as_it_is(speaker: str) -> None:

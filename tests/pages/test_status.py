@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.app import session
+from explainlab.app.status import page as status_page
 from explainlab.request import Request
 from explainlab.service.service import service
+from explainlab.service.store.runs import line
+from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
 from tests.pages.scripted import opened, words
@@ -37,7 +42,7 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
         assert not app.exception
         titles, details = words(app.markdown), words(app.caption).replace("\u2060", "")
         assert "**Integrated gradients**: " in titles
-        assert f"{MODEL}: {HOSTILE[:80]}…" in details
+        assert f"{MODEL}: {line(HOSTILE, 80)}" in details
         assert "Waiting: another user's job, a data set, or in advance" in titles
         waiting = len(worker.unfinished()) - 1
         assert [metric.value for metric in app.metric[:2]] == ["1", str(waiting)]
@@ -100,3 +105,17 @@ def test_limits_and_versions_are_those_in_force(monkeypatch: pytest.MonkeyPatch)
     assert limits["EXPLAINLAB_MAX_ROWS"] == "12,345"
     assert limits["EXPLAINLAB_ALLOWED_MODELS"] == "embedded:*, owner/*"
     assert table(app, "Library").set_index("Library")["Version"]["torch"] == version("torch")
+
+
+def test_what_is_stored_is_told_beside_its_limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ann = User("oidc#ann", "Ann")
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    monkeypatch.setattr(settings(), "max_kept_mb_per_user", 1_500)
+    keep_upload(b"text\n" + b"x" * 3 * 2**20, "mine.csv", ann)
+    (before,) = table(opened("status"), "Whose").to_dict("records")
+    assert (before["Whose"], before["At most"]) == ("Everybody's", "no limit")
+    monkeypatch.setattr(session, "user", lambda: ann)
+    monkeypatch.setattr(status_page, "user", lambda: ann)
+    mine, everybodys = table(opened("status"), "Whose").to_dict("records")
+    assert (mine["Whose"], mine["MB"], mine["At most"]) == ("Yours", 3.0, "1,500 MB")
+    assert everybodys["MB"] == before["MB"] >= 3.0

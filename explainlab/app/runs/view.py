@@ -107,7 +107,7 @@ def _draw_open_page(service: Service, opened: OpenRun) -> str:
     if page is None:
         return runs_page.PAGE
     if st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
-        st.switch_page(page.entry.path, query_params={"r": links.save(service, page.view)})
+        links.open_page(service, page.entry.path, page.view)
     return page.entry.url
 
 

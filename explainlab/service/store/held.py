@@ -44,7 +44,7 @@ class Held:
     def hold(self, owner: str, about: str, keys: Sequence[str]) -> None:
         """From now on ``owner`` has what is stored under ``keys``; keys under which nothing is stored do not count.
 
-        ``about`` is the digest of the text or the data set: see :func:`explainlab.service.questions.about`.
+        ``about`` is the digest of the text or the data set: see :func:`explainlab.service.questions.about_key`.
         """
         for chunk in _chunks(keys):
             with suppress(IntegrityError), self._database.connection() as connection:  # another thread just did
@@ -87,7 +87,9 @@ def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 def _hold(connection: Connection, owner: str, about: str, keys: Iterable[str]) -> None:
     now, keys = datetime.now(UTC), list(keys)
     same = (HELD.c.owner == owner, HELD.c.about == about)
-    connection.execute(update(HELD).where(*same, HELD.c.key.in_(keys)).values(created=now))
+    renewed = connection.execute(update(HELD).where(*same, HELD.c.key.in_(keys)).values(created=now))
+    if renewed.rowcount == len(keys):
+        return
     known = select(HELD.c.key).where(*same)
     for table, key in _KEYS.items():
         size = func.length(table.c.body)

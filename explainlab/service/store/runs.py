@@ -31,7 +31,7 @@ class Run:
     ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
     ``created`` and ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count
     passes; ``imported``: the result came from a file; ``about`` names the text or the data set (see
-    :func:`explainlab.service.questions.about`).
+    :func:`explainlab.service.questions.about_key`).
     """
 
     owner: str

@@ -73,13 +73,17 @@ class Store:
 
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
-        if self._database.value(select(RESULTS.c.key).where(RESULTS.c.key == key)) is None:
+        if not self.has(key):
             self.put_record(key, result.to_json())
 
     def record(self, key: str) -> dict[str, Any] | None:
         """The JSON of the result stored under ``key``, or None."""
         body = self._body(key)
         return None if body is None else json.loads(body)
+
+    def has(self, key: str) -> bool:
+        """Whether a result is stored under ``key``."""
+        return self._database.value(select(RESULTS.c.key).where(RESULTS.c.key == key)) is not None
 
     def put_record(self, key: str, record: Mapping[str, Any]) -> None:
         """As :meth:`put`, of the JSON of a result."""

@@ -14,11 +14,11 @@ import sqlalchemy as sa
 
 from explainlab.data import source_digest
 from explainlab.request import Request
-from explainlab.service.retention import sweep, sweep_hourly, used
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark
+from explainlab.service.store.retention import sweep, sweep_hourly, used
 from explainlab.service.store.runs import Run
-from explainlab.service.store.schema import HELD, RUNS
+from explainlab.service.store.schema import HELD, NOTES, RESULTS, RUNS, VIEWS
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import keep_upload, reader_for
 from explainlab.service.users import User
@@ -57,7 +57,10 @@ def about_text(question: str = "random") -> Request:
 
 
 def rows(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty; what the instance itself has learnt does not count."""
+    """How many rows each table has that is not empty.
+
+    What the instance itself has learnt does not count, nor do jobs: they end a little before they are struck out.
+    """
     with sqlite3.connect(home / "store.sqlite") as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         paces = "WHERE key NOT IN (SELECT key FROM held WHERE owner = '')"
@@ -65,7 +68,7 @@ def rows(home: Path) -> dict[str, int]:
         counts = {
             name: database.execute(f"SELECT count(*) FROM {name} {limited.get(name, '')}").fetchone()[0]
             for name in tables
-            if name != "alembic_version"
+            if name not in ("alembic_version", "unfinished")
         }
     return {name: count for name, count in counts.items() if count}
 
@@ -145,8 +148,8 @@ def test_who_asks_while_a_visitors_job_runs_has_its_result(service: Service, hom
 def age(service: Service, days: float) -> None:
     """Everything that is stored was last used so many days earlier."""
     then = datetime.now(UTC) - timedelta(days=days)
-    for table, column in ((RUNS, "asked"), (HELD, "created")):
-        service.store._database.change(sa.update(table).values({column: then}))
+    for column in (RUNS.c.asked, HELD.c.created, RESULTS.c.created, NOTES.c.created, VIEWS.c.created):
+        service.store._database.change(sa.update(column.table).values({column.name: then}))
     for path in (settings().home / "uploads").rglob("*"):
         os.utime(path, (then.timestamp(), then.timestamp()))
 
