@@ -77,6 +77,7 @@ class Access:
 
     def keep(self, request: Request, result: Result, user: User) -> None:
         """Store ``result`` for ``user``. Does nothing where the store fails."""
+        self.late.flush()  # what waits has no warning that it is not stored
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             key = result_key(request, result.versions["model"])
