@@ -75,7 +75,9 @@ def draw_limits() -> None:
         if setting["name"].startswith("EXPLAINLAB_MAX_")
     ]
     served = {"Value": ", ".join(settings().model_patterns), "Limit": "Models served"}
-    st.dataframe(pd.DataFrame([*rows, {**served, "Setting": "EXPLAINLAB_ALLOWED_MODELS"}]), hide_index=True)
+    st.dataframe(
+        pd.DataFrame([*rows, {**served, "Setting": "EXPLAINLAB_ALLOWED_MODELS"}]), hide_index=True, height="content"
+    )
 
 
 def draw_versions() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,12 +91,12 @@ def sweep(store: Store) -> None:
     store.shrink()
 
 
-def sweep_hourly(store: Store, seconds: float = SWEEP_SECONDS) -> None:
-    """Sweep every so many ``seconds`` from now on, in a thread of its own."""
+def sweep_hourly(store: Store, seconds: float = SWEEP_SECONDS) -> threading.Event:
+    """Sweep every so many ``seconds`` from now on, in a thread of its own, until the event is set that is returned."""
+    stop = threading.Event()
 
     def work() -> None:
-        while True:
-            time.sleep(seconds)
+        while not stop.wait(seconds):
             try:
                 sweep(store)
             except Exception as error:  # its traceback would show what users have written
@@ -106,6 +105,7 @@ def sweep_hourly(store: Store, seconds: float = SWEEP_SECONDS) -> None:
                 )
 
     threading.Thread(target=work, name="explainlab-sweep", daemon=True).start()
+    return stop
 
 
 @dataclass(frozen=True)

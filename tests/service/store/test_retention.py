@@ -193,8 +193,9 @@ def test_the_sweep_repeats(service: Service, home: Path, monkeypatch: pytest.Mon
     keep_upload(FILE, "old.csv", ANN)
     age(service, 40)
     monkeypatch.setattr(settings(), "max_kept_days", 30)
-    sweep_hourly(service.store, 0.1)
+    stop = sweep_hourly(service.store, 0.1)
     deadline = time.monotonic() + 20
     while secrets(home) and time.monotonic() < deadline:
         time.sleep(0.1)
+    stop.set()
     assert secrets(home) == []
