@@ -164,7 +164,9 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service
     monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     settings.cache_clear()
     service_module._service.cache_clear()
-    yield service_module.service()
+    service = service_module.service()
+    yield service
+    service.store.lease.end()
     monkeypatch.undo()
     settings.cache_clear()
     service_module._service.cache_clear()

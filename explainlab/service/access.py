@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, get_args
 
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
@@ -16,6 +17,7 @@ from explainlab.service.imports import read_results
 from explainlab.service.limits import require_model
 from explainlab.service.looks import about
 from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
+from explainlab.service.store.late import Late
 from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
@@ -58,9 +60,10 @@ class Access:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.late = Late()
 
     def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; equal requests share a run. Does nothing where the store fails.
+        """Make ``result`` a run of ``user``; equal requests share a run. Where the store is away, when it is back.
 
         A result that was deleted meanwhile is stored again.
         """
@@ -70,10 +73,11 @@ class Access:
             for upload in uploads_of(request):
                 touch(upload, user)
             run = _run_of(request, result, user, result_key(request, result.versions["model"]))
-            self.store.runs.record(run, digest(run.request))
+            self.late.write(partial(_record, self.store, run))
 
     def keep(self, request: Request, result: Result, user: User) -> None:
         """Store ``result`` for ``user``. Does nothing where the store fails."""
+        self.late.flush()  # what waits has no warning that it is not stored
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             key = result_key(request, result.versions["model"])
@@ -190,6 +194,10 @@ class Access:
         self.store.held.hold(user.id, about_key(result.request), [key])
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
+
+
+def _record(store: Store, run: Run) -> None:
+    store.runs.record(run, digest(run.request))
 
 
 def _run_of(request: Request, result: Result, user: User, key: str) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -214,8 +215,7 @@ class Service(Access):
         return MemoryShortage() if self.out_of_memory else outcome
 
     def _ended(self, job: Job) -> None:
-        with suppress(ResourceError):
-            self.store.unfinished.end(job.key)
+        self.late.write(partial(self.store.unfinished.end, job.key))
 
     def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
         try:
@@ -229,9 +229,26 @@ class Service(Access):
         memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
-            return _kept(result, key, memory)
+            return self._kept(request, result, key, memory)
         finally:
             memory.hold()
+
+    def _kept(self, request: CompleteRequest, result: Result, key: str, memory: StoredContext) -> Result:
+        """``result`` once it is stored; with a warning where it will be when the store is back."""
+
+        def keep() -> None:
+            memory.keep_answer(key, result)
+            memory.hold()
+            job = self.engine.job(job_key(request))
+            if job is not None and job.result is not None:
+                job.result = result  # without the warning
+
+        error = self.late.write(keep)
+        if error is None:
+            return result
+        return result.with_warning(
+            f"This result could not be stored yet. It will be when the store is back, unless the server stops. {error}"
+        )
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
         classifier = self.pool.get(request.model, request.dtype)
@@ -266,15 +283,6 @@ class Service(Access):
         return result and result.answering(request)
 
 
-def _kept(result: Result, key: str, memory: StoredContext) -> Result:
-    """``result`` once it is stored, with a warning if it cannot be."""
-    try:
-        memory.keep_answer(key, result)
-    except ResourceError as error:
-        return result.with_warning(f"This result could not be stored and will be gone after a restart. {error}")
-    return result
-
-
 def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
     return request.model_copy(update={"target": target})
 
@@ -290,10 +298,13 @@ def open_service(device: str | None = None) -> Service:
     """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
         store = Store(settings().store_url)
-        sweep_hourly(store)
-        return Service(store, device)
+        service = Service(store, device)
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}")
+    sweep_hourly(store)
+    store.lease.keep(service.late.flush)
+    atexit.register(store.lease.end)
+    return service
 
 
 _lock = threading.Lock()

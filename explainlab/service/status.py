@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from explainlab.settings import settings
 SILENT_SECONDS = 600.0
 """A worker without a sign of life for so long is taken for dead."""
 LEAST_FREE_MB = 50
-"""Less free space on the disk of the home folder is reported."""
+"""An instance with less free space, on the disk of the home folder or of the store, is not ready."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,17 @@ def status(service: Service, user: User) -> Status:
         free_bytes=free_memory(service.device),
         worker_alive=_is_alive(service),
         out_of_memory=service.out_of_memory,
-        problem=_store_problem(service) or _disk_problem(),
+        problem=_store_problem(service) or _disk_problem(service),
     )
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "worker", "memory", "running", "waiting"}``: whether work can be done, and how much is."""
+    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting"}``: whether work can be done, and how much."""
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     able = {
         "store": not _store_problem(service),
+        "disk": not _disk_problem(service),
         "worker": _is_alive(service),
         "memory": not service.out_of_memory,
     }
@@ -96,17 +98,20 @@ def _is_alive(service: Service) -> bool:
 def _store_problem(service: Service) -> str:
     """Why results are not kept as they should be; empty if they are."""
     try:
-        service.store.note("")
+        service.store.lease.renew()  # writes
         return service.notice
     except ResourceError as error:
         return str(error)
 
 
-def _disk_problem() -> str:
-    try:
-        free = shutil.disk_usage(settings().home).free // 2**20
-    except OSError:  # no home folder: nothing is kept there
-        return ""
-    if free >= LEAST_FREE_MB:
-        return ""
-    return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some of it."
+def _disk_problem(service: Service) -> str:
+    """Why the folders of the home and of the store's file will not take more; empty if they will."""
+    for folder in {settings().home, service.store.folder or settings().home}:
+        if not folder.is_dir():  # nothing is kept there
+            continue
+        if not os.access(folder, os.W_OK):
+            return f"The folder {folder} cannot be written. Check the disk and the permissions."
+        free = shutil.disk_usage(folder).free // 2**20
+        if free < LEAST_FREE_MB:
+            return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some."
+    return ""

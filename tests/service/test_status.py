@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ MODEL = "embedded:bert-mini-sst2"
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
 SOON = 60
 FOR_EVER = 10**6
-EVERYTHING = {"ready": True, "store": True, "worker": True, "memory": True}
+EVERYTHING = {"ready": True, "store": True, "disk": True, "worker": True, "memory": True}
 
 
 @pytest.fixture
@@ -65,7 +67,45 @@ def test_a_disk_that_is_nearly_full_is_told(service: Service, monkeypatch: pytes
     assert status(service, ANN).problem == ""
     monkeypatch.setattr(status_module, "LEAST_FREE_MB", 2**40)
     assert "The disk is full" in status(service, ANN).problem
-    assert health(service)["ready"], "answers still come"
+    assert not health(service)["disk"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 60 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
+        pytest.skip("needs to mount a disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_readiness_notices_a_disk_that_is_full(disk: Path) -> None:
+    service = Service(Store(f"sqlite:///{disk / 'results.sqlite'}"), "cpu")
+    assert health(service)["ready"]
+    big = disk / "big"
+    big.write_bytes(bytes(30 * 2**20))
+    state = health(service)
+    assert (state["ready"], state["disk"]) == (False, False)
+    assert "The disk is full" in status(service, ANN).problem
+    big.unlink()
+    assert health(service)["ready"]
+
+
+def test_readiness_notices_a_disk_that_is_read_only(disk: Path) -> None:
+    service = Service(Store(f"sqlite:///{disk / 'results.sqlite'}"), "cpu")
+    service.store._database._engine.dispose()  # with a file open the disk could not be made so
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    state = health(service)
+    assert (state["ready"], state["store"], state["disk"]) == (False, False, False)
+    assert "cannot be" in status(service, ANN).problem
+
+
+def test_readiness_notices_a_store_that_is_read_only(service: Service, tmp_path: Path) -> None:
+    frozen = Service(Store(f"sqlite:///file:{tmp_path / 'results.sqlite'}?mode=ro&uri=true"), "cpu")
+    assert not health(frozen)["store"]
+    assert "readonly" in status(frozen, ANN).problem
 
 
 def test_an_instance_that_keeps_nothing_is_not_ready() -> None:

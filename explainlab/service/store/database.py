@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,7 +35,7 @@ class Database:
 
     Opening brings it up to date and loses nothing; several processes may do so at once. Every statement is a
     transaction of its own. Every failure raises :class:`ResourceError`; the next statement connects again to a
-    server that was away.
+    server that was away. ``folder`` is that of SQLite's file; None of other databases and in memory.
     """
 
     def __init__(self, url: str) -> None:
@@ -48,6 +49,7 @@ class Database:
             if address.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
             self._bring_up_to_date()
+            self.folder = self._find_folder()
         except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
             raise self._unavailable(error) from error
 
@@ -122,6 +124,13 @@ class Database:
             if backend == "sqlite":
                 _let_shrink(connection)
 
+    def _find_folder(self) -> Path | None:
+        if self._engine.dialect.name != "sqlite":
+            return None
+        with self._engine.connect() as connection:
+            path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
+        return Path(path).parent if path else None
+
     def _unavailable(self, error: Exception) -> ResourceError:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
         return ResourceError(
@@ -152,8 +161,16 @@ def _let_shrink(connection: Connection) -> None:
             connection.exec_driver_sql("VACUUM")
 
 
+def _close_to_others(path: str) -> None:
+    """Let only the owner read SQLite's files at ``path`` (empty: in memory); those beside the database follow it."""
+    for file in (path, f"{path}-wal", f"{path}-shm") if path else ():
+        with suppress(OSError):  # it is not there, or another's
+            os.chmod(file, 0o600)
+
+
 def _configure_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
+    _close_to_others(cursor.execute("PRAGMA database_list").fetchone()[2])
     cursor.execute("PRAGMA busy_timeout=10000")
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:  # a new file
         cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")

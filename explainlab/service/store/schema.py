@@ -118,4 +118,12 @@ UNFINISHED = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("request", Text, nullable=False),
 )
-"""Jobs that have not ended, by their keys and users; ``server`` is the process that runs them."""
+"""Jobs that have not ended, by their keys and users; ``server`` is the one that runs them."""
+
+SERVERS = Table(
+    "servers",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("until", DateTime(timezone=True), nullable=False),
+)
+"""The servers on this database, each with the end of its lease."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -17,6 +18,7 @@ from explainlab.request import digest
 from explainlab.result import Result
 from explainlab.service.store.database import Database
 from explainlab.service.store.held import Held
+from explainlab.service.store.lease import Lease
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
 from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, UNFINISHED, VIEWS
@@ -40,14 +42,16 @@ class Store:
 
     Every write is one transaction. Errors of the database (a full disk, a read-only folder, a server away) raise
     :class:`explainlab.errors.ResourceError`. Safe to use from several threads and processes. Users' rights are checked
-    elsewhere: see ``service/access.py``.
+    elsewhere: see ``service/access.py``. ``folder`` is that of SQLite's file; None of other databases and in memory.
     """
 
     def __init__(self, url: str) -> None:
         self._database = Database(url)
+        self.folder: Path | None = self._database.folder
         self.runs = Runs(self._database)
         self.held = Held(self._database)
-        self.unfinished = Unfinished(self._database)
+        self.lease = Lease(self._database)
+        self.unfinished = Unfinished(self._database, self.lease)
 
     def remarks(self, owner: str, data: str) -> Remarks:
         """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, or_, select, update
 
 from explainlab.request import Kind
 from explainlab.service.store.database import Database
-from explainlab.service.store.schema import UNFINISHED
+from explainlab.service.store.lease import Lease, lives
+from explainlab.service.store.schema import SERVERS, UNFINISHED
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,15 @@ class CutShort:
 
 
 class Unfinished:
-    """The unfinished jobs of users. Each instance is a server: jobs that another one began have been cut short.
+    """The unfinished jobs of users. Each belongs to the server where it was last requested.
 
-    So only one server at a time may use a database.
+    That of a server without a lease has been cut short. A server that was taken for dead, and is not, changes only what
+    no other one has taken over.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lease: Lease) -> None:
         self._database = database
-        self._server = secrets.token_hex(16)
+        self._server = lease.server
 
     def begin(self, key: str, owner: str, kind: Kind, request: dict[str, Any]) -> None:
         """The user with the id ``owner`` waits for ``request`` on this server, under the job ``key``."""
@@ -44,13 +45,14 @@ class Unfinished:
             self._database.insert(UNFINISHED, {**row, "request": json.dumps(request, allow_nan=False)})
 
     def end(self, key: str) -> None:
-        """The job has ended, for all its users."""
-        self._database.change(delete(UNFINISHED).where(UNFINISHED.c.key == key))
+        """This server's job has ended, for all its users."""
+        own = UNFINISHED.c.server == self._server
+        self._database.change(delete(UNFINISHED).where(UNFINISHED.c.key == key, own))
 
     def cut_short(self, owner: str) -> list[CutShort]:
-        """What earlier servers left unanswered, oldest first."""
+        """What dead servers left unanswered, oldest first."""
         columns = (UNFINISHED.c.key, UNFINISHED.c.kind, UNFINISHED.c.request, UNFINISHED.c.created)
-        theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server)
+        theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server, _cut_short())
         rows = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))
         return [
             CutShort(key, kind, json.loads(request), created.replace(tzinfo=created.tzinfo or UTC))
@@ -58,6 +60,11 @@ class Unfinished:
         ]
 
     def forget(self, owner: str, keys: Iterable[str]) -> None:
-        """Drop these jobs of ``owner``."""
+        """Drop these jobs of ``owner``, unless they run on another server."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)))
-        self._database.change(delete(UNFINISHED).where(*theirs))
+        own = UNFINISHED.c.server == self._server
+        self._database.change(delete(UNFINISHED).where(*theirs, or_(own, _cut_short())))
+
+
+def _cut_short() -> ColumnElement[bool]:
+    return UNFINISHED.c.server.not_in(select(SERVERS.c.id).where(lives()))

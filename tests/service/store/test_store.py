@@ -246,6 +246,20 @@ def test_a_read_only_database_is_read_and_not_written(
     assert [found.name for found in path.parent.iterdir() if found.is_dir()] == []
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_files_are_their_owners_alone(path: Path, result: Attribution, old: bool) -> None:
+    """Also those from before, with what a killed server left beside them."""
+    path.parent.mkdir()
+    names = ("results.sqlite", "results.sqlite-shm", "results.sqlite-wal")
+    if old:
+        for name in names:
+            (path.parent / name).touch(0o644)
+    store = Store(f"sqlite:///{path}")
+    store.put(KEY, result)
+    files = {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()}
+    assert files == dict.fromkeys(names, "0o600")
+
+
 def test_scores_that_are_no_numbers_are_never_stored(store: Store, result: Attribution) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.put(KEY, replace(result, scores=np.full(len(result.scores), np.nan)))

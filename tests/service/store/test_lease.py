@@ -1,0 +1,116 @@
+"""Servers on one database: each leaves the jobs of the others alone, and tells those of a dead one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from explainlab.service.store import lease
+from explainlab.service.store.store import Store
+from explainlab.settings import ROOT
+
+SOON = 30
+FIRST, SECOND = "1" * 64, "2" * 64
+
+SERVER = f"""
+import sys
+from explainlab.service.store import lease
+from explainlab.service.store.database import Database
+from explainlab.service.store.unfinished import Unfinished
+
+lease.LEASE_SECONDS, lease.BEAT_SECONDS = 2, 0.2
+database = Database(sys.argv[1])
+own = lease.Lease(database)
+unfinished = Unfinished(database, own)
+own.keep(lambda: None)
+for key in ({FIRST!r}, {SECOND!r}):
+    unfinished.begin(key, "ann", "attribution", {{"text": "a film"}})
+print("begun", flush=True)
+sys.stdin.readline()
+unfinished.end({FIRST!r})
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def server(database_url: str) -> Iterator[subprocess.Popen[str]]:
+    """A server, a process of its own, that works on two jobs of Ann."""
+    Store(database_url)
+    command = [sys.executable, "-c", SERVER, database_url]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def told(store: Store) -> list[str]:
+    return sorted(job.key for job in store.unfinished.cut_short("ann"))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_only_the_jobs_of_a_dead_server_are_told_and_one_that_slept_leaves_what_was_taken_over(
+    server: subprocess.Popen[str], database_url: str
+) -> None:
+    second = Store(database_url)
+    second.lease.renew()
+    end = time.monotonic() + 2.5  # more than the lease
+    while time.monotonic() < end:
+        assert told(second) == []
+        time.sleep(0.1)
+    second.unfinished.forget("ann", [FIRST, SECOND])
+    second.unfinished.end(SECOND)
+    server.send_signal(signal.SIGSTOP)
+    until(lambda: told(second) == [FIRST, SECOND])
+    second.unfinished.begin(FIRST, "ann", "attribution", {"text": "a film"})
+    server.send_signal(signal.SIGCONT)
+    until(lambda: told(second) == [])
+    server.stdin.write("end\n")
+    server.stdin.flush()
+    assert server.stdout.readline() == "done\n"
+    second.lease.end()
+    third = Store(database_url)
+    assert told(third) == [FIRST], "the first has not ended the second's"
+    server.kill()
+    until(lambda: told(third) == [FIRST, SECOND])
+    third.unfinished.forget("ann", [SECOND])
+    assert told(third) == [FIRST]
+
+
+def test_a_lease_is_kept_and_given_up(database_url: str) -> None:
+    first, second = Store(database_url), Store(database_url)
+    first.unfinished.begin(FIRST, "ann", "attribution", {})
+    assert told(second) == [FIRST], "it has none yet"
+    beats = threading.Semaphore(0)
+    first.lease.keep(beats.release)
+    assert beats.acquire(timeout=SOON)
+    assert beats.acquire(timeout=SOON)
+    assert told(second) == []
+    first.lease.end()
+    assert told(second) == [FIRST]
+
+
+def test_a_lease_that_cannot_be_renewed_is_taken_again(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "LEASE_SECONDS", -5)
+    first, second = Store(database_url), Store(database_url)
+    first.unfinished.begin(FIRST, "ann", "attribution", {})
+    first.lease.renew()
+    assert told(second) == [FIRST]
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 5)
+    second.lease.renew()  # deletes what has expired
+    assert told(second) == [FIRST]
+    first.lease.renew()
+    assert told(second) == []

