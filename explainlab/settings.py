@@ -38,6 +38,9 @@ class Settings(BaseSettings):
     max_job_seconds: int = Field(0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit.")
     max_rows: int = Field(1_000_000, gt=0, description="Most rows read from a data file.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
+    max_waiting_uploads_mb: int = Field(
+        400, gt=0, description="Most MB that one user's uploads may have before a page has taken them."
+    )
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )
@@ -49,6 +52,9 @@ class Settings(BaseSettings):
         "X-Forwarded-Email",
         min_length=1,
         description="Header in which the proxy says who it is; it must strip the browser's own.",
+    )
+    sign_in_hours: int = Field(
+        168, gt=0, le=720, description="Hours after which one must sign in again (with oidc); sign-out ends it earlier."
     )
     allow_anyone: bool = Field(
         False, description="Without sign-in, serve also those who are not at this machine. All share everything."

@@ -169,6 +169,7 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
     text = source_name(request.data, user) if request.data is not None else request.single_text
     return Run(
         owner=user.id,
+        owner_full_id=user.full_id or user.id,
         owner_name=user.name,
         kind=kind_of(request),
         question=request.question,

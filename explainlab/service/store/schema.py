@@ -57,6 +57,7 @@ RUNS = Table(
     metadata,
     Column("id", String(32), primary_key=True),
     Column("owner", String(255), nullable=False),
+    Column("owner_full_id", Text, nullable=False),
     Column("owner_name", Text, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("question", String(64), nullable=False),
@@ -78,7 +79,11 @@ RUNS = Table(
     Index("runs_asked", "asked", "id", "owner", "visibility"),
     Index("runs_key", "key"),
 )
-"""Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads."""
+"""Users' requests with their results.
+
+``owner`` is a user's key, ``owner_full_id`` the id that it stands for; ``request_key`` names equal requests, ``words``
+is what a search reads.
+"""
 
 REMARKS = Table(
     "remarks",
@@ -103,3 +108,11 @@ UNFINISHED = Table(
     Column("request", Text, nullable=False),
 )
 """Jobs that have not ended, by their keys and users; ``server`` is the process that runs them."""
+
+SIGN_OUTS = Table(
+    "sign_outs",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("created", DateTime(timezone=True), nullable=False),
+)
+"""Sign-ins that have been ended: the digests of their claims."""

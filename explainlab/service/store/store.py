@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from explainlab.result import Result
 from explainlab.service.store.database import Database
 from explainlab.service.store.remarks import Remarks
 from explainlab.service.store.runs import Runs, Visibility
-from explainlab.service.store.schema import NOTES, RESULTS, VIEWS
+from explainlab.service.store.schema import NOTES, RESULTS, SIGN_OUTS, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
@@ -117,6 +118,16 @@ class Store:
         written = json.dumps(body, allow_nan=False)
         if not self._database.change(update(NOTES).where(NOTES.c.key == key).values(body=written)):
             self._database.insert(NOTES, {"key": key, "body": written})
+
+    def end_sign_in(self, key: str, most_hours: int) -> None:
+        """Remember for ``most_hours`` that the sign-in with this ``key`` (64 hexadecimal digits) has ended."""
+        earliest = datetime.now(UTC) - timedelta(hours=most_hours)
+        self._database.change(delete(SIGN_OUTS).where(SIGN_OUTS.c.created < earliest))
+        self._database.insert(SIGN_OUTS, {"key": key})
+
+    def sign_in_ended(self, key: str) -> bool:
+        """Whether :meth:`end_sign_in` has been called for ``key``."""
+        return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
     def _body(self, key: str) -> str | None:
         body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
