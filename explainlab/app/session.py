@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 

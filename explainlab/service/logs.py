@@ -107,7 +107,7 @@ class Withheld(io.TextIOBase):
 
 
 def log_as_json() -> None:
-    """Write our logs from INFO on, and those of libraries from WARNING on, to stderr as JSON lines, and nothing else."""
+    """Write our logs from INFO on, those of libraries from WARNING on, as JSON lines to stderr, and nothing else."""
     handler = logging.StreamHandler(_stderr())
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
