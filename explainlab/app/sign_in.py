@@ -49,9 +49,9 @@ def signed_in() -> User | None:
 def gate() -> None:
     """Let users who are served pass; all others see how to sign in, and nothing else."""
     user = signed_in()
-    _admit_uploads(user)
-    if user is None:
-        _draw_door()
+    watched = _admit_uploads(user)
+    if user is None or not (watched or settings().auth == "none"):
+        _draw_door(watched)
         st.stop()
     if settings().auth == "oidc" and not st.query_params and _SETTLED not in st.session_state:
         _bring_back(data={"signed_in": True}, key="bring_back", on_settled_change=_settle)
@@ -69,7 +69,7 @@ def draw_account() -> None:
             st.button("Sign out", icon=":material/logout:", type="tertiary", on_click=_sign_out)
 
 
-def _draw_door() -> None:
+def _draw_door(watched: bool) -> None:
     st.title("ExplainLab", anchor=False)
     if settings().auth == "none":
         st.warning(CLOSED, icon=":material/lock:")
@@ -83,6 +83,11 @@ def _draw_door() -> None:
         st.warning(
             "Sign-in is switched on, but no provider is set up: `.streamlit/secrets.toml` needs an `[auth]` section as "
             "in `assets/deploy/secrets.example.toml`.",
+            icon=":material/lock:",
+        )
+    elif not watched:
+        st.warning(
+            "Where people sign in, the app is started by `python -m streamlit run explainlab/app/asgi.py`.",
             icon=":material/lock:",
         )
     else:
@@ -114,11 +119,13 @@ def _from_here() -> bool:
     return not names or not why_not_local(peer, headers.get_all("host"), names, origin, page=True)
 
 
-def _admit_uploads(user: User | None) -> None:
-    """Only a session with a user may upload; `explainlab/app/asgi.py` has set up what watches over it."""
+def _admit_uploads(user: User | None) -> bool:
+    """Let the session upload if it has a user; False where nothing watches over uploads, as without `asgi.py`."""
     context = get_script_run_ctx()
-    if context is not None and isinstance(context.uploaded_file_mgr, WaitingUploads):
-        context.uploaded_file_mgr.admit(context.session_id, user)
+    if context is None or not isinstance(context.uploaded_file_mgr, WaitingUploads):
+        return False
+    context.uploaded_file_mgr.admit(context.session_id, user)
+    return True
 
 
 def _sign_out() -> None:
@@ -132,7 +139,7 @@ def _sign_out() -> None:
 
 def _has_ended(claims: dict[str, Any]) -> bool:
     """Whether the sign-in with these claims is too old, or has been ended by its user."""
-    if time.time() - claims.get("iat", 0) > settings().sign_in_hours * 3600:
+    if time.time() - (claims.get("iat") or 0) > settings().sign_in_hours * 3600:
         return True
     key = _sign_in_key(claims)
     if st.session_state.get(_CHECKED) != key:

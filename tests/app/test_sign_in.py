@@ -35,6 +35,12 @@ def _who() -> None:
         st.text(f"nobody: {error}")
 
 
+def _account() -> None:
+    from explainlab.app.sign_in import draw_account
+
+    draw_account()
+
+
 def who(**claims: Any) -> str:
     app = AppTest.from_function(_who)
     app.user = claims
@@ -67,11 +73,9 @@ def test_a_sign_in_lasts_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyP
 def test_a_copy_of_a_sign_in_ends_with_it(monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
     monkeypatch.setattr(settings(), "auth", "oidc")
     claims = {**CLAIMS, "nonce": "1"}
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_function(_account)
     app.user = claims
-    app.session_state["sign_in.settled"] = True
-    app.run()
-    next(button for button in app.button if button.label == "Sign out").click().run()
+    app.run().button[0].click().run()
     assert who(**claims).startswith("nobody")
     assert who(**{**claims, "nonce": "2"}).startswith("https://"), "another sign-in of the same user"
     sign_in._ended.clear()
