@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from streamlit import config
+from streamlit import config, logger
 from streamlit.runtime import memory_uploaded_file_manager
 
 from explainlab.app.hosted.door import Door
@@ -29,7 +29,7 @@ from explainlab.app.hosted.headers import SecurityHeaders
 from explainlab.app.hosted.uploads import Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
 from explainlab.attribution.explain import versions
-from explainlab.service.logs import log_as_json
+from explainlab.service.logs import log_as_json, use_json
 from explainlab.service.service import service
 from explainlab.service.status import health
 from explainlab.settings import ROOT, settings
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def warm(_: Any) -> AsyncIterator[None]:
-    """Before the first request: the store open and the worker waiting; logs as JSON, also those of late libraries."""
+    """Before the first request: the store open and the worker waiting; logs as JSON, also those of uvicorn."""
     log_as_json()
     await asyncio.to_thread(service)
     yield
@@ -68,6 +68,7 @@ def tell_error(error: Exception) -> bool:
 
 
 log_as_json()
+logger.setup_formatter = use_json  # of loggers that Streamlit makes later
 
 if settings().auth == "proxy":
     config.set_option("server.trustedUserHeaders", {settings().auth_header: PROXY_USER})

@@ -86,46 +86,43 @@ class JsonLines(logging.Formatter):
 
 
 class Withheld(io.TextIOBase):
-    """A stream in place of stdout or stderr: for each line that is written, one record that says by which code."""
+    """A stream in place of stdout and stderr: of what one line of code writes, one record that names the line."""
 
     def __init__(self) -> None:
-        self._rest = ""
-        self._lock = threading.RLock()
+        self._last = ""
 
     def writable(self) -> bool:
         """True."""
         return True
 
     def write(self, text: str) -> int:
-        """Log each line that ``text`` ends."""
-        with self._lock:
-            *lines, self._rest = (self._rest + text).split("\n")
-            self._rest = self._rest[-1:]
-        for _ in filter(str.strip, lines):
-            log.warning("a line was printed, which is not repeated here", extra={"where": _printed_by()})
+        """Log that something was written."""
+        where = _printed_by()
+        if text.strip() and where != self._last:
+            self._last = where
+            log.warning("something was printed, which is not repeated here", extra={"where": where})
         return len(text)
 
 
 def log_as_json() -> None:
     """Write our logs from INFO on, those of libraries from WARNING on, as JSON lines to stderr, and nothing else."""
-    handler = logging.StreamHandler(_stderr())
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.WARNING, force=True)
+    use_json(logging.root)
     logging.captureWarnings(True)
     logging.getLogger("explainlab").setLevel(logging.INFO)
     for name in list(logging.root.manager.loggerDict):
-        logger = logging.getLogger(name)
-        if logger.handlers:
-            logger.handlers[:] = [handler]
+        if logging.getLogger(name).handlers:
+            use_json(logging.getLogger(name))
     sys.excepthook = _log_uncaught
     threading.excepthook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
     sys.stdout = sys.stderr = cast(TextIO, Withheld())
 
 
-def _stderr() -> TextIO:
-    """The stream of the process, whatever stands in its place."""
-    assert sys.__stderr__ is not None
-    return sys.__stderr__
+def use_json(logger: logging.Logger) -> None:
+    """Let ``logger`` write JSON lines to the process's stderr, whatever stands in its place."""
+    handler = logging.StreamHandler(sys.__stderr__)
+    handler.setFormatter(JsonLines())
+    logger.handlers[:] = [handler]
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, raised: TracebackType | None) -> None:
