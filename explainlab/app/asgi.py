@@ -29,7 +29,7 @@ from explainlab.app.hosted.headers import SecurityHeaders
 from explainlab.app.hosted.uploads import Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
 from explainlab.attribution.explain import versions
-from explainlab.service.logs import log_as_json, use_json
+from explainlab.service.logs import leave_to_root, log_as_json
 from explainlab.service.service import service
 from explainlab.service.status import health
 from explainlab.settings import ROOT, settings
@@ -68,7 +68,7 @@ def tell_error(error: Exception) -> bool:
 
 
 log_as_json()
-logger.setup_formatter = use_json  # of loggers that Streamlit makes later
+logger.setup_formatter = leave_to_root  # of loggers that Streamlit makes later
 
 if settings().auth == "proxy":
     config.set_option("server.trustedUserHeaders", {settings().auth_header: PROXY_USER})

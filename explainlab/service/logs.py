@@ -106,23 +106,23 @@ class Withheld(io.TextIOBase):
 
 def log_as_json() -> None:
     """Write our logs from INFO on, those of libraries from WARNING on, as JSON lines to stderr, and nothing else."""
-    logging.basicConfig(level=logging.WARNING, force=True)
-    use_json(logging.root)
+    handler = logging.StreamHandler(sys.__stderr__)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name.startswith("explainlab."))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
     logging.getLogger("explainlab").setLevel(logging.INFO)
     for name in list(logging.root.manager.loggerDict):
-        if logging.getLogger(name).handlers:
-            use_json(logging.getLogger(name))
+        leave_to_root(logging.getLogger(name))
     sys.excepthook = _log_uncaught
     threading.excepthook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
     sys.stdout = sys.stderr = cast(TextIO, Withheld())
 
 
-def use_json(logger: logging.Logger) -> None:
-    """Let ``logger`` write JSON lines to the process's stderr, whatever stands in its place."""
-    handler = logging.StreamHandler(sys.__stderr__)
-    handler.setFormatter(JsonLines())
-    logger.handlers[:] = [handler]
+def leave_to_root(logger: logging.Logger) -> None:
+    """Let ``logger`` write nothing itself: its records go to the root's handler."""
+    logger.handlers.clear()
+    logger.propagate = True
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, raised: TracebackType | None) -> None:
