@@ -62,16 +62,15 @@ def _sign_in_address() -> str:
 
 @lru_cache(maxsize=1)
 def _security_headers() -> dict[str, str]:
-    """Nothing is fetched from, or sent to, another server; of scripts, only Streamlit's own run."""
+    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for our components."""
     policy = [
         "default-src 'none'",
-        f"script-src 'self' 'unsafe-eval' blob: {' '.join(_inline_scripts())}",
+        f"script-src 'self' blob: {' '.join(_inline_scripts())}",
         "style-src 'self' 'unsafe-inline'",
         "img-src 'self' data: blob:",
         "font-src 'self' data:",
         "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
+        "worker-src 'self'",
         "base-uri 'self'",
         "form-action 'none'",
         "frame-ancestors 'none'",

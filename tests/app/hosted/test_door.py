@@ -15,7 +15,10 @@ import httpx
 import psutil
 import pytest
 import websockets
+from starlette.responses import PlainTextResponse
 
+from explainlab.app.hosted.door import Door
+from explainlab.settings import settings
 from tests.app.hosted.conftest import ASGI, log_of
 from tests.load.session import Session
 
@@ -89,6 +92,19 @@ def test_all_others_are_refused_and_logged(local: tuple[str, Path]) -> None:
         "its Origin is not this machine's",
     }
     assert all(line["peer"] for line in refused)
+
+
+def test_a_request_that_names_two_users_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "auth", "proxy")
+    door = Door(PlainTextResponse("served"))
+
+    async def status(*users: str) -> int:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url=PUBLIC) as client:
+            return (await client.get("/", headers=[("x-forwarded-email", user) for user in users])).status_code
+
+    assert asyncio.run(status("ann@example.org")) == 200
+    assert asyncio.run(status("ann@example.org", "bob@example.org")) == 403
+    assert asyncio.run(status("ann@example.org", "ann@example.org")) == 403
 
 
 def addresses() -> list[str]:
