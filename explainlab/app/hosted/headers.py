@@ -62,7 +62,7 @@ def _sign_in_address() -> str:
 
 @lru_cache(maxsize=1)
 def _security_headers() -> dict[str, str]:
-    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for our components."""
+    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components."""
     policy = [
         "default-src 'none'",
         f"script-src 'self' blob: {' '.join(_inline_scripts())}",
