@@ -65,13 +65,10 @@ def methods(
     from explainlab.attribution.registry import describe_methods, methods_table
 
     body = describe_methods()
-    if markdown:
-        _print({}, False, methods_table())
-        return
     lines = [
         f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})" for m in body
     ]
-    _print({"methods": body}, as_json, lines)
+    _print({"methods": body}, as_json, methods_table() if markdown else lines)
 
 
 @app.command()
@@ -119,17 +116,15 @@ def explain(
     """Attribute a prediction to the tokens, words or sentences of its text."""
     from explainlab.attribution.registry import get_method
 
-    parameters = assignments(assigned)
-    chosen = get_method(method)
     result = _ask(
         device,
-        question=method,
+        question=get_method(method).id,
         model=model,
         text=text,
         text_pair=text_pair,
-        parameters=parameters,
+        parameters=assignments(assigned),
         target=target,
-        output=output or chosen.default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -158,9 +153,6 @@ def study(
     as_json: Json = False,
 ) -> None:
     """Ask a question that needs many attributions, of one text or of a data set."""
-    from explainlab.analyses.registry import get_study
-
-    parameters = assignments(assigned)
     result = _ask(
         device,
         question=study_id,
@@ -170,9 +162,9 @@ def study(
         data=data,
         columns=assignments(columns, "--column"),
         classes=assignments(classes, "--label"),
-        parameters=parameters,
+        parameters=assignments(assigned),
         target=target,
-        output=output or get_study(study_id).default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -230,7 +222,7 @@ def evaluate(
             methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
         ),
         target=target,
-        output=output or "probability",
+        output=output,
         unit=unit,
         seed=seed,
         dtype=dtype,
@@ -342,14 +334,14 @@ def _ask(device: str | None, **fields: Any) -> Any:
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
-    """The answer in words, the numbers behind it, which rows it is about, and warnings; or all of that as JSON."""
+    """The answer in words, the numbers behind it, which rows were drawn, and warnings; or all of that as JSON."""
     from explainlab.analyses.base import AnalysisResult
     from explainlab.analyses.registry import get_analysis
 
     analysis = get_analysis(result.request.question)
     words = analysis.headline(result)
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
-    lines = [words, "", *analysis.lines(result), *([f"Rows: {rows}."] if rows else []), *result.warnings]
+    lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
     _print(with_verdict(body, words), as_json, lines)
 
 

@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import repr as quote
 from types import ModuleType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
@@ -19,6 +20,8 @@ from explainlab.errors import RequestError
 from explainlab.limits import Limits
 
 T = TypeVar("T")
+_LONGEST = 100
+"""Characters of a name that are compared with the known ones."""
 
 
 class Parameters(BaseModel):
@@ -110,8 +113,8 @@ def named(kind: str, name: str, known: Mapping[str, T]) -> T:
     """``known[name]``; raises :class:`RequestError` with the closest names if there is none."""
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.4) or sorted(known)
-    raise RequestError(f"There is no {kind} '{name}'.", f"Did you mean {' or '.join(near)}?")
+    near = difflib.get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.4) or sorted(known)
+    raise RequestError(f"There is no {kind} {quote(name)}.", f"Did you mean {' or '.join(near)}?")
 
 
 def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
@@ -123,7 +126,9 @@ def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     for option in written:
         name, equals, value = (part.strip() for part in option.partition("="))
         if not (name and equals and value):
-            raise RequestError(f"'{option.strip()}' is not an option of {owner.id}.", "Write options as :name=value.")
+            raise RequestError(
+                f"{quote(option.strip())} is not an option of {owner.id}.", "Write options as :name=value."
+            )
         if name in values:
             raise RequestError(f"{owner.id} has the option {name} twice.", "Give it once.")
         values[name] = value
@@ -143,7 +148,9 @@ def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
         known = ", ".join(owner.Parameters.model_fields) or "none"
         if first["type"] == "extra_forbidden":
             raise RequestError(f"{owner.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
-        raise RequestError(f"{owner.id}: {name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+        raise RequestError(
+            f"{owner.id}: {name} = {quote(first['input'])} is not accepted.", f"{first['msg']}."
+        ) from None
 
 
 def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> None:
@@ -152,7 +159,7 @@ def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> N
         value = getattr(parameters, name)
         for bound in info.metadata:
             if isinstance(bound, AtMost) and int(str(value).removesuffix("n")) > getattr(limits, bound.limit):
-                raise RequestError(f"{owner.id}: {name} = {value!r} is not accepted.", limits.words(bound.limit))
+                raise RequestError(f"{owner.id}: {name} = {quote(value)} is not accepted.", limits.words(bound.limit))
 
 
 def _spec(name: str, info: FieldInfo) -> ParameterSpec:

@@ -145,7 +145,7 @@ def test_explain(run: Run, model: str) -> None:
         "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
         "features", "completeness", "cost", "truncated", "warnings", "versions",
     }  # fmt: skip
-    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut", "notes"}
+    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut", "notes", "verdict"}
     assert (found["model"], found["text"], found["text_pair"]) == (model, TEXT, "a dull plot")
     assert (found["output"], found["unit"], found["seed"]) == ("logit", "word", 3)
     assert (found["method"], found["target"]) == ("integrated_gradients", {"index": 1, "label": "neutral"})
@@ -181,9 +181,11 @@ def test_explain_for_people(run: Run, model: str) -> None:
     ended = run("explain", "--model", model, "--text", TEXT, "--method", "gradient")
     lines = ended.out.splitlines()
     assert ended.code == 0
-    assert lines[0].startswith("gradient for '")
-    assert lines[1].split() == ["text", "score", "share", "rank"]
-    assert [line.split()[0] for line in lines[2:]] == ["[CLS]", "a", "stirring", ",", "funny", "film", "[SEP]"]
+    assert "and what matters is mainly" in lines[0]
+    assert lines[1] == ""
+    assert lines[2].startswith("gradient for '")
+    assert lines[3].split() == ["text", "score", "share", "rank"]
+    assert [line.split()[0] for line in lines[4:]] == ["[CLS]", "a", "stirring", ",", "funny", "film", "[SEP]"]
 
 
 def test_a_second_run_reads_the_store(run: Run, model: str) -> None:
@@ -275,7 +277,7 @@ def test_bad_options_of_explain(run: Run, model: str, chosen: list[str], words: 
         ("", "The text is empty."),
         (" \n\t ", "The text is empty."),
         ("[CLS] [SEP] [MASK]", "only special tokens are left"),
-        ("x" * 20_001, "has 20,001 characters; the limit is 20,000."),
+        ("x" * 20_001, "has 20,001 characters. Shorten it. The limit is 20,000;"),
         ("a film \udcff", "not valid Unicode"),
     ],
 )

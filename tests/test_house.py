@@ -16,11 +16,12 @@ import pytest
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "limits", "reader", "request", "result", "settings"}
+BASE = {"declared", "errors", "files", "limits", "reader", "request", "result", "settings"}
 """Modules that every room may import."""
 
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
+    "files": set(),
     "limits": set(),
     "settings": {"errors", "limits"},
     "reader": {"limits"},

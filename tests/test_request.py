@@ -41,6 +41,14 @@ def key(**fields: Any) -> str:
             {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
             "9d107507e76a60384e6da75118e0d3e0270da4098e0403bd533902fda49b8a22",
         ),
+        (
+            {"question": "evaluation", "model": "m", "text": "a film"},
+            "71121bd0be54e9eb0461c620b20809097398ab417c7ebd8819e2ee64fa8d1989",
+        ),
+        (
+            {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
+            "23c6245952830b460b311a0abd82b73a26003e3e810511135d3540e5c46d6b65",
+        ),
     ],
 )
 def test_keys_stay_the_same_from_release_to_release(fields: dict[str, Any], expected: str) -> None:
@@ -96,6 +104,19 @@ def test_a_new_request_asks_for_random_rows_of_a_data_set() -> None:
     assert complete(Request(**about)).parameters["sample"] == "first"
     with pytest.raises(RequestError, match="sample"):
         complete(new_request(**about, parameters={"sample": "best"}))
+
+
+def test_a_new_request_says_whether_its_output_is_that_of_all_methods() -> None:
+    about = {"model": "m", "text": "a film", "question": "evaluation"}
+    assert new_request(**about) == Request(**about)
+    assert new_request(**about, output="logit") == Request(**about, output="logit"), "a logit is always that of all"
+    chosen = new_request(**about, output="probability")
+    assert chosen.parameters == {"outputs": "all"}
+    assert request_key(complete(chosen), DIGEST) != request_key(complete(Request(**about)), DIGEST)
+    assert new_request(model="m", text="a film", question="lrp").output == "logit"
+    assert new_request(model="m", text="a film", question="lrp", output="probability").parameters == {}
+    with pytest.raises(RequestError, match="output"):
+        new_request(**about, output="loss")
 
 
 def test_model_and_version_change_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from explainlab.analyses.parameters import Outputs
 from explainlab.attribution.explain import attribute_subjects
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
+from explainlab.models.batching import HALVED
 from explainlab.request import Output, Request
 
 
@@ -20,13 +22,13 @@ def attributions_of(
     subjects: Sequence[Subject],
     methods: Sequence[tuple[str, Mapping[str, Any]]],
     *,
-    output: Output | None = None,
+    outputs: Outputs = "own",
     seeds: Sequence[int] | None = None,
 ) -> list[list[Attribution]]:
     """The attributions of every subject by every method, an id with its parameters: a list a subject, in method order.
 
-    The texts of a method run together; a text's prediction is computed once for all methods. They explain ``output``
-    (default: each method's own, see :func:`own_output`), from ``seeds``, one a subject (default: :func:`text_seed`).
+    The texts of a method run together; a text's prediction is computed once for all methods. What they
+    explain is that of :func:`output_of`; ``seeds`` are one a subject (default: :func:`text_seed`).
     Costs are added to the subjects'. Raises :class:`explainlab.errors.UnsupportedError` before anything runs if the
     model does not support a method.
     """
@@ -38,12 +40,12 @@ def attributions_of(
     columns = []
     for i, (name, settings) in enumerate(methods):
         with batcher.span(i, i + 1, len(methods)):
-            columns.append(_of_method(subjects, name, settings, output, seeds))
+            columns.append(_of_method(subjects, name, settings, outputs, seeds))
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _of_method(
-    subjects: Sequence[Subject], name: str, settings: Mapping[str, Any], output: Output | None, seeds: Sequence[int]
+    subjects: Sequence[Subject], name: str, settings: Mapping[str, Any], outputs: Outputs, seeds: Sequence[int]
 ) -> list[Attribution]:
     requests = [
         complete(
@@ -54,7 +56,7 @@ def _of_method(
                 question=name,
                 parameters=dict(settings),
                 target=subject.target.label,
-                output=output or own_output(subject, name, settings),
+                output=output_of(subject, name, settings, outputs),
                 unit=subject.unit,
                 seed=seed,
             )
@@ -73,10 +75,16 @@ def _of_method(
     return attributions
 
 
-def own_output(subject: Subject, method_id: str, settings: Mapping[str, Any]) -> Output:
-    """The method's own output where the subject has the default, the probability; otherwise the subject's."""
-    own = get_method(method_id).default_output(settings)
-    return own if subject.output == "probability" else subject.output
+def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:
+    """The ``warnings`` of a method, each once, without those of its text and batches, which any result has."""
+    return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.caveats, HALVED)]
+
+
+def output_of(subject: Subject, method_id: str, settings: Mapping[str, Any], outputs: Outputs) -> Output:
+    """The subject's output; where that is the probability and ``outputs`` are own, the method's own."""
+    if outputs == "all" or subject.output == "logit":
+        return subject.output
+    return get_method(method_id).default_output(settings)
 
 
 def text_seed(subject: Subject) -> int:

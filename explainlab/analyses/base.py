@@ -38,9 +38,10 @@ class Skipped(NamedTuple):
 
 
 class Sampled(Record):
-    """The rows of a data set that were studied: how they were ``drawn``, and from which ``seed``.
+    """The rows of a data set that were to be studied: how they were ``drawn``, and from which ``seed``.
 
-    They are ``rows`` out of the ``total`` that can be used (None: the file was not read to its end).
+    They are ``rows`` out of the ``total`` that the file holds (None: it was not read to its end). Rows that the model
+    cannot read are among them: ``skipped`` of the result names these.
     """
 
     drawn: Literal["random", "first", "all"]
@@ -60,7 +61,7 @@ class Sampled(Record):
 class AnalysisResult(Result, Generic[B]):
     """The answer of an analysis: ``body`` is its own part.
 
-    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were studied (None in results
+    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were drawn (None in results
     that are older than this field).
     """
 
@@ -70,7 +71,7 @@ class AnalysisResult(Result, Generic[B]):
 
     @property
     def sample_words(self) -> str:
-        """Which rows of the data set were studied, in words; empty for a single text."""
+        """Which rows of the data set were drawn, in words; empty for a single text."""
         if self.request.data is None:
             return ""
         return str(self.sample or f"at most the first {self.request.parameters['rows']:,}")
@@ -174,8 +175,9 @@ class Analysis(ABC):
         """The answer of ``result`` in one sentence, in plain text."""
 
     def lines(self, result: Any) -> list[str]:
-        """What a command line prints of ``result`` for a reader: the headline unless overridden."""
-        return [self.headline(result)]
+        """The numbers behind the headline, a line each: those of the result's body unless overridden."""
+        values = result.body_json().items()
+        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
@@ -189,14 +191,16 @@ class Analysis(ABC):
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
-        analysed in a data set is not run again. Nor does ``sample`` where it is ``first``, as in requests that are
-        older than it, and the number of rows where all are asked for.
+        analysed in a data set is not run again. Nor do ``sample`` where it is ``first`` and ``outputs`` where they are
+        ``own``, as in requests that are older than these, and the number of rows where all are asked for.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
-        unused = {"first": ["sample"], "all": ["rows"]}.get(request.parameters.get("sample", ""), [])
-        for name in ["rows", "sample"] if request.text is not None else unused:
+        unused = {"first": {"sample"}, "all": {"rows"}}.get(request.parameters.get("sample", ""), set())
+        unused = {"rows", "sample"} if request.text is not None else unused
+        unused |= {"outputs"} if request.parameters.get("outputs") == "own" else set()
+        for name in unused:
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""
         read = data + self.fingerprint(self.parameters(request), reader)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from reprlib import repr as quote
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.metrics.registry import parse_metric
+from explainlab.metrics.registry import MetricRequest, parse_metric
 
 T = TypeVar("T")
 
 RANDOM = "random"
 """The method that is always among those compared."""
+MOST_ROWS = 100_000
 MOST_STEPS = 10_000
-MOST_COUNTS = 1_000
+_MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
+Names = Annotated[list[str], Field(max_length=100)]
+"""A list of names, not longer than anybody could read."""
 
+Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
+"""How many rows of a data set are studied, unless ``sample`` is ``"all"``."""
 
 Sample = Annotated[
     Literal["random", "first", "all"],
@@ -34,6 +40,17 @@ A request that does not say is older than the choice and means the first rows.
 :func:`explainlab.analyses.registry.new_request` asks for random ones instead.
 """
 
+Outputs = Annotated[
+    Literal["own", "all"],
+    Field(description="Whether methods that are defined on the logit explain it (own), or the output of all (all)."),
+]
+"""Whose output methods explain; a parameter whose default is always ``"own"``.
+
+With ``own``, a method defined on the logit explains it where the request's output is the probability. A request that
+does not say is older than the choice. :func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has
+set the probability.
+"""
+
 
 def _split(value: Any) -> Any:
     """``10,20,50`` as a list; ``10:1000:10`` as 10, 20, ..., 1000."""
@@ -42,7 +59,7 @@ def _split(value: Any) -> Any:
     if ":" in value:
         try:
             first, last, by = (int(part) for part in value.split(":"))
-            return list(range(first, min(last, MOST_STEPS * MOST_COUNTS) + 1, by))[: MOST_COUNTS + 1]
+            return list(range(first, last + 1, by)[: _MOST_COUNTS + 1])
         except ValueError:
             raise PydanticCustomError("range", "Write a range as first:last:by, as in 10:1000:10") from None
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -52,7 +69,7 @@ def _number(count: Any) -> int:
     try:
         return int(str(count))
     except ValueError:
-        raise PydanticCustomError("number", "{count} is not a whole number", {"count": repr(count)}) from None
+        raise PydanticCustomError("number", "{count} is not a whole number", {"count": quote(count)}) from None
 
 
 def _step_counts(counts: list[int]) -> list[int]:
@@ -62,8 +79,8 @@ def _step_counts(counts: list[int]) -> list[int]:
         raise PydanticCustomError("order", "Give the step counts in rising order, each once")
     if counts[0] < 1 or counts[-1] > MOST_STEPS:
         raise PydanticCustomError("range", "Step counts must be between 1 and {most}", {"most": MOST_STEPS})
-    if len(counts) > MOST_COUNTS:
-        raise PydanticCustomError("long", "Give at most {most} step counts", {"most": MOST_COUNTS})
+    if len(counts) > _MOST_COUNTS:
+        raise PydanticCustomError("long", "Give at most {most} step counts", {"most": _MOST_COUNTS})
     return counts
 
 
@@ -75,8 +92,9 @@ def _rules(rules: list[str]) -> list[str]:
     return rules
 
 
-Steps = Annotated[list[Annotated[int, BeforeValidator(_number)]], BeforeValidator(_split), AfterValidator(_step_counts)]
-Rules = Annotated[list[Rule], BeforeValidator(_split), AfterValidator(_rules)]
+Counts = Annotated[list[Annotated[int, BeforeValidator(_number)]], Field(max_length=_MOST_COUNTS)]
+Steps = Annotated[Counts, BeforeValidator(_split), AfterValidator(_step_counts)]
+Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(_split), AfterValidator(_rules)]
 
 
 def listed(value: Any) -> Any:
@@ -100,8 +118,13 @@ def _metrics(names: list[str]) -> list[str]:
     return metrics
 
 
-Metrics = Annotated[list[str], BeforeValidator(listed), AfterValidator(_metrics)]
+Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
+
+
+def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
+    """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
+    return [parse_metric(name) for name in names]
 
 
 def _methods(names: list[str]) -> list[str]:
@@ -114,18 +137,24 @@ def _methods(names: list[str]) -> list[str]:
 
 def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The settings with defaults filled in, so that equal requests have equal keys."""
-    return {name: _completed(name, values) for name, values in settings.items()}
+    return {name: completed(name, values) for name, values in settings.items()}
 
 
-def _completed(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    return refused(lambda: parse(get_method(name), values)).model_dump(mode="json")
+def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """All parameters of a method; raises :class:`PydanticCustomError` for what is not accepted."""
+    return refused(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
-Methods = Annotated[list[str], BeforeValidator(listed), AfterValidator(_methods)]
+Methods = Annotated[Names, BeforeValidator(listed), AfterValidator(_methods)]
 """Ids of methods, ``random`` always among them."""
 
 Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 """Parameters of methods by id, with defaults filled in."""
+
+
+def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
+    """The methods of these ``names``, each with its own of the ``settings``."""
+    return [complete_method(name, settings.get(name, {})) for name in names]
 
 
 def method_spec(name: str) -> str:
@@ -140,5 +169,5 @@ def _method_specs(names: list[str]) -> list[str]:
     return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
-MethodSpecs = Annotated[list[str], BeforeValidator(listed), AfterValidator(_method_specs)]
+MethodSpecs = Annotated[Names, BeforeValidator(listed), AfterValidator(_method_specs)]
 """Methods as :func:`explainlab.attribution.registry.parse_method` reads them, random always among them."""

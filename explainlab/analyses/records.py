@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Generic, TypedDict, TypeVar
 
 import numpy as np
 
 from explainlab.analyses.base import Record
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.attribution.subject import Subject
+from explainlab.metrics.evaluate import MetricResult
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Cost
 from explainlab.text.units import Feature
+
+N = TypeVar("N", int, float)
 
 
 class Interval(Record):
@@ -93,6 +96,31 @@ class PerturbedText(Record):
     removed: list[str]
     text: str
     probability: float
+
+
+def perturbed_texts(features: Sequence[Feature], result: MetricResult) -> list[PerturbedText]:
+    """The texts behind ``result``, by level; ``features`` are those of the text."""
+    return [
+        PerturbedText(
+            level=step.level,
+            removed=[features[i].text for i in step.removed],
+            text=step.text,
+            probability=step.probability,
+        )
+        for step in result.steps
+    ]
+
+
+class Passes(Record, Generic[N]):
+    """Model passes that a text took, or texts on average, counted per single input."""
+
+    forward: N
+    backward: N
+
+    @property
+    def total(self) -> N:
+        """All of them."""
+        return self.forward + self.backward
 
 
 class TextFields(TypedDict):

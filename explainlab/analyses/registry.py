@@ -46,16 +46,22 @@ def get_study(study_id: str) -> Analysis:
     return named("study", study_id, studies())
 
 
-def new_request(**fields: Any) -> Request:
+def new_request(*, output: str | None = None, **fields: Any) -> Request:
     """A request with these ``fields``, as it is made today: of a data set a random sample, unless it says which rows.
 
-    Requests that are read, from the store, a link or a file, do not come through here: without a ``sample`` they are
-    older than this choice, and mean the first rows. Raises as :func:`explainlab.request.checked`.
+    ``output`` is what all methods explain (None: the question's own, and each method's own). Requests that are read,
+    from the store, a link or a file, do not come through here: without ``sample`` or ``outputs`` they are older than
+    these choices, and mean the first rows and each method's own output. Raises as :func:`explainlab.request.checked`.
     """
-    request = checked(Request, **fields)
-    if request.data is None or "sample" not in get_analysis(request.question).Parameters.model_fields:
-        return request
-    return request.model_copy(update={"parameters": {"sample": "random", **request.parameters}})
+    request = checked(Request, **fields, **({} if output is None else {"output": output}))
+    analysis = get_analysis(request.question)
+    known, today = analysis.Parameters.model_fields, {}
+    if request.data is not None and "sample" in known:
+        today["sample"] = "random"
+    if output == "probability" and "outputs" in known:
+        today["outputs"] = "all"
+    default = analysis.default_output(request.parameters) if output is None else request.output
+    return request.model_copy(update={"output": default, "parameters": {**today, **request.parameters}})
 
 
 def complete(request: Request) -> CompleteRequest:
@@ -110,7 +116,7 @@ def require_bounded(request: Request, limits: Limits) -> None:
     require_within(analysis, parameters, limits)
     for method in analysis.method_requests(parameters):
         require_within(get_method(method.method), method.parameters, limits)
-    cost = evaluations(request)
+    cost = analysis.evaluations(parameters)
     if cost > limits.max_evaluations:
         raise RequestError(
             f"This study needs {cost:,} gradients for each text.",

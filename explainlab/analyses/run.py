@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.analysis import MOST_ROWS, Evaluation
-from explainlab.analyses.registry import answer, get_study, new_request
+from explainlab.analyses.evaluation.analysis import Evaluation
+from explainlab.analyses.parameters import MOST_ROWS
+from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -46,7 +47,7 @@ def study(
         classes=dict(classes or {}),
         parameters=parameters,
         target=str(target),
-        output=output or get_study(study).default_output(parameters),
+        output=output,
         unit=unit,
         seed=seed,
         dtype=str(classifier.dtype).removeprefix("torch."),
@@ -62,6 +63,8 @@ def evaluate(
     methods: Sequence[str] = ("integrated_gradients",),
     metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
     *,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
     limit: int | None = None,
     sample: str = "random",
     skip_bad: bool = False,
@@ -72,16 +75,32 @@ def evaluate(
 ) -> AnalysisResult[Any]:
     """Evaluate ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
 
-    ``limit`` is the number of rows, drawn as ``sample`` says: random, first or all. ``settings`` are parameters of
-    methods by id; ``attributions`` are JSON files of attributions made elsewhere; ``context`` and ``common`` (target,
-    output, unit, seed) are as in :func:`study`. ``result.body.rows`` is the table. Raises :class:`DataError` for a row
-    that cannot be used, unless ``skip_bad``.
+    ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
+    ``settings`` are parameters of methods by id; ``attributions`` are JSON files of attributions made elsewhere;
+    ``columns``, ``classes``, ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
+    ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
-    if not skip_bad:
-        read_dataset(data, classifier.labels, limit if sample == "first" else None, reader=context.reader)
     parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, attributions)
-    return study(classifier, Evaluation.id, data=data, context=context, **common, **parameters)
+    if not skip_bad:
+        read_dataset(
+            data,
+            classifier.labels,
+            limit if sample == "first" else None,
+            columns=columns,
+            classes=classes,
+            reader=context.reader,
+        )
+    return study(
+        classifier,
+        Evaluation.id,
+        data=data,
+        columns=columns,
+        classes=classes,
+        context=context,
+        **common,
+        **parameters,
+    )
 
 
 def evaluation_parameters(
@@ -92,12 +111,12 @@ def evaluation_parameters(
     settings: Mapping[str, Any],
     attributions: Sequence[str],
 ) -> dict[str, Any]:
-    """The parameters of the study behind :func:`evaluate`; without a ``limit`` all rows there are."""
+    """The parameters of the study behind :func:`evaluate`; without a ``limit`` as many rows as a study may have."""
     return {
         "methods": list(methods),
         "metrics": list(metrics),
         "settings": dict(settings),
         "attributions": list(attributions),
-        "rows": limit or MOST_ROWS,
+        "rows": MOST_ROWS if limit is None else limit,
         "sample": sample,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -25,8 +24,8 @@ D = TypeVar("D", bound=Record)
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
-MOST_TOGETHER = 64
-FIRST_TOGETHER = 4
+_MOST_TOGETHER = 64
+_FIRST_TOGETHER = 4
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -65,19 +64,19 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
         """The work that a text of ``tokens`` tokens is expected to take."""
-        return tokens * self.work(parameters, tokens, len(classifier.model.layers))
+        return tokens * self.work(parameters, tokens, classifier.model.depth)
 
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
         """The results of single texts, their passes batched together."""
-        start = time.perf_counter()
         batcher = Batcher(classifier, context)
+        since = batcher.mark()
         subjects = [_subject(classifier, request, batcher) for request in requests]
         passes.read_label_shares(subjects)
         bodies = self.of_texts(subjects, self.parameters(requests[0]))
         spent = [subject.forward + subject.backward for subject in subjects]
-        seconds = (time.perf_counter() - start) / max(1, sum(spent))
+        seconds = (batcher.mark().seconds - since.seconds) / max(1, sum(spent))
         return [
             AnalysisResult(
                 request=request,
@@ -127,9 +126,9 @@ class TextAnalysis(Analysis, Generic[T, D]):
         }
         context.expect(sum(work for _, work in missing.values()), not self.adaptive(parameters))
         ordered = iter(_typical_first(sorted(missing, key=lambda key: missing[key][1])))
-        together = max(1, min(MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
+        together = max(1, min(_MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
         progress = _Texts(context, len(known), len(known) + len(missing))
-        group = list(islice(ordered, min(FIRST_TOGETHER, together)))
+        group = list(islice(ordered, min(_FIRST_TOGETHER, together)))
         while group:
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
@@ -150,8 +149,8 @@ def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
 
 def _typical_first(ordered: Sequence[str]) -> list[str]:
     """The middle ones of ``ordered`` before the others."""
-    start = max(0, (len(ordered) - FIRST_TOGETHER) // 2)
-    end = start + FIRST_TOGETHER
+    start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
+    end = start + _FIRST_TOGETHER
     return [*ordered[start:end], *ordered[:start], *ordered[end:]]
 
 

@@ -60,16 +60,23 @@ def ahead(values: Mapping[str, Interval], higher: bool = True) -> str:
 
 
 def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
-    """The same of single values, which have no interval; equal ones share the place."""
+    """The same of single values, which have no interval; equal ones share the place, and where all are, none has it."""
     best = max(values.values()) if higher else min(values.values())
     first = [name for name, value in values.items() if abs(value - best) <= TIE]
+    if 1 < len(first) == len(values):
+        return f"none is ahead: it is {best:.3f} for all of them"
     return f"{joined(first)} {'is' if len(first) == 1 else 'are'} ahead with {best:.3f}"
 
 
-def mean_words(value: Interval) -> str:
-    """A mean with three decimal places, and its interval in brackets."""
-    between = "" if value.low is None else f" ({value.low:.3f} to {value.high:.3f})"
-    return f"{value.mean:.3f}{between}"
+def mean_words(value: Interval, spec: str = ".3f") -> str:
+    """A mean, and its interval in brackets; ``spec`` is the format of a number."""
+    between = "" if value.low is None else f" ({interval_words(value, spec)})"
+    return f"{value.mean:{spec}}{between}"
+
+
+def interval_words(value: Interval, spec: str = ".3f") -> str:
+    """``0.790 to 0.833``, or ``none``; ``spec`` is the format of a number."""
+    return "none" if value.low is None or value.high is None else f"{value.low:{spec}} to {value.high:{spec}}"
 
 
 def _overlap(first: Interval, second: Interval) -> bool:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import platform
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 import streamlit as st
@@ -28,10 +26,9 @@ from explainlab.app.hosted.door import Door
 from explainlab.app.hosted.headers import SecurityHeaders
 from explainlab.app.hosted.uploads import Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
-from explainlab.attribution.explain import versions
 from explainlab.service.logs import leave_to_root, log_as_json
 from explainlab.service.service import service
-from explainlab.service.status import health
+from explainlab.service.status import health, library_versions
 from explainlab.settings import ROOT, settings
 
 log = logging.getLogger(__name__)
@@ -53,7 +50,7 @@ async def ready(_: Request) -> JSONResponse:
 
 async def tell_versions(_: Request) -> JSONResponse:
     """Versions of libraries, by name."""
-    return JSONResponse({"python": platform.python_version(), "streamlit": version("streamlit"), **versions()})
+    return JSONResponse(library_versions())
 
 
 def tell_error(error: Exception) -> bool:

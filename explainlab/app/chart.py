@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ from explainlab.app.components import component
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart
 
+File = tuple[str, Callable[[], str], str, str]
+"""The label of a button, what writes the file when it is pressed, the file's name, and its media type."""
 _pictures = component("chart_pictures")
 
 
@@ -45,7 +47,7 @@ def draw_chart(
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
             _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
-            draw_files(chart, key)
+            draw_files(files_of(chart), key)
     if on_pick is None:
         st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt)
     else:
@@ -57,19 +59,24 @@ def draw_chart(
         st.caption(plain(note))
 
 
-def draw_files(source: Saved, key: str) -> None:
-    """Buttons that download CSV, JSON and a standalone HTML page."""
-    for label, write, suffix, kind in (
-        ("CSV", source.to_csv, "csv", "text/csv"),
-        ("JSON", source.to_json, "json", "application/json"),
-        ("HTML", source.to_html, "html", "text/html"),
-    ):
-        st.download_button(
-            label, write, f"{source.name}.{suffix}", kind, key=f"{key}_{suffix}", on_click="ignore", width="stretch"
-        )
+def files_of(source: Saved) -> list[File]:
+    """CSV, JSON and a standalone HTML page."""
+    return [
+        ("CSV", source.to_csv, f"{source.name}.csv", "text/csv"),
+        ("JSON", source.to_json, f"{source.name}.json", "application/json"),
+        ("HTML", source.to_html, f"{source.name}.html", "text/html"),
+    ]
+
+
+def draw_files(files: Iterable[File], key: str) -> None:
+    """Buttons that download ``files``, each of another kind."""
+    for label, write, name, mime in files:
+        suffix = name.rpartition(".")[2]
+        st.download_button(label, write, name, mime, key=f"{key}_{suffix}", on_click="ignore", width="stretch")
 
 
 def _picked(key: str, on_pick: Callable[[list[Any]], None]) -> None:
     points = st.session_state[key].selection.points
     if points and "customdata" in points[0]:
-        on_pick(points[0]["customdata"])
+        data = points[0]["customdata"]
+        on_pick(data if isinstance(data, list) else [data])

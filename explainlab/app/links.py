@@ -61,11 +61,18 @@ def follow(service: Service, page: Place, record: type[V]) -> V | None:
 
 
 def save(service: Service, view: BaseModel) -> str:
-    """Save ``view`` and return its id; empty if it cannot be saved."""
+    """Save ``view`` and return its id; raises :class:`ResourceError` if it cannot be saved."""
+    return service.save_view(view.model_dump(mode="json"), session.user())
+
+
+def open_page(service: Service, path: str, view: BaseModel) -> None:
+    """Go to the page at ``path``, with ``view``; if that cannot be saved, say so and stay."""
     try:
-        return service.save_view(view.model_dump(mode="json"), session.user())
-    except ResourceError:
-        return ""
+        view_id = save(service, view)
+    except ResourceError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page(path, query_params={"r": view_id})
 
 
 def share(service: Service, page: Place, view: BaseModel) -> str:
@@ -75,8 +82,9 @@ def share(service: Service, page: Place, view: BaseModel) -> str:
     """
     saved, view_id = st.session_state.get(_saved(page.name), (None, ""))
     if saved != view:
-        view_id = save(service, view)
-        if not view_id:
+        try:
+            view_id = save(service, view)
+        except ResourceError:
             return ""
         st.session_state[_saved(page.name)] = (view, view_id)
     before = st.query_params.get("r", "")

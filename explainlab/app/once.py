@@ -10,6 +10,8 @@ from weakref import finalize
 
 from pydantic import BaseModel
 
+from explainlab.result import Result
+
 T = TypeVar("T")
 
 _OWNERS, _MOST = 512, 64
@@ -23,7 +25,7 @@ def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
     """``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
 
     ``make`` gives the same for the same arguments, never None. Arguments are ``owner`` itself (a result, a figure), its
-    body, requests and plain values.
+    body, other results, requests, plain values, and tuples of these.
     """
     key = (make, *(_key_of(owner, argument) for argument in arguments))
     kept = _kept(owner)
@@ -53,4 +55,8 @@ def _key_of(owner: Any, argument: Any) -> Any:
     """The part of the key for an argument; the owner and its body need none."""
     if argument is owner or argument is getattr(owner, "body", None):
         return None
+    if isinstance(argument, tuple):
+        return tuple(_key_of(owner, part) for part in argument)
+    if isinstance(argument, Result):  # the seconds tell a result from one that was computed again
+        return argument.request.model_dump_json(), argument.cost
     return argument.model_dump_json() if isinstance(argument, BaseModel) else (type(argument), argument)

@@ -16,8 +16,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
+from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
+from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
@@ -41,24 +43,33 @@ def draw_headline(result: Result) -> None:
     """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
     analysis = get_analysis(result.request.question)
     draw_words(analysis.headline(result), result, partial(analysis.lines, result))
-    if isinstance(result, AnalysisResult):
-        draw_sample(result)
 
 
 def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]]) -> None:
-    """Draw the answer ``words`` of ``result``, and its model; unfolded, the ``lines`` of numbers that support them."""
+    """Draw the answer ``words`` of ``result``, its model, and which rows of a data set were studied.
+
+    Unfolded, the ``lines`` of numbers that support the answer.
+    """
     st.markdown(f"**{plain(words)}**")
     st.caption(f"Model: {plain(model_name(result.request.model))}")
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
     behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
     if behind.open:
         behind.code("\n".join(lines()), language=None)
+    if isinstance(result, AnalysisResult) and result.sample_words:
+        st.caption(f"Rows drawn: {result.sample_words}.", help=_SAMPLE_HELP)
 
 
-def draw_sample(result: AnalysisResult[Any]) -> None:
-    """Draw which rows of a data set were studied; nothing for a single text."""
-    if result.sample_words:
-        st.caption(f"Rows: {result.sample_words}.", help=_SAMPLE_HELP)
+def draw_facts(result: AnalysisResult[Any], counted: str) -> None:
+    """Draw the prediction for a text, the class explained, how much was ``counted``, and what it cost."""
+    prediction, cost = result.body.prediction, result.cost
+    facts = [
+        f"Prediction **{plain(prediction.label)}**, {100 * prediction.probabilities[prediction.label]:.1f}%",
+        f"explained: **{plain(result.body.target.label)}**",
+        counted,
+        f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
+    ]
+    st.markdown(" · ".join(facts))
 
 
 def draw_predicted(prediction: Prediction) -> None:
@@ -80,7 +91,7 @@ def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
         st.markdown("Open in", width="content")
         for entry, view in views_elsewhere(text, here).items():
             if st.button(entry.title, icon=entry.icon, key=f"{here}_open_{entry.title}"):
-                st.switch_page(entry.path, query_params={"r": links.save(service, view)})
+                links.open_page(service, entry.path, view)
 
 
 @dataclass(frozen=True)
@@ -173,18 +184,20 @@ class AnalysisPage(Place):
         before = self.view
         try:
             draft = self.draft()
-            ready = draft.text_requests() == before.text_requests() or _all_stored(service, draft.text_requests())
+            requests = draft.text_requests()
+            same = requests == before.text_requests()
+            ready = same or _all_stored(service, requests)
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return before
         session.take_along(self.name, draft.carried(), self.first().carried())
         if self.waiting:
-            return self._settle_waiting(service, draft)
+            return self._settle_waiting(service, draft, requests)
         if not ready:
             st.caption(_STALE.format(button=self.button))
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
-        if view.requests() == before.requests():
+        if (same or not ready) and view.data_request() == before.data_request():
             self.redraw(view)
         else:
             self.ask(service, view, record=self._memory.record)
@@ -194,12 +207,60 @@ class AnalysisPage(Place):
         """The full link that reopens ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
         return "" if self.waiting else links.share(service, self, view)
 
+    def answers_in(self, section: Place, service: Service, requests: Sequence[Request]) -> list[Answer]:
+        """The answers to ``requests`` in a ``section`` of this page; while the page waits, only what is stored."""
+        if not self.waiting:
+            return section.answer_all(service, requests)
+        section.keep(service, requests)
+        return [section.answer_if_requested(service, request) or Answer() for request in requests]
+
+    def draw_data(
+        self,
+        service: Service,
+        view: Any,
+        help: str,
+        controls: Callable[[Callable[[], None]], None],
+        cost: Callable[[], str],
+        draw: Callable[[Any], None],
+    ) -> None:
+        """The section about a data set: its ``controls``, its expected ``cost``, and its result, drawn with ``draw``.
+
+        ``controls`` get what their button calls.
+        """
+        st.divider()
+        st.header("A data set", anchor=False, help=help)
+        controls(partial(self.ask_data, service))
+        draw_mapping(self.question, None)
+        st.caption(cost())
+        request = view.data_request()
+        if request is not None:
+            study = self.answer(service, request)
+            self.draw_state(service, [study])
+            if study.result is not None:
+                draw(study.result)
+
     def draw_early(self, answers: Sequence[Answer]) -> None:
         """The prediction as soon as a job has made it, while none of ``answers`` is there."""
         made = [answer.job.prediction for answer in answers if answer.job is not None]
         prediction = next((prediction for prediction in made if prediction is not None), None)
         if prediction is not None and all(answer.result is None for answer in answers):
             draw_predicted(prediction)
+
+    def cost_by_text(self, view: Any, answer: Answer, more: int = 0) -> str:
+        """The expected cost of the study of a data set by what its ``view`` of a text has cost in ``answer``.
+
+        In Markdown; each text takes ``more`` passes than that.
+        """
+        try:
+            fits = self.draft().same_setting(view)
+        except ExplainLabError as error:
+            return plain(str(error))
+        if answer.result is None or not fits:
+            return f"Press **{self.button}** to see what these settings cost for one text."
+        cost = answer.result.cost
+        passes = max(1, cost.forward + cost.backward)
+        alike = ", if they are as long as the text above"
+        return self.cost_words("passes", alike, cost.seconds / passes, passes + more)
 
     def cost_words(self, work: str, more: str, seconds_each: float | None, each: int | None = None) -> str:
         """The expected cost of the study of a data set, in Markdown.
@@ -219,17 +280,17 @@ class AnalysisPage(Place):
         rows = view.data.rows
         if view.data.sample == "all":
             return f"**{each:,} {work} for each text**{more}, for all rows. All other settings are those above."
-        words = f"**{each:,} {work} for each text, {each * rows:,} for {rows:,} row{'' if rows == 1 else 's'}**{more}."
+        words = f"**{each:,} {work} for each text, {each * rows:,} for {counted(rows, 'row')}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
         return f"{words} All other settings are those above."
 
-    def _settle_waiting(self, service: Service, draft: Any) -> Any:
-        """The view of the controls, which nobody has asked yet: what is stored of it is shown."""
-        if not _all_stored(service, draft.text_requests()):
+    def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
+        """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""
+        if not _all_stored(service, requests):
             st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
         view = _with_data(draft, self._data(service, draft, draft))
-        self.prefill(view, view.text_requests())
+        self.prefill(view, requests)
         return view
 
     def _prefill(self, view: AnalysisView) -> None:
@@ -286,12 +347,12 @@ def _with_data(view: Any, data: Any) -> Any:
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
     """Whether there are ``requests``, all with stored results."""
-    return bool(requests) and all(service.find(request, session.user()) is not None for request in requests)
+    return bool(requests) and all(service.has(request, session.user()) for request in requests)
 
 
 def _stored(service: Service, request: Request) -> bool:
     """Whether the data set's result is stored; an invalid request is reported below its controls."""
     try:
-        return service.find(request, session.user()) is not None
+        return service.has(request, session.user())
     except ExplainLabError:
         return False

@@ -128,7 +128,7 @@ class Place:
                 return Answer(service.find(request, user))
             key = service.key(request, user)
             if key in self._memory.requested:
-                answer = service.find(request, user) or service.job(request, user)
+                answer = service.find(request, user) or service.engine.job(key)
             if answer is None:
                 answer = service.ask(request, session.owner(), user, record=self._memory.record)
                 self._memory.requested.add(key)
@@ -180,17 +180,13 @@ class Place:
         """Request ``job`` once more: it failed or was cancelled (a callback)."""
         self._memory.requested.discard(job.key)
 
-    def draw_jobs(self, service: Service, jobs: Sequence[Job]) -> None:
-        """The progress of ``jobs``: see :func:`explainlab.app.progress.draw_jobs`."""
-        draw_jobs(service, jobs, self)
-
     def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:
         """Problems, the progress of unfinished jobs, and the warnings of results."""
         for problem in dict.fromkeys(answer.problem for answer in answers if answer.problem):
             st.error(plain(problem), icon=":material/error:")
         jobs = [answer.job for answer in answers if answer.job is not None]
         if jobs:
-            self.draw_jobs(service, jobs)
+            draw_jobs(service, jobs, self)
         results = [answer.result for answer in answers if answer.result is not None]
         for warning in dict.fromkeys(warning for result in results for warning in result.warnings):
             st.warning(plain(warning), icon=":material/warning:")

@@ -14,7 +14,8 @@ from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.app.view import ChosenData
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import MethodRequest
+from explainlab.attribution.method import Method
+from explainlab.attribution.registry import MethodRequest, methods
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
@@ -57,6 +58,10 @@ class Question:
         for name, value in values.items():
             if force or self.key(name) not in st.session_state:
                 self.set(name, value)
+
+    def text_controls(self, view: Any) -> dict[str, Any]:
+        """The values of the controls of the text, and of the second text, for the ``view`` of a text."""
+        return {"text": view.text, "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
 
     @property
     def text_pair(self) -> str | None:
@@ -108,7 +113,7 @@ class Question:
         )
 
     def draw_unit(self, help_text: str = "What gets a score.") -> None:
-        "What gets a score."
+        """The unit: what gets a score."""
         self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
 
     def draw_palette(self) -> None:
@@ -288,6 +293,12 @@ class Question:
         if self.now("target") not in targets:
             self.set("target", "predicted")
         return targets
+
+
+def supported_methods(card: ModelCard | None) -> dict[str, Method]:
+    """By id, the methods that the model of ``card`` supports; all where it is not known yet."""
+    known = methods().items()
+    return {name: method for name, method in known if card is None or not method.unsupported(card.architecture)}
 
 
 def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> str:

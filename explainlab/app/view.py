@@ -92,6 +92,10 @@ class AnalysisView(BaseModel, ABC):
         data = self.data_request()
         return [*self.text_requests(), *([data] if data else [])]
 
+    def shown_requests(self) -> list[Request]:
+        """All requests whose answers it shows: also those of sections with a button; raises as :meth:`requests`."""
+        return self.requests()
+
     def same_setting(self, other: Self) -> bool:
         """Whether both make the same request of the same model, so that a data set's result fits both."""
         return True

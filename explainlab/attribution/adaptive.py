@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.records import CANCELS
+from explainlab.attribution.records import cancels
 
 NODES = np.arange(5) / 4
 BOOLE = np.array([7, 32, 12, 32, 7]) / 90
@@ -18,11 +18,6 @@ LEAST_GAIN = 0.2
 """Boole's error is never taken to be less than this share of Simpson's."""
 LEFT = 0.5
 """Panels that together hold less than this share of the tolerance are not halved."""
-
-
-def cancels(change: float, scores: np.ndarray) -> bool:
-    """Whether float64 [n] ``scores`` cancel: their total is too small for errors relative to it."""
-    return bool(abs(change) <= CANCELS * np.abs(scores).sum())
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,11 @@ class Refinement:
         last = self.trace[-1]
         return last.estimated_error <= self.tolerance and (last.approximation_error or 0.0) <= self.tolerance
 
+    @property
+    def cancels(self) -> bool:
+        """Whether the scores cancel: their total is too small for errors relative to it."""
+        return cancels(self.path.change, float(np.abs(self.scores).sum()))
+
     def advance(self) -> bool:
         """Evaluate the panels, whose points are known by now, and halve where needed; False at the end."""
         boole, spread, missed = self._panels()
@@ -81,7 +81,7 @@ class Refinement:
         change = self.path.change
         excess = spread.sum(axis=1) / size
         total_error = None
-        if not cancels(change, self.scores):
+        if not self.cancels:
             total_error = float(abs(missed.sum()) / abs(change))
             excess = excess + np.abs(missed) / abs(change)
         self.trace.append(Stage(len(self.wanted), total_error, float(self.errors.sum() / size)))

@@ -14,7 +14,6 @@ from explainlab.data import EXAMPLES, Dataset, Row, examples_for, read_dataset, 
 from explainlab.errors import DataError, RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
 from explainlab.models.reading import logits_of
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -55,12 +54,13 @@ class MaxEntropy:
         )
 
 
-def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntropy:
-    """The text of the data set ``source`` (path or embedded id) predicted most uniformly; ``context`` remembers it.
+def choose(batcher: Batcher, source: str) -> MaxEntropy:
+    """The text of the data set ``source`` (path or embedded id) predicted most uniformly; the context remembers it.
 
     Chosen once per model (digest and number format) and data set (content). Rows that cannot be read are left out.
     Raises what :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise.
     """
+    classifier, context = batcher.classifier, batcher.context
     named = {
         "model": classifier.digest,
         "dtype": str(classifier.dtype),
@@ -70,7 +70,7 @@ def choose(classifier: Classifier, source: str, context: RunContext) -> MaxEntro
     remembered = context.recall(key)
     if remembered is not None:
         return MaxEntropy(**{**remembered, "ids": tuple(remembered["ids"])})
-    chosen = max_entropy(classifier, read_dataset(source, skip_bad=True, reader=context.reader), context)
+    chosen = max_entropy(batcher, read_dataset(source, skip_bad=True, reader=context.reader))
     context.keep(key, {**asdict(chosen), "passes": 0})
     return chosen
 
@@ -102,14 +102,15 @@ def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
         return ""
 
 
-def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -> MaxEntropy:
+def max_entropy(batcher: Batcher, dataset: Dataset) -> MaxEntropy:
     """argmax H(p(x)) over the texts x of ``dataset``; of equal texts the first. One forward pass per text.
 
     Source: Makino et al. (after Tan 2023), read literally. Texts that the model cannot read (without a token) are left
     out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the classifier's
     ``limits.max_evaluations``, :class:`ResourceError` for a text that does not fit into the memory.
     """
-    rows, limit = dataset.rows, classifier.limits.max_evaluations
+    classifier, rows = batcher.classifier, dataset.rows
+    limit = classifier.limits.max_evaluations
     if len(rows) > limit:
         raise RequestError(
             f"{dataset.name} has {len(rows):,} rows; max_entropy chooses among {limit:,} at most.",
@@ -122,7 +123,7 @@ def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -
         if not readable:
             continue
         done = start + len(window) - len(readable)
-        window_entropies = entropies(classifier, [encoding for _, encoding in readable], context, done, len(rows))
+        window_entropies = entropies(batcher, [encoding for _, encoding in readable], done, len(rows))
         passes += len(window_entropies)
         first = int(window_entropies.argmax())
         if best is None or window_entropies[first] > best[0]:
@@ -134,15 +135,12 @@ def max_entropy(classifier: Classifier, dataset: Dataset, context: RunContext) -
     return MaxEntropy(row.text, row.text_pair, row.number, entropy, ids, passes)
 
 
-def entropies(
-    classifier: Classifier, encodings: Sequence[Encoding], context: RunContext, done: int = 0, total: int | None = None
-) -> np.ndarray:
+def entropies(batcher: Batcher, encodings: Sequence[Encoding], done: int, total: int) -> np.ndarray:
     """float64 [n]: H(p) in nats, rounded to 7 digits, of the predictions for ``encodings``.
 
     Batches hold texts of like length, the longest first. Progress counts from ``done`` to ``total``.
     """
-    logits, _ = logits_of(Batcher(classifier, context), encodings, PHASE, done, total or len(encodings))
-    logs = torch.from_numpy(logits).log_softmax(dim=-1)
+    logs = torch.from_numpy(logits_of(batcher, encodings, PHASE, done, total)).log_softmax(dim=-1)
     return -(logs.exp() * logs).sum(dim=-1).numpy().round(_DIGITS)
 
 

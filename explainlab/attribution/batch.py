@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -117,13 +117,15 @@ def stream(
     alike: dict[tuple[object, ...], list[int]] = {}
     for i, subject in enumerate(subjects):
         if counts[i]:
-            alike.setdefault((subject.output, _marks(subject), _prompt(subject)), []).append(i)
+            kind = subject.output, subject.classifier.end_count(subject.encoding.ids), _prompt(subject)
+            alike.setdefault(kind, []).append(i)
     done, total = 0, sum(counts)
     for numbers in alike.values():
         numbers.sort(key=lambda i: -len(subjects[i].encoding))
         points = _Points(subjects, numbers, np.cumsum([counts[i] for i in numbers]))
+        prefix = cache(partial(_prefix, points))  # read within a batch, which handles a lack of memory
         over = partial(subjects[0].batcher.over, gradients=gradients, phase=phase, total=total, rows=rows)
-        yield from over(points.lengths, partial(_run, run, points), done=done)
+        yield from over(points.lengths, partial(_run, run, points, prefix), done=done)
         done += points.count
 
 
@@ -145,8 +147,8 @@ class _Points:
         each = np.diff(self.ends, prepend=0)
         return np.repeat([len(self.subjects[i].encoding) for i in self.numbers], each)
 
-    def batch(self, part: slice) -> Batch:
-        """The points from ``part.start`` to ``part.stop``."""
+    def parts(self, part: slice) -> tuple[Part, ...]:
+        """The points from ``part.start`` to ``part.stop``, text by text."""
         parts, start = [], part.start
         j = int(np.searchsorted(self.ends, start, side="right"))
         while start < part.stop:
@@ -154,31 +156,25 @@ class _Points:
             own, rows = slice(start - begin, stop - begin), slice(start - part.start, stop - part.start)
             parts.append(Part(self.numbers[j], self.subjects[self.numbers[j]], own, rows))
             start, j = stop, j + 1
-        return Batch(tuple(parts), lambda: self._prefix)
-
-    @cached_property
-    def _prefix(self) -> Prefix | None:
-        """The prompt before all texts, read once; made within a batch, which handles a lack of memory."""
-        first = self.subjects[self.numbers[0]]
-        before = len(_prompt(first))
-        if not before or self.count < FEW:
-            return None
-        return first.classifier.prefix(first.inputs.ids[0, :before])
+        return tuple(parts)
 
 
-def _run(run: Callable[[Batch], T], points: _Points, part: slice) -> T:
-    return run(points.batch(part))
+def _run(run: Callable[[Batch], T], points: _Points, prefix: Callable[[], Prefix | None], part: slice) -> T:
+    return run(Batch(points.parts(part), prefix))
+
+
+def _prefix(points: _Points) -> Prefix | None:
+    """The prompt before all texts, where reading it once pays."""
+    first = points.subjects[points.numbers[0]]
+    before = len(_prompt(first))
+    if not before or points.count < FEW:
+        return None
+    return first.classifier.prefix(first.inputs.ids[0, :before])
 
 
 def _filled(points: Tensor, length: int) -> Tensor:
     missing = length - points.shape[1]
     return pad(points, (*(0, 0) * (points.ndim - 2), 0, missing)) if missing else points
-
-
-def _marks(subject: Subject) -> int:
-    """Number of end tokens in a text: a model read at them needs the same number throughout a batch."""
-    end_id = subject.classifier.model.end_id
-    return 0 if end_id is None else int((subject.encoding.ids == end_id).sum())
 
 
 def _prompt(subject: Subject) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -15,10 +14,10 @@ from explainlab.attribution import passes
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
-from explainlab.attribution.subject import Subject
+from explainlab.attribution.subject import Original, Subject
 from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
-from explainlab.models.batching import Batcher
+from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, RunContext
 from explainlab.request import CompleteRequest, Request, checked
@@ -81,9 +80,9 @@ def answer_targets(
     method.require(classifier)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
     parameters, tokens = parse(method, whole[0].parameters), len(encoding)
-    each = method.work(parameters, tokens, len(classifier.model.layers))
-    each += 0 if classifier.prompt is None else FORWARD  # its label share
-    context.expect(each * tokens * len(whole), not method.adaptive(parameters))
+    work = len(whole) * method.work(parameters, tokens, classifier.model.depth)
+    work += 0 if classifier.prompt is None else FORWARD  # the label share of the text
+    context.expect(work * tokens, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 
@@ -107,10 +106,11 @@ def attribute_many(
 ) -> list[Attribution]:
     """Run ``method`` on all ``encodings``, together where it can; each has its request.
 
-    Requests have the same parameters. A cost is what the text takes alone; the seconds of all are shared in
-    proportion.
+    Requests have the same parameters. A repeated encoding is the same text. A cost is what the text takes alone; the
+    seconds of all are shared in proportion.
     """
     batcher = Batcher(classifier, context or RunContext())
+    texts = {id(encoding): Original(classifier, encoding) for encoding in encodings}
     subjects = [
         Subject(
             classifier,
@@ -121,33 +121,36 @@ def attribute_many(
             seed=request.seed,
             baseline_data=request.parameters.get("baseline_data", ""),
             batcher=batcher,
+            text=texts[id(encoding)],
         )
         for encoding, request in zip(encodings, requests, strict=True)
     ]
-    start = time.perf_counter()
+    since = batcher.mark()
     passes.read_label_shares(subjects)
-    return attribute_subjects(subjects, method, requests, start)
+    return attribute_subjects(subjects, method, requests, since)
 
 
 def attribute_subjects(
-    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest], start: float | None = None
+    subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest], since: Mark | None = None
 ) -> list[Attribution]:
     """As :func:`attribute_many`, for existing subjects; all share a batcher.
 
-    ``start`` is the ``time.perf_counter()`` of their first pass (None: now).
+    ``since``: the batcher's mark before their first pass (None: now).
     """
     if not subjects:
         return []
-    start, classifier, batcher = start or time.perf_counter(), subjects[0].classifier, subjects[0].batcher
+    classifier, batcher = subjects[0].classifier, subjects[0].batcher
+    since = since or batcher.mark()
     if any(request.parameters != requests[0].parameters for request in requests):
         raise ValueError("Texts are run together with the same parameters only.")
-    parameters, halvings = parse(method, requests[0].parameters), batcher.halvings
+    parameters = parse(method, requests[0].parameters)
     require_within(method, parameters, classifier.limits)
     outcomes = method.attribute_many(subjects, parameters)
     passes.read_originals(subjects)
-    halved = batcher.warnings if batcher.halvings > halvings else []
+    now = batcher.mark()
+    halved = batcher.warnings if now.halvings > since.halvings else []
     spent = [max(1, subject.forward + subject.backward) for subject in subjects]
-    seconds = (time.perf_counter() - start) / sum(spent)
+    seconds = (now.seconds - since.seconds) / sum(spent)
     return [
         Attribution(
             request=request,

@@ -82,10 +82,9 @@ class GivenMap(BaseModel):
 
 
 class GivenMaps:
-    """All attributions of a file, by text. ``name``: the file's, without its ending."""
+    """All attributions of a file, by text."""
 
     def __init__(self, path: str, maps: Iterator[GivenMap]) -> None:
-        self.name = given_name(path)
         self._file = Path(path).name
         self._records = {(record.text, record.text_pair): record for record in maps}
 

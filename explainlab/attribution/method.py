@@ -82,6 +82,15 @@ def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
     return evaluations
 
 
+def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
+    """Raise :class:`RequestError` if ``evaluations``, made of ``work``, are more than the ``limits`` allow."""
+    if evaluations > limits.max_evaluations:
+        raise RequestError(
+            f"This takes {evaluations:,} model evaluations ({work}).",
+            f"Choose fewer steps or a shorter text. {limits.words('max_evaluations')}",
+        )
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a method computed for the n features of its subject.

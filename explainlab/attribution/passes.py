@@ -54,10 +54,14 @@ def read_originals(subjects: Sequence[Subject]) -> None:
 
 
 def read_label_shares(subjects: Sequence[Subject]) -> None:
-    """Make every subject with a prompt know its label share and, by the same forward pass, the logits of its text."""
-    asked = [subject for subject in subjects if subject.classifier.prompt is not None]
-    if not asked:
+    """Make every subject with a prompt know its label share and, by the same forward pass, the logits of its text.
+
+    A text is read once; the pass is counted with each of its subjects.
+    """
+    prompted = [subject for subject in subjects if subject.classifier.prompt is not None]
+    if not prompted:
         return
+    readers = list({subject.text: subject for subject in prompted}.values())
 
     def run(batch: Batch) -> None:
         logits, shares = batch.classifier.next_token(batch.inputs)
@@ -66,8 +70,10 @@ def read_label_shares(subjects: Sequence[Subject]) -> None:
         for part, own, share in rows:
             part.subject.see(own, share)
 
-    with asked[0].batcher.span(0, 0, 1):  # the progress is that of what follows
-        _exhaust(stream(asked, [1] * len(asked), run, gradients=False, phase="prediction"))
+    with readers[0].batcher.span(0, 0, 1):  # the progress is that of what follows
+        _exhaust(stream(readers, [1] * len(readers), run, gradients=False, phase="prediction"))
+    for subject in prompted:
+        subject.recalls()
 
 
 def fix_targets(subjects: Sequence[Subject]) -> None:
@@ -190,7 +196,8 @@ def _attention(
     results: dict[int, T] = {}
 
     def run(batch: Batch) -> None:
-        layers = torch.stack(weights(batch), dim=1).cpu().double().numpy()
+        each = [layer.to(batch.classifier.device) for layer in weights(batch)]
+        layers = torch.stack(each, dim=1).cpu().double().numpy()
         for part in batch.parts:
             length = len(part.subject.encoding)
             results[part.number] = read(part.subject, layers[part.rows.start, :, :length, :length])

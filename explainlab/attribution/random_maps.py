@@ -13,12 +13,11 @@ from pydantic_core import PydanticCustomError
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.attribution.diffusion import PRESETS, Candidate, Draw, Maps, PresetId
-from explainlab.attribution.method import Candidates, Evaluations
-from explainlab.attribution.methods.sequential import require_affordable
+from explainlab.attribution.diffusion import PRESETS, Draw, Maps, PresetId
+from explainlab.attribution.method import Candidates, Evaluations, require_affordable
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import nodes
-from explainlab.attribution.selection import MetricId, Search, adaptively, at_random
+from explainlab.attribution.selection import MetricId, Search
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.replay import Replay
@@ -79,7 +78,10 @@ class AttentionMaps(Maps):
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
         """Run the text once. Raises :class:`RequestError` for a layer that the model does not have."""
         super().__init__(subject, parameters.timesteps, PRESETS[parameters.preset])
-        self.replay = subject.once(lambda: Replay(subject.classifier, subject.encoding))
+        length = np.array([len(subject.encoding)])
+        (self.replay,) = subject.batcher.over(
+            length, lambda _: Replay(subject.classifier, subject.encoding), gradients=False, phase="prediction"
+        )
         subject.forward += 1
         subject.see(subject.classifier.finite(self.replay.original[None])[0])
         self.layers = layer_numbers(parameters.layers, self.replay.depth)
@@ -169,18 +171,6 @@ def layer_numbers(layers: str, depth: int) -> list[int]:
 def replayed(layer: int, depth: int) -> float:
     """The share of a pass's work that a replay above ``layer`` of ``depth`` does; the last layer is hardly anything."""
     return max(depth - layer, LEAST_REPLAYED) / depth
-
-
-def candidates(subject: Subject, parameters: AttentionParameters, product: bool = True) -> list[Candidate]:
-    """All attributions from random baselines of attention: ``samples`` for each of the ``layers``.
-
-    Without ``product`` those of RPI-G. Raises :class:`RequestError` for a layer that the model does not have and for
-    more passes than the limits allow, :class:`UnsupportedError` where attention cannot be replaced.
-    """
-    maps = AttentionMaps(subject, parameters, product)
-    if parameters.search == "adaptive":
-        return adaptively(maps, parameters.samples, parameters.select_by).candidates
-    return at_random(maps, parameters.samples)
 
 
 class EmbeddingMaps(Maps):

@@ -17,6 +17,11 @@ CANCELS = 0.001
 """Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
 
 
+def cancels(total: float, size: float) -> bool:
+    """Whether scores of the total size Σ|φ| = ``size`` cancel: ``total`` is too small for errors relative to it."""
+    return bool(abs(total) <= CANCELS * size)
+
+
 @dataclass(frozen=True)
 class Target:
     """The class explained."""
@@ -56,7 +61,7 @@ class Completeness:
 
         ``within`` is a share of |expected|; where the scores cancel, of their total size Σ|φ| = ``size``.
         """
-        cancel = abs(self.expected) <= CANCELS * size
+        cancel = cancels(self.expected, size)
         if abs(self.sum - self.expected) <= within * (size if cancel else abs(self.expected)):
             return ""
         total, expected = (f"{value:+.3g}".replace("-", "−") for value in (self.sum, self.expected))

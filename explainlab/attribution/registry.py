@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -60,6 +60,17 @@ def methods() -> dict[str, Method]:
 def get_method(method_id: str) -> Method:
     """The method with this id; raises :class:`RequestError` with the nearest names."""
     return named("method", method_id, methods())
+
+
+def label_of(method_id: str) -> str:
+    """The method's label; the id itself, or a file's name, if this version does not know the method."""
+    return methods()[method_id].label if method_id in methods() else method_id
+
+
+def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
+    """Whether ``scores`` [n_features] have signs: as their method says, else if any is negative."""
+    method = methods().get(method_id)
+    return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
 def parse_method(text: str) -> MethodRequest:

@@ -59,11 +59,12 @@ class Selection:
         """The draw that is the winner and the number of candidates; if there was a choice, their values."""
         winner, mean, first = self.winner, self.values.mean(), self.values[0]
         place = f" in layer {winner.layer}" if winner.layer else ""
-        told = f"Draw {winner.draw + 1}{place}, timestep {winner.timestep}, of {len(self.candidates)} candidates"
-        if not self.decided:
-            return f"{told}."
+        among = f"of {len(self.candidates)} candidates" if len(self.candidates) > 1 else "the only candidate"
+        drawn = f"Draw {winner.draw + 1}{place}, timestep {winner.timestep}, {among}"
+        if len(self.values) == 1 or not self.decided:
+            return f"{drawn}."
         value = self.values[self.candidates.index(winner)]
-        return f"{told}: {self.metric} {value:.3f}; all on average {mean:.3f}, the first {first:.3f}."
+        return f"{drawn}: {self.metric} {value:.3f}; all on average {mean:.3f}, the first {first:.3f}."
 
     @property
     def metric(self) -> str:
@@ -81,12 +82,10 @@ def evaluate_attributions(
 ) -> list[list[list[MetricResult]]]:
     """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 
-    The passes of all together are divided among the subjects' ``forward``. If the first text has not been read, they
-    include its own pass.
+    The passes of all together are divided among the subjects' ``forward``.
     """
-    unread = not subjects[0].recalls()
     read_originals(subjects)
-    before = batcher.passes - unread
+    before = batcher.passes
     results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
     made = batcher.passes - before
     for i, subject in enumerate(subjects):

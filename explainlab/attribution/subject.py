@@ -60,7 +60,7 @@ class Subject:
     ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
     know. ``baseline_data`` names the data set of the baseline ``max_entropy``. Subjects whose passes run together
-    share a ``batcher``.
+    share a ``batcher``, and those of the same text its ``text``.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Subject:
         baseline_data: str = "",
         context: RunContext | None = None,
         batcher: Batcher | None = None,
+        text: Original | None = None,
     ) -> None:
         self.classifier = classifier
         self.encoding = encoding
@@ -90,14 +91,14 @@ class Subject:
         self.notes: list[str] = []
         self._baseline_data = baseline_data
         self._requested = None if target == "predicted" else class_index(target, classifier.labels)
-        self._text = Original(classifier, encoding)
+        self.text = text or Original(classifier, encoding)
         self._original: np.ndarray | None = None
         self._prediction: Prediction | None = None
         self._max_entropy: Tensor | None = None
 
     def again(self, *, output: Output, seed: int, baseline_data: str) -> Subject:
         """Another subject of the same text and target, which shares the text's embeddings and logits."""
-        other = Subject(
+        return Subject(
             self.classifier,
             self.encoding,
             target=self.target.label,
@@ -106,21 +107,20 @@ class Subject:
             seed=seed,
             baseline_data=baseline_data,
             batcher=self.batcher,
+            text=self.text,
         )
-        other._text = self._text
-        return other
 
     # What is explained -------------------------------------------------------------------------------------------
 
     @property
     def inputs(self) -> Inputs:
         """The text as a batch of one."""
-        return self._text.inputs
+        return self.text.inputs
 
     @property
     def embeddings(self) -> Tensor:
         """Word embeddings [N, d] of the text."""
-        return self._text.embeddings
+        return self.text.embeddings
 
     @property
     def original(self) -> np.ndarray:
@@ -146,7 +146,7 @@ class Subject:
     @property
     def label_share(self) -> float | None:
         """The share of the next token that the label words hold; None until read, and without a prompt."""
-        return self._text.label_share
+        return self.text.label_share
 
     @property
     def caveats(self) -> list[str]:
@@ -177,7 +177,7 @@ class Subject:
 
     def _chosen_baseline(self) -> Tensor:
         source = data_source(self._baseline_data, self.classifier)
-        chosen = choose(self.classifier, source, self.context)
+        chosen = choose(self.batcher, source)
         self.forward += chosen.passes
         self.notes.append(chosen.note(source, len(self.classifier.labels)))
         content = self.encoding.content
@@ -234,10 +234,6 @@ class Subject:
 
         yield from self._batches(count, run, gradients=True, phase="gradients")
 
-    def once(self, run: Callable[[], T]) -> T:
-        """``run()`` as a batch of one: cancellable before, with a clear error if memory runs out."""
-        return next(self._batches(1, lambda _: run(), gradients=True, phase="gradient"))
-
     def scalar(self, logits: np.ndarray) -> np.ndarray:
         """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""
         return self.explained(torch.from_numpy(logits)).numpy()
@@ -256,17 +252,17 @@ class Subject:
     def see(self, logits: np.ndarray, label_share: float | None = None) -> None:
         """Take float64 [classes] as the logits of the text itself, with its label share; the first fix the target."""
         if label_share is not None:
-            self._text.label_share = label_share
+            self.text.label_share = label_share
         if self._original is None:
             self._original = logits
-        if self._text.logits is None:
-            self._text.logits = logits
+        if self.text.logits is None:
+            self.text.logits = logits
             self.context.predicted(self.prediction)
 
     def recalls(self) -> bool:
         """Whether the logits of the text are known; if only from another subject, count their pass."""
-        if self._original is None and self._text.logits is not None:
-            self._original = self._text.logits
+        if self._original is None and self.text.logits is not None:
+            self._original = self.text.logits
             self.forward += 1
         return self._original is not None
 

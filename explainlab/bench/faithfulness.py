@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
+from explainlab.bench.runner import Row, fastest, model_name, sentiment_classifiers, text_of, timed
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
@@ -28,16 +27,14 @@ from explainlab.models.transformer import TransformerModel
 from explainlab.text.encoding import Encoding
 
 TOKENS = 25
-T = TypeVar("T")
 
 
 def rows() -> Iterator[Row]:
     """Replay on the sentiment model and one of BERT-base's shape; 24 attributions by all metrics; on every device."""
-    for classifier in classifiers():
-        if classifier.labels == ("negative", "positive"):
-            yield _replayed(classifier, model_name(classifier))
-            yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")
-            yield _evaluated(classifier)
+    for classifier in sentiment_classifiers():
+        yield _replayed(classifier, model_name(classifier))
+        yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")
+        yield _evaluated(classifier)
 
 
 def _of_base_shape(classifier: Classifier) -> Classifier:
@@ -52,8 +49,8 @@ def _replayed(classifier: Classifier, name: str) -> Row:
     """All attributions of RPI with its defaults, by replay and with whole passes."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     _maps(classifier, encoding)
-    ours, seconds = _timed(lambda: _maps(classifier, encoding))
-    theirs, rival = _timed(lambda: _maps(classifier, encoding, whole=True))
+    ours, seconds = timed(lambda: _maps(classifier, encoding))
+    theirs, rival = timed(lambda: _maps(classifier, encoding, whole=True))
     replayed, exact = (np.stack([candidate.scores for candidate in maps]) for maps in (ours, theirs))
     return Row(
         name="rpi",
@@ -146,8 +143,3 @@ def _run(classifier: Classifier, batches: list[Inputs]) -> None:
     with torch.no_grad():
         for batch in batches:
             classifier.logits(batch).cpu()
-
-
-def _timed(run: Callable[[], T]) -> tuple[T, float]:
-    start = time.perf_counter()
-    return run(), time.perf_counter() - start

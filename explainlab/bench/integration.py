@@ -7,10 +7,8 @@ of 1% takes many steps.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from captum.attr import IntegratedGradients as CaptumIntegratedGradients
@@ -22,7 +20,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.bench.methods import best_floor
 from explainlab.bench.rivals import probability_of, setting
-from explainlab.bench.runner import Row, classifiers, fastest, held_out, model_name
+from explainlab.bench.runner import Row, fastest, held_out, model_name, sentiment_classifiers, timed
 from explainlab.data import read_dataset
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -35,16 +33,14 @@ SMALL = 0.05
 TRUTH_STEPS = 300
 STUDIED, STUDY_STEPS = 8, (10, 20, 50)
 _BATCH = 64
-T = TypeVar("T")
 
 
 def rows() -> Iterator[Row]:
     """A row for the adaptive rule and one for an analysis, on the sentiment model on each device."""
-    for classifier in classifiers():
-        if classifier.labels == ("negative", "positive"):
-            texts = _texts(classifier)
-            yield _adaptive(classifier, texts)
-            yield _study(classifier, texts[:STUDIED])
+    for classifier in sentiment_classifiers():
+        texts = _texts(classifier)
+        yield _adaptive(classifier, texts)
+        yield _study(classifier, texts[:STUDIED])
 
 
 def _texts(classifier: Classifier) -> list[str]:
@@ -55,12 +51,12 @@ def _texts(classifier: Classifier) -> list[str]:
 
 def _adaptive(classifier: Classifier, texts: Sequence[str]) -> Row:
     explain(classifier, texts[0])
-    results, each = zip(*(_timed(partial(explain, classifier, text)) for text in texts), strict=True)
+    results, each = zip(*(timed(partial(explain, classifier, text)) for text in texts), strict=True)
     runs = [best_floor(classifier, text, result) for text, result in zip(texts, results, strict=True)]
-    _, floor = _timed(lambda: [run() for run in runs])
+    _, floor = timed(lambda: [run() for run in runs])
     error = [_distance(result, _truth(classifier, text)) for text, result in zip(texts, results, strict=True)]
     compared = [i for i, result in enumerate(results) if abs(result.completeness.expected) >= SMALL]
-    doubled, rival = _timed(lambda: [_captum_doubled(classifier, texts[i]) for i in compared])
+    doubled, rival = timed(lambda: [_captum_doubled(classifier, texts[i]) for i in compared])
     costs = [results[i].cost for i in compared]
     spent = np.array([cost.backward + (cost.forward - cost.backward) / 3 for cost in costs])
     return Row(
@@ -136,8 +132,3 @@ def _study(classifier: Classifier, texts: Sequence[str]) -> Row:
         floor_seconds=seconds["floor"],
         ratio_to_floor=seconds["ours"] / seconds["floor"],
     )
-
-
-def _timed(run: Callable[[], T]) -> tuple[T, float]:
-    start = time.perf_counter()
-    return run(), time.perf_counter() - start

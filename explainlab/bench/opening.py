@@ -18,7 +18,7 @@ from explainlab.analyses.registry import complete, request_key
 from explainlab.attribution.explain import answer
 from explainlab.attribution.records import Attribution
 from explainlab.bench.predictions import varied
-from explainlab.bench.runner import Row, classifiers, examples, model_name
+from explainlab.bench.runner import Row, examples, model_name, sentiment_classifiers
 from explainlab.data import read_dataset
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
@@ -35,7 +35,7 @@ OPENED = 50
 
 def rows() -> Iterator[Row]:
     """A row with the median time of opening a row for the first time, and the longest."""
-    classifier = next(each for each in classifiers() if each.labels == ("negative", "positive"))
+    classifier = next(sentiment_classifiers())
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'results.sqlite'}"
         service = Service(Store(url), "cpu")

@@ -12,7 +12,7 @@ from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.registry import complete
 from explainlab.bench.bare import bare_logits
-from explainlab.bench.runner import Row, classifiers, examples, fastest, model_name, peak_memory_mb, quickest
+from explainlab.bench.runner import Row, examples, fastest, model_name, peak_memory_mb, quickest, sentiment_classifiers
 from explainlab.data import Row as DataRow
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
@@ -28,9 +28,8 @@ TRIAL = 500
 
 def rows() -> Iterator[Row]:
     """A row for the sentiment model on each device."""
-    for classifier in classifiers():
-        if classifier.labels == ("negative", "positive"):
-            yield _measured(classifier)
+    for classifier in sentiment_classifiers():
+        yield _measured(classifier)
 
 
 def _measured(classifier: Classifier) -> Row:

@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -21,6 +21,7 @@ from explainlab.models.loading import load_model
 from explainlab.settings import ROOT
 
 Say = Callable[[str], None]
+T = TypeVar("T")
 _TEXT = (
     "Although the opening scenes move slowly and the score is far too loud, the second half of this modest drama "
     "brings its two stubborn sisters together in a kitchen where every small gesture counts, and the long final shot, "
@@ -107,6 +108,11 @@ def classifiers() -> Iterator[Classifier]:
             yield load_model(str(directory) if directory.is_dir() else f"embedded:{embedded}", device)
 
 
+def sentiment_classifiers() -> Iterator[Classifier]:
+    """Those of them that tell negative from positive."""
+    return (classifier for classifier in classifiers() if classifier.labels == ("negative", "positive"))
+
+
 def model_name(classifier: Classifier) -> str:
     """The model's short name."""
     return classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
@@ -137,6 +143,12 @@ def quickest(candidates: Mapping[int, Callable[[], object]]) -> int:
     """The key of the fastest function, each run once, to choose a batch size."""
     seconds = {key: fastest({"run": run}, 1, warm_up=False)["run"] for key, run in candidates.items()}
     return min(seconds, key=seconds.__getitem__)
+
+
+def timed(run: Callable[[], T]) -> tuple[T, float]:
+    """What ``run`` gives, and the seconds that it took."""
+    start = time.perf_counter()
+    return run(), time.perf_counter() - start
 
 
 def fastest(runs: Mapping[str, Callable[[], object]], repeats: int, warm_up: bool = True) -> dict[str, float]:

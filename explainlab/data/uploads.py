@@ -6,10 +6,10 @@ import hashlib
 import re
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from explainlab.data.formats import known_suffix
 from explainlab.errors import DataError, ResourceError
+from explainlab.files import write_file
 
 PREFIX = "upload:"
 MOST_NAMED = 120
@@ -71,15 +71,8 @@ def _path(upload_id: str, folder: Path) -> Path:
 
 def _write(path: Path, content: bytes) -> None:
     """Write the whole file or nothing."""
-    part = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            part = Path(file.name)
-            file.write(content)
-        part.replace(path)
+        write_file(path, content)
     except OSError as error:
-        if part:
-            part.unlink(missing_ok=True)
         problem = f"The upload cannot be stored: {error.strerror or error}."
         raise ResourceError(problem, "Free disk space, or check the permissions of EXPLAINLAB_HOME.") from error

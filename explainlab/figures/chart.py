@@ -47,6 +47,10 @@ STYLES = {
     "doubling": Style("Doubling", GREY, "dot", "triangle-right"),
 }
 
+COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
+"""Of lines that are no rule's, in turn."""
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -130,6 +134,44 @@ def limit_line(figure: go.Figure, tolerance: float) -> None:
     figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
 
 
+def add_cells(
+    figure: go.Figure,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    texts: Sequence[Sequence[str]],
+    hover: Sequence[Sequence[str]],
+    colors: Sequence[tuple[float, str]],
+    low: float = 0.0,
+) -> None:
+    """A matrix, its first row on top: cells [rows][columns] coloured by ``values`` from ``low`` to 1.
+
+    ``colors`` are at shares of that range. A cell has one of ``texts`` in it (empty: no cell has) and of ``hover``. All
+    words are plain text.
+    """
+    figure.add_heatmap(
+        z=values,
+        zmin=low,
+        zmax=1,
+        colorscale=[list(color) for color in colors],
+        showscale=False,
+        customdata=[[shown(text) for text in row] for row in hover],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+    cells = [(i, j, shown(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
+    figure.add_scatter(  # text of a heatmap would be dark on either page
+        x=[j for _, j, _ in cells],
+        y=[i for i, _, _ in cells],
+        text=[text for *_, text in cells],
+        mode="text",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for names, update in ((columns, figure.update_xaxes), (rows, figure.update_yaxes)):
+        update(tickvals=list(range(len(names))), ticktext=[shown(name) for name in names], showgrid=False)
+    figure.update_yaxes(autorange="reversed")
+
+
 def hatched(scores: Sequence[float]) -> dict[str, Any]:
     """Plotly's pattern of bars: those below 0 are hatched, so that their sign needs no colour."""
     shapes = ["/" if score < 0 else "" for score in scores]
@@ -142,6 +184,11 @@ def percent(share: float | None) -> str:
         return "–"
     value = 100 * share
     return f"{value:,.0f}%" if value >= 10 else f"{value:.2g}%" if value >= 1e-3 or not value else "under 0.001%"
+
+
+def shortened(text: str, most: int) -> str:
+    """``text``; a long one cut to ``most`` characters with an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shown(text: str) -> str:
@@ -165,15 +212,15 @@ class HasInterval(Protocol):
         """The upper end; None where the mean has no interval."""
 
 
-def error_bars(values: Sequence[HasInterval]) -> dict[str, Any] | None:
-    """Plotly's error bars for means with their intervals; None if no value has an interval."""
+def error_bars(values: Sequence[HasInterval], scale: float = 1.0) -> dict[str, Any] | None:
+    """Plotly's error bars for means with their intervals, times ``scale``; None if no value has an interval."""
     if all(value.low is None for value in values):
         return None
     return {
         "type": "data",
         "symmetric": False,
-        "array": [_length(value.mean, value.high) for value in values],
-        "arrayminus": [_length(value.mean, value.low) for value in values],
+        "array": [scale * _length(value.mean, value.high) for value in values],
+        "arrayminus": [scale * _length(value.mean, value.low) for value in values],
         "thickness": 1.5,
         "width": 4,
     }

@@ -21,7 +21,7 @@ import scipy.stats
 from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods
+from explainlab.attribution.registry import label_of, methods
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -284,9 +284,8 @@ def settings(attribution: Attribution) -> dict[str, Any]:
 
 
 def method_label(attribution: Attribution) -> str:
-    """The method's label; its id if this version does not know the method."""
-    method = methods().get(attribution.request.question)
-    return method.label if method else attribution.request.question
+    """The label of its method: see :func:`explainlab.attribution.registry.label_of`."""
+    return label_of(attribution.request.question)
 
 
 def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) -> list[Token]:

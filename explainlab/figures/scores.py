@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, hatched, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, hatched, layout, shortened, shown
 from explainlab.figures.heatmap import agreement, method_label, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 
@@ -66,37 +66,26 @@ def waterfall(attribution: Attribution, palette: str = DEFAULT, theme: str = "li
 
 def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
     """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
-    n, names = len(attributions), [shown(method_label(attribution)) for attribution in attributions]
+    n, names = len(attributions), [method_label(attribution) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
-    for pair in agreement(attributions):
+    pairs = agreement(attributions)
+    for pair in pairs:
         values[pair.first][pair.second] = values[pair.second][pair.first] = pair.rank_correlation
     figure = go.Figure(layout=layout("", "", height=130 + 44 * n))
-    figure.add_heatmap(
-        z=values,
-        zmin=-1,
-        zmax=1,
-        colorscale=[[0, _clear(RED, 0.35)], [0.5, _clear(GREY, 0.05)], [1, _clear(BLUE, 0.35)]],
-        showscale=False,
-        hoverinfo="skip",
-    )
-    figure.add_scatter(  # text of a heatmap would be dark on either page
-        x=[j for _ in range(n) for j in range(n)],
-        y=[i for i in range(n) for _ in range(n)],
-        text=["–" if value is None else f"{value:.2f}".replace("-", "−") for row in values for value in row],
-        customdata=[f"{first} and {second}" for first in names for second in names],
-        mode="text",
-        hovertemplate="%{customdata}: %{text}<extra></extra>",
-        showlegend=False,
-    )
-    ticks = {"tickvals": list(range(n)), "showgrid": False}
-    figure.update_yaxes(autorange="reversed", ticktext=[f"{name}  {i}" for i, name in enumerate(names, 1)], **ticks)
-    figure.update_xaxes(ticktext=[str(i + 1) for i in range(n)], **ticks)
+    texts = [["–" if value is None else f"{value:.2f}".replace("-", "−") for value in row] for row in values]
+    hover = [
+        [f"{first} and {second}: {text}" for second, text in zip(names, row, strict=True)]
+        for first, row in zip(names, texts, strict=True)
+    ]
+    numbers, numbered = [str(i + 1) for i in range(n)], [f"{name}  {i}" for i, name in enumerate(names, 1)]
+    colors = [(0, _clear(RED, 0.35)), (0.5, _clear(GREY, 0.05)), (1, _clear(BLUE, 0.35))]
+    add_cells(figure, numbers, numbered, values, texts, hover, colors, low=-1)
     rows = [
         {"map": method_label(attributions[i]), "and": method_label(attributions[j]), "rank_correlation": values[i][j]}
         for i in range(n)
         for j in range(n)
     ]
-    known = [(pair.rank_correlation, pair) for pair in agreement(attributions) if pair.rank_correlation is not None]
+    known = [(pair.rank_correlation, pair) for pair in pairs if pair.rank_correlation is not None]
     title = "How far the maps agree: rank correlation"
     if not known:
         return Chart("agreement", title, f"{title}. None is defined.", figure, rows)
@@ -141,7 +130,8 @@ def _features(attribution: Attribution) -> list[_Bar]:
     scores = attribution.scores if attribution.signed else np.abs(attribution.scores)
     order = content[np.argsort(-np.abs(scores[content]), kind="stable")].tolist()
     alone = order if len(order) == MOST + 1 else order[:MOST]
-    bars = [_Bar(_short(spelled(attribution.features[i].text) or "(nothing)"), float(scores[i])) for i in alone]
+    names = [shortened(spelled(attribution.features[i].text) or "(nothing)", _LONGEST) for i in alone]
+    bars = [_Bar(name, float(scores[i])) for name, i in zip(names, alone, strict=True)]
     others = order[len(alone) :]
     unit = attribution.request.unit
     return bars + ([_Bar(f"{len(others):,} other {unit}s", float(scores[others].sum()))] if others else [])
@@ -171,10 +161,6 @@ def _hue(bar: _Bar, attribution: Attribution, hues: object) -> str:
 
 def _first(pair: tuple[float, object]) -> float:
     return pair[0]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _clear(color: str, opacity: float) -> str:

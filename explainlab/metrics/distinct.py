@@ -16,7 +16,7 @@ from explainlab.errors import TextError
 from explainlab.metrics.presets import Filler, Removal
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, Unpadded
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
 
@@ -63,9 +63,10 @@ class DistinctInputs:
         for number, known in self._known.items():
             logits[number] = known
         pending = [number for number in range(len(self._rows)) if number not in self._known]
-        order = sorted(pending, key=lambda number: (self._marks(number), -self._rows[number].shape[1]))
+        ends = {number: self._classifier.end_count(self._rows[number][0]) for number in pending}
+        order = sorted(pending, key=lambda number: (ends[number], -self._rows[number].shape[1]))
         done = 0
-        for _, group in groupby(order, key=lambda number: (self._marks(number), self._size(number))):
+        for _, group in groupby(order, key=lambda number: (ends[number], self._size(number))):
             numbers = list(group)
             logits[numbers] = self._run(numbers, batcher, done, len(order))
             done += len(numbers)
@@ -119,7 +120,7 @@ class DistinctInputs:
 
         def run(part: slice) -> Tensor:
             with torch.no_grad():
-                return self._logits(self._inputs(rows[part]), prefix())
+                return self._logits(self._classifier.inputs([Unpadded(*row) for row in rows[part]]), prefix())
 
         batches = batcher.over(lengths, run, gradients=False, phase="perturbed texts", done=done, total=total)
         return self._classifier.finite(torch.cat(list(batches)))
@@ -141,24 +142,6 @@ class DistinctInputs:
             return self._classifier.logits(inputs, None, prefix)
         placed = replace(inputs, ids=inputs.ids.masked_fill(hidden, self._filler))
         return self._classifier.logits(placed, self._classifier.embed(inputs.ids), prefix)
-
-    def _inputs(self, rows: Sequence[np.ndarray]) -> Inputs:
-        """``rows`` as a batch; the first is the longest."""
-        shape = (len(rows), rows[0].shape[1])
-        ids, types = np.full(shape, self._classifier.pad_id), np.zeros(shape, dtype=np.int64)
-        attention = np.zeros(shape, dtype=bool)
-        for i, row in enumerate(rows):
-            real = slice(row.shape[1])
-            ids[i, real], types[i, real] = row
-            attention[i, real] = True
-        device = self._classifier.device
-        tensors = [torch.as_tensor(array, device=device) for array in (ids, types, attention)]
-        return Inputs(tensors[0], tensors[1], tensors[2], padded=not attention.all())
-
-    def _marks(self, number: int) -> int:
-        """Number of end tokens in an input: a model read at them needs the same number throughout a batch."""
-        end_id = self._classifier.model.end_id
-        return 0 if end_id is None else int((self._rows[number][0] == end_id).sum())
 
     def _size(self, number: int) -> int:
         """Half octaves of length: inputs of a batch differ by less, so little of it is padding."""

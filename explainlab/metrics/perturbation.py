@@ -236,8 +236,11 @@ def places(scores: np.ndarray) -> np.ndarray:
 def _selected(levels: tuple[int, ...], n: int, rounding: Rounding, keeps: bool) -> np.ndarray:
     """int64 [L]: the number of ``n`` features that each level selects, in integer arithmetic."""
     hundredths = np.array(levels, dtype=np.int64) * n
-    up = rounding == "up" or (rounding == "removed_up" and not keeps)
-    return -(-hundredths // 100) if up else hundredths // 100
+    return -(-hundredths // 100) if _rounds_up(rounding, keeps) else hundredths // 100
+
+
+def _rounds_up(rounding: Rounding, keeps: bool) -> bool:
+    return rounding == "up" or (rounding == "removed_up" and not keeps)
 
 
 def _meant(counts: np.ndarray, preset: Preset) -> np.ndarray:
@@ -259,13 +262,13 @@ _EMPTY = {
 
 def _rules(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
     """The rules of the preset, in sentences."""
-    up = preset.rounding == "up" or (preset.rounding == "removed_up" and not keeps)
     levels, several = ", ".join(map(str, parameters.levels)), len(parameters.levels) > 1
     skips = several and not preset.repeats
     special = "included" if preset.special else "apart"
+    direction = "up" if _rounds_up(preset.rounding, keeps) else "down"
     verb = "deleted" if parameters.removal == "delete" else "replaced by the mask token"
     sentences = [
-        f"k = {levels}, of the n features of the text (special tokens {special}), rounded {'up' if up else 'down'}.",
+        f"k = {levels}, of the n features of the text (special tokens {special}), rounded {direction}.",
         f"What is removed is {verb}{', and what is left is tokenised again' if preset.retokenised else ''}.",
         f"{_EMPTY[preset.empty]}{', as is one that selects what the one before did' if skips else ''}.",
     ]

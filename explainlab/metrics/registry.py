@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import explainlab.metrics as package
-from explainlab.declared import Parameters, discovered, named, options, parse, specs
+from explainlab.declared import Parameters, discovered, named, options, parse
 from explainlab.metrics.metric import AnyMetric, Metric
 from explainlab.models.context import FORWARD
 
@@ -104,31 +104,6 @@ def parse_metric(text: str) -> MetricRequest:
     metric_id, *written = text.split(":")
     metric = get_metric(metric_id.strip())
     return MetricRequest(metric.id, parse(metric, options(metric, written)))
-
-
-def describe_metrics() -> list[dict[str, Any]]:
-    """The declarations of all metrics as plain records, with the definition by default and by every preset."""
-    return [
-        {
-            "id": metric.id,
-            "label": metric.label,
-            "plain": metric.plain,
-            "source": metric.source,
-            "definition": metric.definition(metric.Parameters()),
-            "higher_is_better": metric.higher_is_better,
-            "parameters": [asdict(spec) for spec in specs(metric.Parameters)],
-            "presets": [
-                {
-                    "id": name,
-                    "label": preset.label,
-                    "source": preset.source,
-                    "definition": metric.definition(metric.Parameters.model_validate({"preset": name})),
-                }
-                for name, preset in metric.presets.items()
-            ],
-        }
-        for metric in metrics().values()
-    ]
 
 
 def _written(value: object) -> str:

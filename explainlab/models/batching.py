@@ -6,10 +6,11 @@ Between two batches another thread may use the model.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -27,10 +28,18 @@ FINE = 10_000
 """Steps in which the progress over several spans is reported."""
 
 
+class Mark(NamedTuple):
+    """A moment of a :class:`Batcher`: the ``seconds`` of a clock without its pauses, and its ``halvings`` so far."""
+
+    seconds: float
+    halvings: int
+
+
 class Batcher:
     """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
-    ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit.
+    ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit; ``paused``: the seconds in
+    which others had the model or, between two batches, the thread.
     """
 
     def __init__(self, classifier: Classifier, context: RunContext) -> None:
@@ -38,6 +47,7 @@ class Batcher:
         self.context = context
         self.halvings = 0
         self.passes = 0
+        self.paused = 0.0
         self._span, self._reached = (0.0, 1.0), 0.0
         self._fit = {True: sys.maxsize, False: sys.maxsize}
 
@@ -45,6 +55,10 @@ class Batcher:
     def warnings(self) -> list[str]:
         """What a reader must know of these passes."""
         return [HALVED] if self.halvings else []
+
+    def mark(self) -> Mark:
+        """This moment: the difference of two is what was spent between them."""
+        return Mark(time.perf_counter() - self.paused, self.halvings)
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:
@@ -80,7 +94,7 @@ class Batcher:
         """
         start, count = 0, len(lengths)
         while start < count:
-            self.context.check_cancelled()
+            self.check_cancelled()
             length = int(lengths[start])
             part = slice(start, start + self._size(length, count - start, gradients, rows))
             fits = True
@@ -100,11 +114,23 @@ class Batcher:
             self._report(done + start, total or count, phase)
             yield result
 
+    def check_cancelled(self) -> None:
+        """As the context's: raises to stop, and may run urgent work of others, which counts as a pause."""
+        with self._pause():
+            self.context.check_cancelled()
+
+    @contextmanager
+    def _pause(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.paused += time.perf_counter() - start
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """No other thread uses the model inside."""
-        while not self.classifier.lock.acquire(timeout=WAIT_SECONDS):
-            self.context.check_cancelled()
+        with self._pause():
+            while not self.classifier.lock.acquire(timeout=WAIT_SECONDS):
+                self.context.check_cancelled()
         try:
             yield
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.models.classifier import Classifier
-from explainlab.text.encoding import Encoding
+from explainlab.text.encoding import Encoding, unknown_count
 
 LEAST_LABEL_SHARE = 0.1
 """Where the label words hold less of the next token than this, the model would say something else."""
@@ -28,17 +28,17 @@ def is_unreadable(unknown: int, content: int) -> bool:
 
 def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
     """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: without a prompt)."""
-    unlikely = int((label_shares < LEAST_LABEL_SHARE).sum())
+    low = label_shares[label_shares < LEAST_LABEL_SHARE]
     words = []
     if unreadable:
         words.append(
-            f"The model cannot read {unreadable:,} of the {n:,} texts: more than a fifth of their tokens are unknown "
-            "to it. What it predicts there says nothing about the text."
+            f"The model cannot read {unreadable:,} of the {n:,} texts: more than {100 * MOST_UNKNOWN:.0f}% of their "
+            "tokens are unknown to it. What it predicts there says nothing about the text."
         )
-    if unlikely:
+    if len(low):
         words.append(
-            f"For {unlikely:,} of the {n:,} texts the label words together hold less than "
-            f"{100 * LEAST_LABEL_SHARE:.0f}% of the next token (median {share_words(float(np.median(label_shares)))}): "
+            f"For {len(low):,} of the {n:,} texts the label words together hold less than "
+            f"{100 * LEAST_LABEL_SHARE:.0f}% of the next token (median {share_words(float(np.median(low)))}): "
             "the model would rather say something else, and the class probabilities compare these words only with "
             "each other."
         )
@@ -64,12 +64,12 @@ def _cut(encoding: Encoding) -> list[str]:
 
 
 def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:
-    ids, tokenizer = encoding.ids[encoding.content], classifier.tokenizer
-    unknown = int((ids == tokenizer.unk_token_id).sum())
-    if not is_unreadable(unknown, len(ids)):
+    content, tokenizer = int(encoding.content.sum()), classifier.tokenizer
+    unknown = unknown_count(tokenizer.unk_token_id, encoding.ids.tolist(), encoding.special.tolist())
+    if not is_unreadable(unknown, content):
         return []
     return [
-        f"The model cannot read this text: {unknown} of its {len(ids)} tokens are unknown to it "
+        f"The model cannot read this text: {unknown} of its {content} tokens are unknown to it "
         f"({tokenizer.unk_token}). What it predicts here, and why, says nothing about the text."
     ]
 

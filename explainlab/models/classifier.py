@@ -85,7 +85,7 @@ class Classifier:
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
-        limits = (self.max_tokens, self.limits.max_characters)
+        limits = (self.max_tokens, self.limits)
         with self.tokenizer_lock:
             if self.prompt:
                 return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
@@ -95,6 +95,11 @@ class Classifier:
         """The text of token ids, special tokens included."""
         with self.tokenizer_lock:
             return str(self.tokenizer.decode(list(ids)))
+
+    def end_count(self, ids: np.ndarray) -> int:
+        """How many of ``ids`` [N] are the end token: a model read there needs the same number throughout a batch."""
+        end_id = self.model.end_id
+        return 0 if end_id is None else int((ids == end_id).sum())
 
     def inputs(self, encodings: Sequence[Tokens]) -> Inputs:
         """``encodings`` as one batch on this classifier's device."""

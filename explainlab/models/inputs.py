@@ -29,6 +29,22 @@ class Tokens(Protocol):
     def __len__(self) -> int: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Unpadded:
+    """A text without padding: the ``ids`` and ``types`` of its N tokens."""
+
+    ids: Sequence[int] | np.ndarray
+    types: Sequence[int] | np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def attention(self) -> np.ndarray:
+        """bool [N]: nothing is padding."""
+        return np.ones(len(self), dtype=bool)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """A batch of B texts, right-padded to N tokens: ``ids`` and ``types`` int64 [B, N], ``attention`` bool [B, N]."""

@@ -242,7 +242,12 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
         )
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
-    head = next(iter(raw.get("architectures") or []), "")
+    heads = raw.get("architectures") or [""]
+    if not (isinstance(heads, list) and isinstance(heads[0], str)):
+        raise ModelError(
+            f"The configuration of {model_id} names no architecture.", "Write a list of names into architectures."
+        )
+    head = heads[0]
     speaks = head.endswith(_LANGUAGE_MODELS)
     if template and not (speaks and model_type_of(config).architecture.causal):
         raise ModelError(
@@ -273,6 +278,10 @@ def _labels(model_id: str, config: Any) -> tuple[str, ...]:
         raise ModelError(
             f"{model_id} does not choose one of several classes ({problem or 'a single output'}).",
             "Give a single-label classifier with two classes or more.",
+        )
+    if set(config.id2label) != set(range(config.num_labels)):
+        raise ModelError(
+            f"The classes of {model_id} are not numbered from 0 without gaps.", "Correct id2label in its config.json."
         )
     return tuple(str(config.id2label[i]) for i in range(config.num_labels))
 

@@ -72,12 +72,20 @@ class Model(Protocol):
         """Modules called with a hidden state [B, N, d], the layers among them (``replaceable attention``)."""
         return ()
 
+    @property
+    def depth(self) -> int:
+        """How many layers a pass runs: a layer that is shared counts each time."""
+        return len(self.layers)
+
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""
         raise self._lacks()
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
-        """Attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``)."""
+        """Attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``).
+
+        Gradients of the logits flow to the probabilities, each on the device of its layer.
+        """
         raise self._lacks()
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:

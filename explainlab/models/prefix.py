@@ -23,6 +23,9 @@ class Prefix:
     def cache(self, size: int) -> transformers.DynamicCache:
         """What ``size`` texts that begin so start from; nothing is copied."""
         cache = transformers.DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
-        for number, (keys, values) in enumerate(self.layers):
-            cache.update(keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1), number)
+        for keys, values in self.layers:
+            layer = transformers.cache_utils.DynamicLayer()
+            layer.lazy_initialization(keys, values)
+            layer.keys, layer.values = keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1)
+            cache.layers.append(layer)
         return cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,44 +10,35 @@ import numpy as np
 import torch
 
 from explainlab.errors import TextError
+from explainlab.limits import Limits
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Tokens
-from explainlab.text.encoding import require_readable
+from explainlab.models.inputs import Inputs, Tokens, Unpadded
+from explainlab.text.encoding import markers, require_readable, unknown_count
 
 Text = tuple[str, str | None]
 """A text and the second text of its pair, if any."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A text of N tokens as a model reads it: ``ids`` and ``types`` [N]; ``cut`` more tokens did not fit.
+class Reading(Unpadded):
+    """A text of N tokens as a model reads it; ``cut`` more did not fit.
 
     ``unknown`` of its ``content`` tokens, those of the text itself, are unknown to the tokenizer; ``prompt`` tokens
     belong to the prompt.
     """
 
-    ids: Sequence[int]
-    types: Sequence[int]
     cut: int
     content: int
     unknown: int
     prompt: int = 0
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def attention(self) -> np.ndarray:
-        """bool [N]: nothing is padding."""
-        return np.ones(len(self), dtype=bool)
 
 
 def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | TextError]:
     """The ids of every text as by :meth:`Classifier.encode`, or the error that it raises."""
     if classifier.prompt:
         return [_alone(classifier, text) for text in texts]
-    errors = [_refusal(text, classifier.limits.max_characters) for text in texts]
+    errors = [_refusal(text, classifier.limits) for text in texts]
     readings: dict[int, Reading | TextError] = {i: error for i, error in enumerate(errors) if error}
     for paired in (False, True):
         group = [i for i, text in enumerate(texts) if not errors[i] and (text[1] is not None) == paired]
@@ -55,33 +46,60 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
     return [readings[i] for i in range(len(texts))]
 
 
-def logits_of(
-    batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [n, classes] and the label shares, float64 [n]: one forward pass per text, in batches of similar length.
+def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
+    """float64 [n, classes]: one forward pass per text, in batches of similar length, the longest first.
 
-    Longest texts first. A label share is NaN for a classifier without a prompt: see :meth:`Classifier.next_token`.
     Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does
     not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
     """
     classifier = batcher.classifier
-    scores, shares = np.empty((len(texts), len(classifier.labels))), np.full(len(texts), np.nan)
+    logits = np.empty((len(texts), len(classifier.labels)))
+
+    def run(rows: np.ndarray, inputs: Inputs) -> None:
+        with torch.no_grad():
+            logits[rows] = classifier.finite(classifier.logits(inputs))
+
+    _longest_first(batcher, texts, run, phase, done, total)
+    return logits
+
+
+def next_tokens_of(
+    batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`logits_of`, with the label shares float64 [n]; NaN for a classifier without a prompt.
+
+    See :meth:`Classifier.next_token`: it computes the logits of the whole vocabulary.
+    """
+    classifier, shares = batcher.classifier, np.full(len(texts), np.nan)
+    if classifier.prompt is None:
+        return logits_of(batcher, texts, phase, done, total), shares
+    logits = np.empty((len(texts), len(classifier.labels)))
+
+    def run(rows: np.ndarray, inputs: Inputs) -> None:
+        own, share = classifier.next_token(inputs)
+        logits[rows], shares[rows] = classifier.finite(own), share.cpu().numpy()
+
+    _longest_first(batcher, texts, run, phase, done, total)
+    return logits, shares
+
+
+def _longest_first(
+    batcher: Batcher,
+    texts: Sequence[Tokens],
+    run: Callable[[np.ndarray, Inputs], None],
+    phase: str,
+    done: int,
+    total: int,
+) -> None:
+    """``run`` on every batch of ``texts``: their places, int64 [B], and the batch."""
     lengths = np.array([len(text) for text in texts])
     order = np.argsort(-lengths, kind="stable")
 
-    def run(part: slice) -> None:
-        inputs = classifier.inputs([texts[i] for i in order[part]])
-        if classifier.prompt is None:
-            with torch.no_grad():
-                logits = classifier.logits(inputs)
-        else:
-            logits, share = classifier.next_token(inputs)
-            shares[order[part]] = share.cpu().numpy()
-        scores[order[part]] = classifier.finite(logits)
+    def batch(part: slice) -> None:
+        run(order[part], batcher.classifier.inputs([texts[i] for i in order[part]]))
 
-    for _ in batcher.over(lengths[order], run, gradients=False, phase=phase, done=done, total=total):
+    for _ in batcher.over(lengths[order], batch, gradients=False, phase=phase, done=done, total=total):
         pass
-    return scores, shares
 
 
 def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
@@ -89,15 +107,17 @@ def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
         encoding = classifier.encode(*text)
     except TextError as error:
         return error
-    ids = encoding.ids[encoding.content]
-    unknown = int((ids == classifier.tokenizer.unk_token_id).sum())
-    prompt = sum(part is not None for part in encoding.prompt)
-    return Reading(encoding.ids.tolist(), encoding.types.tolist(), encoding.cut, len(ids), unknown, prompt)
+    ids, special = encoding.ids.tolist(), encoding.special.tolist()
+    unknown, prompt = (
+        unknown_count(classifier.tokenizer.unk_token_id, ids, special),
+        sum(p is not None for p in encoding.prompt),
+    )
+    return Reading(ids, encoding.types.tolist(), encoding.cut, special.count(False), unknown, prompt)
 
 
-def _refusal(text: Text, most_characters: int) -> TextError | None:
+def _refusal(text: Text, limits: Limits) -> TextError | None:
     try:
-        require_readable(*text, most_characters)
+        require_readable(*text, limits)
     except TextError as error:
         return error
     return None
@@ -125,8 +145,7 @@ def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list
         tokens = classifier.tokenizer(
             first, None if second[0] is None else second, return_special_tokens_mask=True, verbose=False, **options
         )
-    unknown = classifier.tokenizer.unk_token_id
-    markers = set(classifier.tokenizer.all_special_ids) - {unknown}
+    unknown, special = classifier.tokenizer.unk_token_id, markers(classifier.tokenizer)
     ids = tokens["input_ids"]
     types = tokens.get("token_type_ids") or [[0] * len(row) for row in ids]
     return [
@@ -134,8 +153,8 @@ def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list
             row,
             kinds,
             cut=0,
-            content=sum(token not in markers for token in row),
-            unknown=sum(pair == (unknown, 0) for pair in zip(row, added, strict=True)) if unknown in row else 0,
+            content=sum(token not in special for token in row),
+            unknown=unknown_count(unknown, row, added),
         )
         for row, kinds, added in zip(ids, types, tokens["special_tokens_mask"], strict=True)
     ]

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, fiel
 
 from explainlab.declared import named
 from explainlab.errors import RequestError
+from explainlab.files import write_file
 from explainlab.request import checked, digest
 from explainlab.settings import ASSETS, settings
 from explainlab.text.prompt import Prompt
@@ -145,10 +146,7 @@ def save_template(template: Template) -> Path:
     path = _saved() / f"{template.name}.json"
     if settings().hosted and path.exists() and read_template(template.name).digest != template.digest:
         raise RequestError(f"There is another template '{template.name}' here.", "Choose another name.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".part")
-    fresh.write_text(template.model_dump_json(indent=2), encoding="utf-8")
-    fresh.replace(path)
+    write_file(path, template.model_dump_json(indent=2).encode())
     return path
 
 

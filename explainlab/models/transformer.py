@@ -49,7 +49,7 @@ class TransformerModel(Model):
     def bytes_per_token(self, length: int, gradients: bool) -> int:
         config: Any = self.network.config
         per_layer = 34 * config.hidden_size + 5 * config.num_attention_heads * length
-        kept = self._depth if gradients else 2
+        kept = self.depth if gradients else 2
         return max(1, kept * int(per_layer) * self.word_embeddings.weight.element_size() // 2)
 
     @property
@@ -63,6 +63,10 @@ class TransformerModel(Model):
         lists = [module for module in self.network.modules() if isinstance(module, nn.ModuleList)]
         return [module for modules in lists for module in modules]
 
+    @property
+    def depth(self) -> int:
+        return int(self.network.config.num_hidden_layers)
+
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         return tapped(self.network, tap)
 
@@ -71,17 +75,12 @@ class TransformerModel(Model):
 
         def read(_: int, module: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             if self._is_read(module):
-                maps.append(probabilities.to(self.device))
+                maps.append(probabilities)
             return probabilities, values
 
         with self.tapped(read):
             logits = self.logits(inputs, embeddings)
         return maps, logits
-
-    @property
-    def _depth(self) -> int:
-        """Layers that a pass runs."""
-        return int(self.network.config.num_hidden_layers)
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
@@ -179,8 +178,8 @@ class EncoderDecoderModel(TransformerModel):
         return end_id
 
     @property
-    def _depth(self) -> int:
-        return 2 * super()._depth
+    def depth(self) -> int:
+        return 2 * super().depth
 
     @cached_property
     def _decoder(self) -> nn.Module:

@@ -6,19 +6,23 @@ Weights are read from safetensors only, and no code of a model is run.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from reprlib import repr as quote
 from types import ModuleType
 from typing import Any
 
 import torch
 import transformers
+from safetensors import safe_open
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.models.devices import free_memory
 
 ADAPTER = "adapter_config.json"
+MOST_LAYERS = 1_000
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 
@@ -72,6 +76,7 @@ def load_weights(
     library that is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
     """
     _require_weights(model_id, files)
+    _require_fitting(model_id, files.directory, config)
     quantised = getattr(config, "quantization_config", None) is not None
     if quantised:
         _require_quantiser(model_id, config)
@@ -111,6 +116,34 @@ def _require_weights(model_id: str, files: Files) -> None:
         raise ModelError(
             f"{model_id} has no safetensors weights.", "Save it with save_pretrained; pickled weights are not read."
         )
+
+
+def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
+    """Raise for a configuration that asks for other sizes than its weights have, before anything is allocated."""
+    try:
+        sizes = {size for path in directory.glob("*.safetensors") for size in _sizes(path)}
+    except Exception as error:
+        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    layers = getattr(config, "num_hidden_layers", 1)
+    if not isinstance(layers, int) or not 1 <= layers <= MOST_LAYERS:
+        raise ModelError(
+            f"{model_id} says that it has {quote(layers)} layers; from 1 to {MOST_LAYERS:,} are accepted.",
+            "Correct num_hidden_layers in its config.json.",
+        )
+    for name in ("vocab_size", "hidden_size"):
+        value = getattr(config, name, None)
+        if value is not None and value not in sizes:
+            raise ModelError(
+                f"The weights of {model_id} do not have the {name} of its configuration, {quote(value)}.",
+                "Save the configuration and the weights together with save_pretrained.",
+            )
+
+
+def _sizes(path: Path) -> Iterator[int]:
+    """The sizes of all dimensions of all tensors in a file, which is not read beyond its header."""
+    with safe_open(path, "pt") as file:
+        for name in file.keys():  # noqa: SIM118 (no mapping)
+            yield from file.get_slice(name).get_shape()
 
 
 def _require_quantiser(model_id: str, config: Any) -> None:

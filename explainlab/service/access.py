@@ -13,7 +13,7 @@ from explainlab.models.loading import known_digest
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
-from explainlab.service.looks import source_name
+from explainlab.service.looks import about
 from explainlab.service.questions import asked_by, kind_of, request_json, result_key
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
@@ -57,10 +57,15 @@ class Access:
         self.store = store
 
     def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; equal requests share a run. Does nothing where the store fails."""
+        """Make ``result`` a run of ``user``; equal requests share a run. Does nothing where the store fails.
+
+        A result that was deleted meanwhile is stored again.
+        """
         with suppress(ExplainLabError):
             request = asked_by(request, user)
             run = _run_of(request, result, user, result_key(request, result.versions["model"]))
+            if not self.store.has(run.key):
+                self.store.put(run.key, result)
             self.store.runs.record(run, digest(run.request))
 
     def remember(self, key: str, request: Request, user: User) -> None:
@@ -166,7 +171,7 @@ class Access:
 
 
 def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
-    text = source_name(request.data, user) if request.data is not None else request.single_text
+    text = about(request, user)
     return Run(
         owner=user.id,
         owner_full_id=user.full_id or user.id,

@@ -21,6 +21,8 @@ MOST_MB = 20
 """The largest file, in MB."""
 MOST_RESULTS = 100
 """The most attributions of one file."""
+MOST_FEATURES = 50_000
+"""The most features of all attributions of a file together."""
 
 Name = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f]*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -140,6 +142,9 @@ def _results(body: Any) -> Iterator[Result]:
         raise RequestError(
             f"The file holds {len(bodies)} results; the limit is {MOST_RESULTS}.", "Import fewer at once."
         )
+    features = sum(len(record["features"]) for record in bodies if isinstance(record.get("features"), list))
+    if features > MOST_FEATURES:
+        raise RequestError(f"The file holds {features:,} features; the limit is {MOST_FEATURES:,}.", "Import fewer.")
     for record in bodies:
         if "study" in record:
             yield _result(_StudyFile, record)
@@ -152,6 +157,8 @@ def _results(body: Any) -> Iterator[Result]:
 
 
 def _result(form: type[BaseModel], body: dict[str, Any]) -> Result:
+    if "skipped_rows" in body:  # the command line counts them in ``skipped``
+        body = {**body, "skipped": body["skipped_rows"]}
     try:
         result = read_result(checked(form, **body).model_dump(mode="json"))
     except (ValueError, KeyError, TypeError) as error:

@@ -57,8 +57,7 @@ def require_source(source: str) -> None:
 def require_bounded(request: CompleteRequest) -> None:
     """Raise for a complete ``request`` beyond the settings' limits, naming the limit and who can change it.
 
-    :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations. Steps, samples and
-    candidates have been checked when the request was completed.
+    :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations.
     """
     for text in (request.text, request.text_pair):
         if text is not None and len(text) > settings().max_characters:

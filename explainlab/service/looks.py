@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from explainlab import data
 from explainlab.data.uploads import upload_name
+from explainlab.request import Request
 from explainlab.service.limits import require_source
 from explainlab.service.uploads import reader_for
 from explainlab.service.users import User
@@ -35,6 +36,11 @@ def source_digest(source: str, user: User) -> str:
     """See :func:`explainlab.data.source_digest`; raises as :func:`explainlab.service.limits.require_source` too."""
     require_source(source)
     return data.source_digest(source, reader_for(user.id))
+
+
+def about(request: Request, user: User) -> str:
+    """What a request is about: its text, or the shown name of its data set."""
+    return request.single_text if request.data is None else source_name(request.data, user)
 
 
 def source_name(source: str, user: User) -> str:

@@ -36,9 +36,9 @@ class Paces:
         """A job for ``request`` had this ``pace``."""
         known = self.of(request)
         if known is not None:
-            pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2)
             if _alike(known.seconds, pace.seconds) and _alike(known.spent, pace.spent):
                 return
+            pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2)
         with suppress(ResourceError):
             self._store.renew_note(self._key(request), asdict(pace))
 

@@ -55,10 +55,18 @@ class Service(Access):
         model = known_digest(request.model)
         if model is None:
             return None
-        job = self.engine.job(job_key(request))
-        if job is not None and job.result is not None and job.result.versions["model"] == model:
-            return job.result
-        return self._stored(request, result_key(request, model))
+        return self._finished(request, model) or self._stored(request, result_key(request, model))
+
+    def has(self, request: Request, user: User = LOCAL) -> bool:
+        """Whether :meth:`find` gives a result, which is not read; raises as that."""
+        request = _allowed(request, user)
+        model = known_digest(request.model)
+        if model is None:
+            return False
+        try:
+            return self._finished(request, model) is not None or self.store.has(result_key(request, model))
+        except ResourceError:
+            return False
 
     def ask(
         self, request: Request, owner: str, user: User = LOCAL, ahead: bool = False, record: bool = True
@@ -133,13 +141,13 @@ class Service(Access):
         """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
-    def run(self, request: Request, context: RunContext | None = None) -> Result:
-        """The result of ``request``, stored or computed on the caller's thread.
+    def run(self, request: Request) -> Result:
+        """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
         For users with a shell on this machine: models and files are not restricted.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, context or RunContext(reader_of(request)))
+        return self._answer(request, RunContext(reader_of(request)))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
@@ -196,6 +204,12 @@ class Service(Access):
             return []
         waiting = [job.request for job in self.engine.unfinished() if job.progress.status == "queued"]
         return [other for other in waiting if other != request and _with_target(other, request.target) == request]
+
+    def _finished(self, request: CompleteRequest, model: str) -> Result | None:
+        """The result of a job of this server by the model with the digest ``model``."""
+        job = self.engine.job(job_key(request))
+        result = None if job is None else job.result
+        return result if result is not None and result.versions["model"] == model else None
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""

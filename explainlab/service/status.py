@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
+from explainlab.attribution.explain import versions
 from explainlab.errors import ResourceError
 from explainlab.models.devices import free_memory
 from explainlab.service.jobs import Job
@@ -66,6 +69,11 @@ def health(service: Service) -> dict[str, Any]:
     store, worker = not _store_problem(service), _is_alive(service)
     ready = store and worker
     return {"ready": ready, "store": store, "worker": worker, "running": running, "waiting": len(jobs) - running}
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries, by name."""
+    return {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
 
 
 def _place(service: Service, job: Job, user: User) -> Place:

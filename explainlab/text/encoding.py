@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from explainlab.errors import TextError
+from explainlab.limits import Limits
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -72,14 +74,15 @@ class Encoding:
 
 
 def encode(
-    tokenizer: PreTrainedTokenizerBase, text: str, text_pair: str | None, max_tokens: int, max_characters: int
+    tokenizer: PreTrainedTokenizerBase, text: str, text_pair: str | None, max_tokens: int, limits: Limits
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) for a model that reads at most ``max_tokens`` tokens.
 
     A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how many tokens. Raises
-    :class:`TextError` for a text that is blank, has over ``max_characters``, or has no content token.
+    :class:`TextError` for a text that is blank, has more characters than the ``limits`` allow, or
+    has no content token.
     """
-    require_readable(text, text_pair, max_characters)
+    require_readable(text, text_pair, limits)
     tokens = tokenizer(text, text_pair, return_offsets_mapping=True, verbose=False)
     whole = len(tokens["input_ids"])
     if whole > max_tokens:
@@ -102,15 +105,14 @@ def encode(
     return encoding
 
 
-def require_readable(text: str, text_pair: str | None, max_characters: int) -> None:
-    """Raise :class:`TextError` for a text that is blank, has over ``max_characters``, or is invalid Unicode."""
+def require_readable(text: str, text_pair: str | None, limits: Limits) -> None:
+    """Raise :class:`TextError` for a text that is blank, is longer than ``limits`` allow, or is invalid Unicode."""
     for name, value in (("text", text), ("second text", text_pair)):
         if value is not None and not value.strip():
             raise TextError(f"The {name} is empty.", "Give it at least one word.")
-        if value is not None and len(value) > max_characters:
+        if value is not None and len(value) > limits.max_characters:
             raise TextError(
-                f"The {name} has {len(value):,} characters; the limit is {max_characters:,}.",
-                "Shorten it, or raise EXPLAINLAB_MAX_CHARACTERS.",
+                f"The {name} has {len(value):,} characters.", f"Shorten it. {limits.words('max_characters')}"
             )
         try:
             (value or "").encode()
@@ -121,6 +123,17 @@ def require_readable(text: str, text_pair: str | None, max_characters: int) -> N
 
 def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise :class:`TextError` for an ``encoding`` without a token to explain."""
-    markers = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    if all(int(i) in markers for i in encoding.ids[encoding.content]):
+    if markers(tokenizer).issuperset(encoding.ids[encoding.content].tolist()):
         raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
+
+
+def markers(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """The ids of the special tokens; an unknown token stands for a part of the text."""
+    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+
+
+def unknown_count(unknown: int | None, ids: Sequence[int], special: Sequence[bool]) -> int:
+    """How many of the token ``ids`` [N] are the ``unknown`` one (None: there is none), the ``special`` [N] apart."""
+    if unknown not in ids:
+        return 0
+    return sum(token == unknown and not added for token, added in zip(ids, special, strict=True))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainlab.errors import TextError
+from explainlab.limits import Limits
 from explainlab.text.encoding import Encoding, require_content, require_readable
 from explainlab.text.units import Span, trimmed
 
@@ -71,7 +72,7 @@ def encode_prompted(
     text: str,
     text_pair: str | None,
     max_tokens: int,
-    max_characters: int,
+    limits: Limits,
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) within ``prompt`` for a model that reads at most ``max_tokens`` tokens.
 
@@ -81,7 +82,7 @@ def encode_prompted(
     :func:`explainlab.text.encoding.encode` does, also for a second text that is missing or has no place, and if the
     prompt leaves no token for the text.
     """
-    require_readable(text, text_pair, max_characters)
+    require_readable(text, text_pair, limits)
     if prompt.takes_pair and text_pair is None:
         raise TextError("The prompt asks for a second text.", "Give one, or choose a template without {text_pair}.")
     if text_pair is not None and not prompt.takes_pair:

@@ -41,3 +41,4 @@ def test_a_study_tells_its_numbers(zoo: Zoo, tmp_path: Path, study_id: str, of_d
     found = study(classifier, study_id, **source, **settings)
     told = "\n".join(get_study(study_id).lines(found))
     assert any(character.isdigit() for character in told), told
+    assert "{" not in told, "for a reader, not for a program"

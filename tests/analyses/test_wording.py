@@ -10,8 +10,10 @@ from explainlab.analyses.wording import (
     ahead_on_a_text,
     capital,
     counted,
+    interval_words,
     joined,
     leaders,
+    mean_words,
     quoted,
     whole_percent,
 )
@@ -23,6 +25,18 @@ def around(mean: float, low: float | None, high: float | None) -> Interval:
 
 APART = {"a": around(0.9, 0.8, 1.0), "b": around(0.5, 0.4, 0.6)}
 CLOSE = {"a": around(0.9, 0.6, 1.0), "b": around(0.5, 0.4, 0.6), "c": around(0.1, 0.0, 0.2)}
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "ends", "whole"),
+    [
+        (around(0.5, 0.4, 0.6), ".3f", "0.400 to 0.600", "0.500 (0.400 to 0.600)"),
+        (around(-0.5, -0.6, 0.4), "+.1f", "-0.6 to +0.4", "-0.5 (-0.6 to +0.4)"),
+        (around(0.5, None, None), ".3f", "none", "0.500"),
+    ],
+)
+def test_intervals_are_spelled_in_one_way(value: Interval, spec: str, ends: str, whole: str) -> None:
+    assert (interval_words(value, spec), mean_words(value, spec)) == (ends, whole)
 
 
 @pytest.mark.parametrize(("names", "said"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
@@ -61,3 +75,5 @@ def test_overlapping_intervals_are_not_ranked() -> None:
 def test_equal_values_of_a_text_share_the_place() -> None:
     assert ahead_on_a_text({"a": 0.5, "b": 0.5 + 1e-9, "c": 0.1}) == "a and b are ahead with 0.500"
     assert ahead_on_a_text({"a": 0.5, "b": 0.1}, higher=False) == "b is ahead with 0.100"
+    assert ahead_on_a_text({"a": 0.0, "b": 1e-9}) == "none is ahead: it is 0.000 for all of them"
+    assert ahead_on_a_text({"a": 0.5}) == "a is ahead with 0.500"

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from explainlab.app import once as kept
 from explainlab.app.once import once
 from explainlab.request import Request
+from explainlab.result import Cost
+from explainlab.result import Result as StoredResult
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,26 @@ def test_the_owners_that_nobody_looks_at_make_room() -> None:
         assert once(results[0], make, 1) is looked_at
     assert len(kept._made) == kept._OWNERS
     assert once(results[1], make, 1) is not forgotten
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(StoredResult):
+    def to_json(self) -> dict:
+        return {}
+
+
+def answer(text: str, seconds: float = 1.0) -> Answer:
+    return Answer(request=request(text), cost=Cost(1, 1, seconds))
+
+
+def test_a_figure_of_several_results_is_kept_with_the_first() -> None:
+    first, second = answer("a"), answer("b")
+    made = once(first, make, (first, second), 1)
+    assert once(first, make, (first, answer("b")), 1) is made, "the same answer, read again"
+    others = [
+        once(first, make, (first, answer("c")), 1),
+        once(first, make, (first, answer("b", seconds=2.0)), 1),  # computed again
+        once(first, make, (second, first), 1),
+        once(first, make, (first, second), 2),
+    ]
+    assert len({id(figure) for figure in (made, *others)}) == 5

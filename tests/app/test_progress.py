@@ -9,6 +9,7 @@ def _script() -> None:
     import streamlit as st
 
     from explainlab.app.place import Place, Requests
+    from explainlab.app.progress import draw_jobs
     from explainlab.app.session import owner
     from explainlab.request import Request
     from explainlab.service.jobs import Job
@@ -22,7 +23,7 @@ def _script() -> None:
     if st.session_state["queued"]:
         st.session_state["explain.place"].requested.add(job.key)
     if runs == 1:
-        place.draw_jobs(service(), [job])
+        draw_jobs(service(), [job], place)
     st.write(f"run {runs}")
 
 
@@ -54,6 +55,7 @@ def _several() -> None:
     import streamlit as st
 
     from explainlab.app.place import Place, Requests
+    from explainlab.app.progress import draw_jobs
     from explainlab.request import Request
     from explainlab.service.service import service
 
@@ -65,7 +67,7 @@ def _several() -> None:
     if place.view is None:
         place.ask(service(), Requests(tuple(requests)))
     jobs = [place.answer(service(), request).job for request in requests]
-    place.draw_jobs(service(), jobs)
+    draw_jobs(service(), jobs, place)
     st.session_state["jobs"] = jobs
 
 

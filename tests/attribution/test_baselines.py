@@ -24,6 +24,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError, ResourceError
 from explainlab.limits import Limits
+from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import ANYBODY
@@ -106,7 +107,7 @@ def test_a_text_on_the_boundary_has_the_entropy_log_2_and_gives_one_half(zoo: Zo
     others = [text for i, text in enumerate(CORPUS) if i != 2]
     assert all(abs(classifier.logits(classifier.inputs([classifier.encode(text)]))[0, 0]) > 0.5 for text in others)
 
-    found = max_entropy(classifier, dataset(*others[:3], CORPUS[2], *others[3:]), RunContext())
+    found = max_entropy(Batcher(classifier, RunContext()), dataset(*others[:3], CORPUS[2], *others[3:]))
     assert (found.row, found.text, found.ids) == (4, CORPUS[2], tuple(even))
     assert found.entropy == pytest.approx(math.log(2), abs=1e-7)
     short = classifier.encode(others[0][: len(others[0]) // 2])
@@ -118,35 +119,36 @@ def test_a_text_on_the_boundary_has_the_entropy_log_2_and_gives_one_half(zoo: Zo
 def test_it_is_the_argmax_of_the_entropy(classifier: Classifier) -> None:
     texts = [row.text for row in read_dataset("embedded:sentiment", limit=25).rows]
     expected = np.array([entropy_of(classifier, text) for text in texts])
-    found = entropies(classifier, [classifier.encode(text) for text in texts], RunContext())
+    encodings = [classifier.encode(text) for text in texts]
+    found = entropies(Batcher(classifier, RunContext()), encodings, 0, len(texts))
     np.testing.assert_allclose(found, expected, atol=2e-6)
-    chosen = max_entropy(classifier, dataset(*texts), RunContext())
+    chosen = max_entropy(Batcher(classifier, RunContext()), dataset(*texts))
     assert chosen.entropy == pytest.approx(expected.max(), abs=2e-6)
     assert expected[chosen.row - 1] == pytest.approx(expected.max(), abs=2e-6)
     assert chosen.passes == len(texts)
 
 
 def test_of_equal_texts_the_first_is_taken(encoder: Classifier) -> None:
-    chosen = max_entropy(encoder, dataset(*CORPUS), RunContext())
+    chosen = max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
     again = dataset(*CORPUS, *CORPUS[::-1], *CORPUS)
     for tokens in (0, 20, 70):
         classifier = replace(encoder, limits=Limits(batch_tokens=tokens))
-        assert max_entropy(classifier, again, RunContext()).row == chosen.row
+        assert max_entropy(Batcher(classifier, RunContext()), again).row == chosen.row
 
 
 def test_many_rows_are_read_window_by_window(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     context = Recorder()
     with exact(encoder) as twin:
-        whole = max_entropy(twin, dataset(*CORPUS), RunContext())
+        whole = max_entropy(Batcher(twin, RunContext()), dataset(*CORPUS))
         monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 4)
-        assert max_entropy(twin, dataset(*CORPUS), context) == whole
+        assert max_entropy(Batcher(twin, context), dataset(*CORPUS)) == whole
     assert [(done, total) for done, total, _ in context.seen] == [(4, 6), (6, 6)]
     assert {phase for _, _, phase in context.seen} == {"choosing the baseline"}
 
 
 def test_a_pair_is_chosen_as_a_pair(encoder: Classifier) -> None:
     rows = Dataset("pairs", tuple(Row(n, text, "the plot") for n, text in enumerate(CORPUS, start=1)))
-    found = max_entropy(encoder, rows, RunContext())
+    found = max_entropy(Batcher(encoder, RunContext()), rows)
     encoding = encoder.encode(found.text, "the plot")
     assert found.text_pair == "the plot"
     assert found.ids == tuple(encoding.ids[encoding.content])
@@ -155,12 +157,12 @@ def test_a_pair_is_chosen_as_a_pair(encoder: Classifier) -> None:
 
 
 def test_texts_that_cannot_be_read_are_left_out(encoder: Classifier, data: MakeFile) -> None:
-    plain = max_entropy(encoder, dataset(*CORPUS), RunContext())
+    plain = max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
     context = Recorder()
-    found = max_entropy(encoder, dataset(" ", "[SEP] [MASK]", *CORPUS, ""), context)
+    found = max_entropy(Batcher(encoder, context), dataset(" ", "[SEP] [MASK]", *CORPUS, ""))
     assert (found.text, found.row, found.passes) == (plain.text, plain.row + 2, plain.passes)
     assert context.seen[-1][:2] == (9, 9)
-    assert choose(encoder, data(["", *CORPUS]), RunContext()).text == plain.text
+    assert choose(Batcher(encoder, RunContext()), data(["", *CORPUS])).text == plain.text
 
 
 @pytest.mark.parametrize(("texts", "error"), [(["[SEP]", "[MASK] [SEP]"], "read no text"), (["", " "], "No row of")])
@@ -172,7 +174,7 @@ def test_without_a_readable_text_it_says_so(encoder: Classifier, data: MakeFile,
 def test_more_rows_than_evaluations_allowed_are_refused(encoder: Classifier) -> None:
     classifier = replace(encoder, limits=Limits(max_evaluations=5))
     with pytest.raises(RequestError, match=r"texts has 6 rows.*5 at most.*max_evaluations"):
-        max_entropy(classifier, dataset(*CORPUS), RunContext())
+        max_entropy(Batcher(classifier, RunContext()), dataset(*CORPUS))
 
 
 # In place of the text ------------------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ def test_it_is_cut_or_padded_to_the_content_of_the_text(
     classifier, source = zoo(name), data()
     encoding = classifier.encode(text, pair).padded(60, classifier.pad_id)
     subject = Subject(classifier, encoding, baseline_data=source)
-    found = choose(classifier, source, RunContext())
+    found = choose(Batcher(classifier, RunContext()), source)
     count = int(encoding.content.sum())
     ids = [*found.ids, *[classifier.filler_id("mask")] * count][:count]
     expected = encoding.ids.copy()
@@ -199,7 +201,7 @@ def test_it_is_cut_or_padded_to_the_content_of_the_text(
 
 def test_the_chosen_text_explained_is_its_own_baseline(encoder: Classifier, data: MakeFile) -> None:
     source = data()
-    text = choose(encoder, source, RunContext()).text
+    text = choose(Batcher(encoder, RunContext()), source).text
     result = explain(encoder, text, baseline="max_entropy", baseline_data=source, steps=4)
     assert not result.scores.any()
 
@@ -232,7 +234,7 @@ def test_every_method_starts_from_the_examples_of_its_classes(sentiment: Classif
     assert np.isfinite(first.scores).all()
     assert np.abs(first.scores).max() > 0
     (note,) = first.notes
-    chosen = choose(sentiment, "embedded:sentiment", context)
+    chosen = choose(Batcher(sentiment, context), "embedded:sentiment")
     assert note == (
         f"Baseline: row {chosen.row} of embedded:sentiment, entropy {chosen.entropy:.3f} of at most 0.693: "
         f"{examples[chosen.row - 1].text!r}"
@@ -280,7 +282,7 @@ def test_scores_that_are_no_numbers_are_refused(zoo: Zoo) -> None:
     classifier = toy(Linear(), zoo("gpt2").tokenizer)
     classifier.model.network.head.bias.data[0] = torch.nan
     with pytest.raises(ModelError, match="not finite numbers"):
-        max_entropy(classifier, dataset(*CORPUS), RunContext())
+        max_entropy(Batcher(classifier, RunContext()), dataset(*CORPUS))
 
 
 def test_it_can_be_cancelled(encoder: Classifier, data: MakeFile) -> None:
@@ -294,12 +296,24 @@ def test_it_can_be_cancelled(encoder: Classifier, data: MakeFile) -> None:
 
 
 def test_memory_running_out_halves_the_batches(encoder: Classifier) -> None:
-    expected = max_entropy(encoder, dataset(*CORPUS), RunContext())
+    expected = max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
     with room_for(encoder, 2) as sizes:
-        found = max_entropy(encoder, dataset(*CORPUS), RunContext())
+        found = max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
     assert (found.row, found.passes, sum(sizes)) == (expected.row, expected.passes, len(CORPUS))
     with room_for(encoder, 0), pytest.raises(ResourceError, match=r"One text of \d+ tokens does not fit"):
-        max_entropy(encoder, dataset(*CORPUS), RunContext())
+        max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
+
+
+def test_a_halved_batch_stays_halved_and_is_told(
+    encoder: Classifier, data: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 3)
+    batcher = Batcher(encoder, RunContext())
+    with room_for(encoder, 2):
+        max_entropy(batcher, dataset(*CORPUS))
+        assert batcher.halvings == 1, "once, not once a window"
+        warnings = explain(encoder, TEXT, "gradient_shap", baseline="max_entropy", baseline_data=data()).warnings
+    assert HALVED in warnings
 
 
 # What is remembered --------------------------------------------------------------------------------------------------
@@ -309,16 +323,16 @@ def test_a_context_remembers_until_model_precision_or_data_change(
     encoder: Classifier, zoo: Zoo, zoo_path: Callable[[str], Path], data: MakeFile
 ) -> None:
     context, source = RunContext(), data()
-    first = choose(encoder, source, context)
+    first = choose(Batcher(encoder, context), source)
     assert first.passes == len(CORPUS)
-    again = choose(encoder, source, context)
+    again = choose(Batcher(encoder, context), source)
     assert (again, again.passes) == (first, 0)
-    assert choose(encoder, data(name="copy.csv"), context).passes == 0, "the same content under another name"
-    assert choose(encoder, source, RunContext()).passes == len(CORPUS)
-    assert choose(zoo("distilbert"), source, context).passes == len(CORPUS)
-    assert choose(load_model(str(zoo_path("bert")), "cpu", "bfloat16"), source, context).passes == len(CORPUS)
+    assert choose(Batcher(encoder, context), data(name="copy.csv")).passes == 0, "the same content under another name"
+    assert choose(Batcher(encoder, RunContext()), source).passes == len(CORPUS)
+    assert choose(Batcher(zoo("distilbert"), context), source).passes == len(CORPUS)
+    assert choose(Batcher(load_model(str(zoo_path("bert")), "cpu", "bfloat16"), context), source).passes == len(CORPUS)
     _later(data(["another film"]))
-    assert choose(encoder, source, context).text == "another film"
+    assert choose(Batcher(encoder, context), source).text == "another film"
 
 
 def test_the_key_of_a_result_knows_the_data(data: MakeFile) -> None:

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 from explainlab import Attribution, explain, methods
 from explainlab.attribution.explain import attribute
 from explainlab.attribution.methods.randomized import Rpi
-from explainlab.attribution.random_maps import UNDRAWN, AttentionMaps, candidates
+from explainlab.attribution.random_maps import UNDRAWN, AttentionMaps
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
@@ -26,6 +26,7 @@ from explainlab.models.loading import load_model
 from explainlab.models.templates import Template, save_template
 from explainlab.request import Request
 from explainlab.testing import traces
+from tests.attribution.drawn import candidates
 from tests.attribution.methods.test_randomized import SEED, STEPS, TIMESTEPS, share
 from tests.attribution.plain import close
 from tests.attribution.test_contract import CHEAP

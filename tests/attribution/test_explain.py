@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from explainlab import Attribution, explain, methods
-from explainlab.attribution.explain import answer
+from explainlab.attribution.explain import answer, answer_targets
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.records import Completeness
 from explainlab.attribution.subject import Subject, class_index
@@ -239,6 +239,26 @@ def test_the_label_share_of_a_prompt_is_told(speaker: Zoo, encoder: Classifier) 
     alone = explain(encoder, TEXT, "input_x_gradient")
     assert alone.label_share is None
     assert "label_share" not in alone.to_json()
+
+
+def test_targets_of_a_prompted_text_read_it_once_and_cost_what_each_takes_alone(speaker: Zoo) -> None:
+    classifier, read = speaker("gpt2"), []
+    requests = [
+        Request(model=classifier.id, text=TEXT, question="input_x_gradient", target=label)
+        for label in classifier.labels
+    ]
+    vocabulary = classifier.model.network.get_output_embeddings()
+    hook = vocabulary.register_forward_hook(lambda _, __, output: read.append(len(output)))
+    try:
+        together = answer_targets(classifier, requests)
+    finally:
+        hook.remove()
+    assert read == [1]
+    for request, attribution in zip(requests, together, strict=True):
+        alone = answer(classifier, request)
+        assert attribution.label_share == alone.label_share
+        assert (attribution.cost.forward, attribution.cost.backward) == (alone.cost.forward, alone.cost.backward)
+        np.testing.assert_allclose(attribution.scores, alone.scores, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from explainlab import explain, study
 from explainlab.attribution.diffusion import PRESETS, Candidate, Draw, Maps
-from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.selection import select, tells_apart, values_of, winner_of
 from explainlab.metrics.registry import get_metric
 from explainlab.models.classifier import Classifier
 from tests.attribution.conftest import Toys
+from tests.attribution.drawn import candidates
 from tests.attribution.methods.test_randomized import SEED, TEXT, TIMESTEPS, asked, subject
 
 
@@ -53,7 +53,15 @@ def test_the_reader_is_told_how_the_map_was_chosen(encoder: Classifier, search: 
     found = explain(encoder, TEXT, "rpi", samples=7, steps=2, layers="all", search=search)
     assert any("of 21 candidates: Comprehensiveness (RPI)" in note for note in found.notes)
     assert any("best of 21 maps by Comprehensiveness (RPI)" in warning for warning in found.warnings)
-    assert not explain(encoder, TEXT, "rpi", samples=1, steps=2).warnings
+    alone = explain(encoder, TEXT, "rpi", samples=1, steps=2)
+    assert not alone.warnings
+    assert any(note.startswith("Draw 1 ") and note.endswith(", the only candidate.") for note in alone.notes)
+
+
+def test_every_pass_of_a_metric_is_counted_once(encoder: Classifier) -> None:
+    text = subject(encoder)
+    values_of(text, np.arange(len(text.units.features))[None], "comprehensiveness")
+    assert text.forward == text.batcher.passes == 2, "the text itself, and without its highest features"
 
 
 class Early(Maps):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ from explainlab import explain, methods
 from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
+from explainlab.models.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo, loaded
+from tests.models.test_prefix import LONG
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")
 THREADS = 8
@@ -78,6 +82,30 @@ def test_prompted_texts_in_threads(speaker: Zoo) -> None:
     cases = [(method, text) for method in ("occlusion", "input_x_gradient", "rpi", "sp_pi") for text in TEXTS]
     expected = [answer(classifier, case) for case in cases]
     assert in_threads(lambda _: [answer(classifier, case) for case in cases]) == [expected] * THREADS
+
+
+def test_a_prompt_that_is_being_read_stops_no_other_model(speaker_path: Callable[[str], Path]) -> None:
+    """Python 3.11 locks a cached property in all threads while it is computed."""
+    save_template(LONG)
+    slow, quick = (load_model(f"completion:{LONG.name}:{speaker_path('gpt2')}", device="cpu") for _ in range(2))
+    reading, end = threading.Event(), threading.Event()
+
+    def wait(_: nn.Module, __: tuple, named: dict[str, Any]) -> None:
+        if named.get("past_key_values") is not None:  # what is before the text, or goes on from there
+            reading.set()
+            end.wait(SECONDS)
+
+    hook = slow.model.network.base_model.register_forward_pre_hook(wait, with_kwargs=True)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(explain, slow, TEXTS[0], "kernel_shap", samples=40)
+        assert reading.wait(SECONDS)
+        try:
+            pool.submit(explain, quick, TEXTS[0], "kernel_shap", samples=40).result(SECONDS / 4)
+            assert not first.done()
+        finally:
+            end.set()
+            hook.remove()
+        first.result(SECONDS)
 
 
 def test_texts_are_cut_in_some_threads_only(encoder: Classifier) -> None:

@@ -18,8 +18,8 @@ st.session_state["runs"] = st.session_state.get("runs", 0) + 1
 st.text(f"run {st.session_state['runs']}")
 request = Request(model="tiny", text=" ".join(WORDS), question="integrated_gradients")
 body, paths, data = integration_body(), path_body(), data_body()
-draw_chart(integration.error_curve(body), "curve")
-feature = draw_morph(step_morph(request, body, "right"), "morph")
+draw_chart(integration.error_curve(body, 0.05), "curve")
+feature = draw_morph(step_morph(request, body, "right", 0.05), "morph")
 st.text(f"picked: {feature}")
 _, maps = path_maps(request, paths)
 for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
@@ -28,8 +28,10 @@ for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
 draw_chart(gradient_curves(paths, "probability", feature), "gradient")
 theme = st.context.theme.type or "light"
 draw_chart(token_strip(paths, 270, theme=theme), "strip")
-draw_chart(integration_data.error_boxes(data, "right"), "boxes", lambda picked: st.session_state.update(row=picked[0]))
+draw_chart(
+    integration_data.error_boxes(data, "right", 0.05), "boxes", lambda picked: st.session_state.update(row=picked[0])
+)
 st.text(f"row: {st.session_state.get('row')}")
-draw_chart(integration_data.ideal_histogram(data, "right"), "ideal")
-draw_chart(integration_data.mean_by_rule(data), "rules")
+draw_chart(integration_data.ideal_histogram(data, "right", 0.05), "ideal")
+draw_chart(integration_data.mean_by_rule(data, 0.05), "rules")
 draw_chart(integration_data.within_limit(data), "within")

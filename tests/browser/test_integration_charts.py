@@ -101,7 +101,7 @@ def test_a_chart_is_saved(opened, kind, start):
 def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
     file = tmp_path / "steps.html"
     file.write_text(
-        step_morph(Request(model="tiny", text="", question="integrated_gradients"), BODY, "right").to_html()
+        step_morph(Request(model="tiny", text="", question="integrated_gradients"), BODY, "right", 0.05).to_html()
     )
     page = browser_page()
     page.goto(file.as_uri())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from explainlab.service.store.runs import Filters, Run
+from explainlab.service.store.runs import Filters, Run, line
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view
@@ -19,15 +20,24 @@ ROW = 35
 MODEL_GONE = "embedded:<img src=x onerror=alert(1)>"
 
 
+def recorded(app: App, filters: Filters, count: int) -> list[Run]:
+    """The newest ``count`` runs, once there are so many: a press becomes runs when its page has been drawn."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = app.store.runs.page("local", filters, 0, count).runs
+        if len(found) == count:
+            return list(found)
+        time.sleep(0.2)
+    raise AssertionError(f"There are no {count} runs of {filters}.")
+
+
 def computed(app: App, browser_page, text: str) -> list[Run]:
     """Two maps of ``text`` that the Explain page has made, the newest first."""
     page = browser_page(app.link(view(text, "occlusion", "input_x_gradient")))
     expect(heatmaps(page)).to_have_count(2)
     press(page, "Explain")
-    wait_for_run(page)
+    found = recorded(app, Filters(words=line(text)), 2)
     page.close()
-    found = app.store.runs.page("local", Filters(), 0, 2).runs
-    assert {run.subject for run in found} == {text}
     return found
 
 
@@ -78,8 +88,7 @@ def test_a_studys_bundle_has_its_figures(app, browser_page):
     page = browser_page(f"{app.url}/errors")
     expect(page.get_by_text("Calibration error")).to_be_visible()
     press(page, "Predict")
-    wait_for_run(page)
-    (run,) = app.store.runs.page("local", Filters(words="embedded:sentiment", question="predictions")).runs
+    (run,) = recorded(app, Filters(words="embedded:sentiment", question="predictions"), 1)
     page = browser_page(f"{app.url}/runs?run={run.id}")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:
         files = set(bundle.namelist())

@@ -93,13 +93,13 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     )
     async with Session(url, f"r={store.save_view(busy.model_dump(mode='json'))}", "activation") as keeper:
         until = time.monotonic() + seconds
-        await asyncio.gather(*(_user(url, store, number, until, met) for number in range(sessions)))
+        await asyncio.gather(*(quiet_user(url, store, number, until, met) for number in range(sessions)))
         await keeper.run()
         met.busy = any(button.label == "Cancel" for button in keeper.shown("button"))
     return met
 
 
-async def _user(url: str, store: Store, number: int, until: float, met: Clicks) -> None:
+async def quiet_user(url: str, store: Store, number: int, until: float, met: Clicks) -> None:
     """Ask about a text of one's own, click from page to page, and come back for the answer."""
     asked = View(model=MODEL, text=f"A film for number {number}.", methods=(Choice(method="occlusion"),))
     link = f"r={store.save_view(asked.model_dump(mode='json'))}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from explainlab.declared import specs
 from explainlab.errors import RequestError
 from explainlab.metrics.metric import AnyMetric
 from explainlab.metrics.presets import PRESETS
-from explainlab.metrics.registry import describe_metrics, get_metric, metric_ids, metrics, parse_metric
+from explainlab.metrics.registry import get_metric, metric_ids, metrics, parse_metric
 from tests.metrics.conftest import WITH_PRESETS
 
 ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRESETS]
@@ -123,20 +122,16 @@ def test_no_bins_at_all_are_refused() -> None:
         get_metric("aopc_sufficiency").Parameters(bins=())
 
 
-def test_the_records_tell_every_preset() -> None:
-    found = describe_metrics()
-    assert [body["id"] for body in found] == list(metrics())
-    assert json.loads(json.dumps(found, allow_nan=False))[0]["id"] == "sufficiency"
-    for body in found:
-        assert all((body["label"], body["source"]))
-        assert [preset["id"] for preset in body["presets"]] == (list(PRESETS) if body["id"] in WITH_PRESETS else [])
-        definitions = [preset["definition"] for preset in body["presets"]]
+def test_every_metric_declares_itself_by_default_and_by_every_preset() -> None:
+    for metric in metrics().values():
+        assert list(metric.presets) == (list(PRESETS) if metric.id in WITH_PRESETS else [])
+        assert metric.source
+        each = [metric.Parameters.model_validate({"preset": name}) for name in metric.presets]
+        definitions = [metric.definition(parameters) for parameters in each]
         assert len(set(definitions)) == len(definitions)
-        assert all(text.endswith(".") for text in [*definitions, body["definition"]])
-        for spec in body["parameters"]:
-            assert spec["help"].endswith(".")
-            assert spec["default"] == getattr(get_metric(body["id"]).Parameters(), spec["name"])
-    assert {body["id"]: body["higher_is_better"] for body in found} == {
+        assert all(text.endswith(".") for text in [*definitions, metric.definition(metric.Parameters())])
+        assert all(spec.help.endswith(".") for spec in specs(metric.Parameters))
+    assert {metric.id: metric.higher_is_better for metric in metrics().values()} == {
         "sufficiency": False,
         "comprehensiveness": True,
         "log_odds": False,

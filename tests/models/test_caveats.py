@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from explainlab.cli import main
-from explainlab.models.caveats import LEAST_LABEL_SHARE, caveats, share_words
+from explainlab.models.caveats import LEAST_LABEL_SHARE, caveats, caveats_of_rows, share_words
 from explainlab.models.classifier import Classifier
 from tests.conftest import Zoo, loaded
 
@@ -78,3 +79,13 @@ def test_the_command_line_tells_the_label_share_and_counts_the_prompt_apart(
     assert said["tokens"] == len(encoding)
     assert said["prompt_tokens"] == len(encoding) - int(encoding.content.sum())
     assert said["warnings"][0].startswith("The label words together hold")
+
+
+def test_of_a_data_set_the_median_is_that_of_the_texts_with_a_low_share() -> None:
+    shares = np.array([0.02, 0.04, 0.05, 0.9, 0.91, 0.92, 0.93])
+    (warning,) = caveats_of_rows(7, 0, shares)
+    assert warning.startswith("For 3 of the 7 texts the label words together hold less than 10%")
+    assert "(median 4.0%)" in warning
+    assert not caveats_of_rows(2, 0, np.array([np.nan, 0.1]))
+    (warning,) = caveats_of_rows(2, 1, np.array([np.nan, np.nan]))
+    assert warning.startswith("The model cannot read 1 of the 2 texts: more than 20% of their tokens are unknown")

@@ -140,6 +140,34 @@ def test_a_corrupt_configuration(folder: Path, content: str) -> None:
     _refused(folder, "configuration of .* cannot be read")
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"id2label": {"0": "bad", "5": "good"}}, "numbered from 0 without gaps"),
+        ({"id2label": {"0": "bad", "-1": "good"}}, "numbered from 0 without gaps"),
+        ({"id2label": {str(i): "a" for i in range(10**6)}}, ""),
+        ({"id2label": 7}, ""),
+        ({"id2label": [1, 2]}, ""),
+        ({"architectures": 5}, "names no architecture"),
+        ({"architectures": [5]}, "names no architecture"),
+        ({"architectures": {"a": 1}}, "names no architecture"),
+        ({"num_hidden_layers": 10**6}, "from 1 to 1,000"),
+        ({"num_hidden_layers": -1}, ""),
+        ({"num_hidden_layers": "many"}, ""),
+        ({"vocab_size": 10**12}, "vocab_size of its configuration"),
+        ({"hidden_size": 10**9, "num_attention_heads": 1}, "hidden_size of its configuration"),
+        ({"intermediate_size": 10**12}, ""),
+        ({"max_position_embeddings": 10**12}, ""),
+        ({"num_attention_heads": 0}, ""),
+        ({"hidden_act": "exec"}, ""),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_hostile_configuration_is_refused(folder: Path, changes: dict[str, Any], problem: str) -> None:
+    _configure(folder, **changes)
+    _refused(folder, problem)
+
+
 def test_an_unsupported_model_type(folder: Path) -> None:
     config = {"model_type": "xlnet", "architectures": ["XLNetForSequenceClassification"]}
     (folder / "config.json").write_text(json.dumps(config))

@@ -63,6 +63,13 @@ def test_logits_after_a_prefix_are_those_of_whole_passes(speaking: Classifier) -
     close(speaking.logits(inputs, prefix=read).numpy(), expected.numpy(), 1e-5)  # the cache has not grown
 
 
+def test_texts_share_the_memory_of_what_they_begin_with(speaking: Classifier) -> None:
+    read = speaking.prefix(speaking.inputs([speaking.encode(TEXT)]).ids[0, :20])
+    for (keys, values), layer in zip(read.layers, read.cache(50).layers, strict=True):
+        assert layer.keys.shape[0] == layer.values.shape[0] == 50
+        assert (layer.keys.data_ptr(), layer.values.data_ptr()) == (keys.data_ptr(), values.data_ptr())
+
+
 def test_masked_texts_share_the_prompt(speaking: Classifier, ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     def values() -> np.ndarray:
         subject = Subject(speaking, speaking.encode(TEXT))

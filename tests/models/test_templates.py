@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,16 @@ def test_saved_templates_come_back(home: Path) -> None:
     save_template(made(instruction="New."))
     assert read_template("mine").instruction == "New."
     assert [path.name for path in (home / "templates").iterdir()] == ["mine.json"]
+
+
+def test_of_many_who_save_one_name_one_wins(home: Path) -> None:
+    """Each writes a file of its own: none reads or replaces the half of another's."""
+    versions = [made(instruction=str(number) * 100_000) for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            saved = set(pool.map(save_template, versions))
+            assert read_template(versions[0].name) in versions
+    assert set((home / "templates").iterdir()) == saved
 
 
 def test_presets_are_not_replaced(home: Path) -> None:

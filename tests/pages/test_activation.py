@@ -50,7 +50,7 @@ def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first:
 def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> None:
     following(app, first_view(), model=SENTIMENT, text="Funny, warm and never dull.")
     assert len(charts(app)) == 1
-    assert "Only a causal decoder" in words(app.info)
+    assert "it is not a causal decoder" in words(app.info)
     assert "BERT" in words(app.info)
 
 
@@ -70,6 +70,13 @@ def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> 
 def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
     following(app, first_view(), **fields)
     assert told in words([*app.error, *app.warning])
+
+
+def test_what_is_shown_is_of_the_model_shown_not_of_the_one_chosen(app: AppTest) -> None:
+    app.selectbox(key="activation_model").set_value(SENTIMENT).run()
+    assert "controls have changed" in words(app.caption)
+    assert len(charts(app)) == 3
+    assert "causal decoder" not in words(app.info)
 
 
 def test_a_text_of_one_word_has_an_answer(app: AppTest) -> None:

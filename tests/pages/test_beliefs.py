@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.beliefs import ASK, question
+from explainlab.analyses.explain.page.beliefs import ASK
 from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.beliefs import beliefs_request
 from explainlab.request import Request
 from explainlab.service.service import service
 from tests.conftest import ASKED
@@ -48,7 +49,7 @@ def warnings(app: AppTest) -> str:
 def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     text = f"Oil prices rose on Monday, one {unit} at a time."
     app = asked(NEWS, text, unit)
-    request = question(Request(model=NEWS, text=text, question="gradient", unit=unit))
+    request = beliefs_request(Request(model=NEWS, text=text, question="gradient", unit=unit))
     assert ASK in [expander.label for expander in app.expander]
     assert service().find(request) is None
     assert not drawn(app)
@@ -62,8 +63,8 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
 def test_output_and_seed_make_no_other_question() -> None:
     request = Request(model=NEWS, text="Oil.", question="gradient")
     other = request.model_copy(update={"output": "logit", "seed": 7, "question": "occlusion", "parameters": {"a": 1}})
-    assert question(request) == question(other)
-    assert question(request) != question(request.model_copy(update={"unit": "word"}))
+    assert beliefs_request(request) == beliefs_request(other)
+    assert beliefs_request(request) != beliefs_request(request.model_copy(update={"unit": "word"}))
 
 
 def test_an_encoder_says_why_not() -> None:

@@ -11,6 +11,8 @@ from explainlab.analyses.candidates.page.view import DataChoice, first_view
 from explainlab.analyses.registry import complete
 from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.service import service
+from explainlab.service.store.runs import Filters
+from explainlab.service.users import LOCAL
 from tests.pages.scripted import answered, charts, following, opened, press, words
 
 CHEAP = first_view().model_copy(
@@ -84,6 +86,36 @@ def test_methods_without_layers_are_asked_for_none(app: AppTest) -> None:
     following(app, CHEAP, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
     assert not app.error
     assert len(app.dataframe[0].value) == 3
+
+
+def test_a_seed_of_a_link_is_asked_though_no_control_shows_it(app: AppTest) -> None:
+    following(app, CHEAP, seed=3)
+    assert "controls have changed" not in words(app.caption)
+    body = service().find(CHEAP.model_copy(update={"seed": 3}).text_request()).body
+    assert app.dataframe[0].value["timestep"].tolist() == [
+        body.candidates[i].timestep for i in app.dataframe[0].value["candidate"]
+    ]
+
+
+def test_the_row_of_the_open_map_is_ticked(app: AppTest) -> None:
+    following(app, CHEAP, picked=2)
+    (row,) = app.session_state["candidates_table_comprehensiveness"]["selection"]["rows"]
+    assert app.dataframe[0].value["candidate"][row] == 2
+
+
+def test_a_data_set_costs_what_the_text_above_has_cost(app: AppTest) -> None:
+    following(app, CHEAP)
+    cost = service().find(CHEAP.text_request()).cost
+    assert f"{cost.forward + cost.backward:,} passes for each text" in words(app.caption)
+
+
+def test_what_was_unfolded_is_no_run(app: AppTest) -> None:
+    before = service().runs(LOCAL, Filters()).total
+    following(app, CHEAP, samples=4, picked=1)
+    app.session_state["candidates_texts"] = True
+    answered(app.run())
+    assert "tokens can be removed" in words(app.caption)
+    assert service().runs(LOCAL, Filters()).total == before
 
 
 def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None:

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
+from explainlab.analyses.errors.page.controls import of_row
 from explainlab.analyses.errors.page.row import carried
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.analyses.registry import targets_together
@@ -118,15 +119,16 @@ def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> Non
 
 def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
     cheap(app, source, row=5)
-    app.text_area(key="errors_note_5").set_value("An *irony*?").run()
-    app.multiselect(key="errors_tags_5").set_value(["irony"]).run()
+    note, tags = (of_row(name, first_view().model_copy(update={"source": source}), 5) for name in ("note", "tags"))
+    app.text_area(key=note).set_value("An *irony*?").run()
+    app.multiselect(key=tags).set_value(["irony"]).run()
     kept = service().store.remarks("local", source_digest(source)).all()
     assert kept == [Remark(row=5, note="An *irony*?", tags=("irony",))]
     table = next(frame.value for frame in app.dataframe if "Predicted" in frame.value)
     assert dict(zip(table["Row"], table["Note"], strict=True)) == {5: "An *irony*?", 6: "", 7: ""}
     other = cheap(opened("errors"), source, row=5)
-    assert other.text_area(key="errors_note_5").value == "An *irony*?"
-    app.multiselect(key="errors_tags_5").set_value([f"tag {i}" for i in range(21)]).run()
+    assert other.text_area(key=note).value == "An *irony*?"
+    app.multiselect(key=tags).set_value([f"tag {i}" for i in range(21)]).run()
     assert "is not accepted" in words(app.error)
 
 
@@ -146,6 +148,28 @@ def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source
     assert [one for one in remarks.all() if one.row == 6] == [Remark.of_edit(6, edited)]
     press(app, "Forget this edit")
     assert [one for one in remarks.all() if one.row == 6] == []
+
+
+def test_an_edit_without_a_word_stays_empty_and_belongs_to_its_row(app: AppTest, source: str) -> None:
+    cheap(app, source, sort="row", row=6, edit="")
+    assert next(box for box in app.text_area if box.label == "Edited text").value == ""
+    assert "The text is empty" in words(app.error)
+
+
+def test_another_data_set_starts_anew(app: AppTest, source: str) -> None:
+    listed = rows(app)
+    cheap(app, source, row=6, edit="A dull film.", search="A")
+    assert rows(app) != listed
+    app.selectbox(key="errors_data").set_value(first_view().source)
+    answered(app.run())
+    assert rows(app) == listed, "not searched, and shown without a press, as it is stored"
+    assert app.text_input(key="errors_search").value == ""
+    assert "Difference" not in " ".join(str(list(frame.value)) for frame in app.dataframe), "the edit was of a row"
+
+
+def test_boxes_belong_to_the_row_of_one_data_set() -> None:
+    one, other = (first_view().model_copy(update={"source": source}) for source in ("one.csv", "other.csv"))
+    assert len({of_row("note", view, number) for view in (one, other) for number in (1, 2)}) == 4
 
 
 def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: AppTest, tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK, question
-from explainlab.analyses.explain.page.view import first_view
+from explainlab.analyses.explain.page.trust import ASK
+from explainlab.analyses.explain.page.view import first_view, trust_request
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.request import Request
 from explainlab.service.service import service
+from explainlab.service.store.runs import Filters
+from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 
 SECONDS = 120
@@ -152,7 +154,7 @@ def trust(app: AppTest, method: str) -> AppTest:
 def test_nothing_is_judged_before_it_is_asked(app: AppTest) -> None:
     answered(ask_about(app, "Nobody has asked about this one yet, and nobody will."))
     assert [button.label for button in app.button].count(ASK) == 2
-    asked = [question(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
+    asked = [trust_request(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
     assert [service().job(one) or service().find(one) for one in asked] == [None, None]
 
 
@@ -178,7 +180,8 @@ def test_a_map_is_held_against_random_ones_when_asked_and_shown_at_once_later(ap
 
 
 def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
-    ask_about(app, "A film that cost more than it is worth, and its map as well.")
+    subject = "A film that cost more than it is worth"
+    ask_about(app, f"{subject}, and its map as well.")
     app.selectbox(key="explain_integrated_gradients_rule").set_value("midpoint").run()
     app.number_input(key="explain_integrated_gradients_steps").set_value(150).run()
     next(button for button in app.button if button.label == "Explain").click().run()
@@ -186,8 +189,10 @@ def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
     assert "Remove its top 20%" in words(app)
     assert [button.label for button in app.button].count(ASK) == 1, "under KernelSHAP's, which takes fewer passes"
     assert "Without its top 3 tokens it " in words(app), "and the answer says what came of it"
+    assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 0, "nobody pressed"
     next(button for button in app.button if button.label == "Compare with random maps").click().run()
     answered(app)
+    assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 1
     assert ASK not in [button.label for button in app.button]
     assert any(chart.proto.alt.startswith("Random maps that do worse") for chart in app.get("plotly_chart"))
 
@@ -221,7 +226,7 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest) -> None:
     )
     service().submit(endless, "somebody else")
     trust(app, "integrated_gradients")
-    asked = question(first_view().model_copy(update={"text": text}).requests()[0])
+    asked = trust_request(first_view().model_copy(update={"text": text}).requests()[0])
     assert service().job(asked).progress.status == "queued"
     ask_about(app, "Another text.")
     assert service().job(asked).progress.status == "cancelled"

@@ -108,6 +108,13 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
     assert len(charts(app)) == 3
 
 
+def test_a_seed_of_a_link_is_asked_though_no_control_shows_it(app: AppTest) -> None:
+    view = first_view().model_copy(update={"seed": 3, "steps": "2,4", "baseline": "mask"})
+    following(app, view)
+    assert "controls have changed" not in words(app.caption)
+    assert service().find(view.error_request()) is not None
+
+
 def test_a_data_set_that_is_not_there_is_told(app: AppTest) -> None:
     following(app, first_view(), steps="2,4", data=DataChoice(source="nowhere.csv", steps="2,4"))
     assert "nowhere.csv" in words(app.error)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.activation.page.view import first_view as activation_view
+from explainlab.analyses.explain.page.view import trust_request
 from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
 from explainlab.service.service import service
@@ -60,6 +62,17 @@ def test_the_question_is_there_on_the_next_page_and_waits_for_its_button(
     assert "r" not in app.query_params
 
 
+def test_sections_ask_nothing_either_while_the_page_waits(explain: AppTest) -> None:
+    explain.selectbox(key="explain_model").set_value(NEWS).run()
+    press(explain, "Explain")
+    view = activation_view().model_copy(update={"model": NEWS, "text": TEXT, "unit": "token"})
+    service().run(view.text_request())
+    app = visit(explain, "activation")
+    assert app.text_area(key="activation_text").value == TEXT
+    assert len(charts(app)) == 1, "the curves are stored, what the model believed is not"
+    assert not is_computing()
+
+
 def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
     app = visit(explain, "activation")
     answered(app.multiselect(key="activation_methods").set_value(["occlusion"]).run())
@@ -70,6 +83,26 @@ def test_a_question_that_waits_is_asked_by_its_button(explain: AppTest) -> None:
     assert app.query_params["r"]
     again = visit(visit(app, "explain"), "activation")
     assert charts(again), "the same question: its answer is still there"
+
+
+def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: AppTest) -> None:
+    """Its map is stored and cost more than the comparison, which the page would ask for by itself."""
+    explain.multiselect(key="explain_methods").set_value(["integrated_gradients"]).run()
+    explain.selectbox(key="explain_integrated_gradients_rule").set_value("midpoint").run()
+    explain.number_input(key="explain_integrated_gradients_steps").set_value(150).run()
+    press(explain, "Explain")
+    view = explain.session_state["explain.place"].view.model_copy(update={"text": f"{TEXT} Nor about its sequel."})
+    (request,) = view.requests()
+    service().run(request)
+    app = visit(explain, "integration")
+    answered(app.text_area(key="integration_text").set_value(view.text).run())
+    app = visit(app, "explain")
+    assert app.session_state["explain.place"].view.requests() == [request]
+    assert charts(app), "the stored map is shown"
+    assert not is_computing()
+    assert service().find(trust_request(request)) is None
+    press(app, "Explain")
+    assert service().find(trust_request(request)) is not None
 
 
 def test_what_a_page_opens_with_does_not_travel() -> None:

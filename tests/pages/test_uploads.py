@@ -145,6 +145,6 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     assert box(app, "Text column").value == "Text"
     press(app, "Study the data set")
     assert not app.error
-    assert "Rows: all 4." in words(app.caption)
+    assert "Rows drawn: all 4." in words(app.caption)
     other = opened(page, r=app.query_params["r"])
-    assert "Rows: all 4." in words(other.caption)
+    assert "Rows drawn: all 4." in words(other.caption)

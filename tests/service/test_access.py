@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from explainlab import Attribution
+from explainlab.analyses.run import evaluation_parameters
 from explainlab.errors import RequestError
 from explainlab.figures.export import to_json
 from explainlab.request import Request
@@ -131,6 +132,14 @@ def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, mode
     service.store.forget(run.key)
     assert "has been deleted" in service.open_run(run.id, ANN).missing
     assert service.open_run(run.id, ANN).result is None
+
+
+def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, model: str) -> None:
+    service.delete_run(computed(service, request(model), ANN).id, ANN)
+    result = service.ask(request(model), "ann", ANN)  # the worker still remembers it
+    assert isinstance(result, Attribution)
+    (run,) = service.runs(ANN).runs
+    assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
 
 
 def test_computing_again_leaves_what_is_stored(service: Service, model: str) -> None:
@@ -270,6 +279,15 @@ def test_an_exported_study_comes_back(service: Service, model: str) -> None:
     asked = Request(question="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
     result = service.run(asked)
     (run,) = service.import_runs(json.dumps(with_verdict(result.to_json(), "In words.")).encode(), ANN)
+    assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
+
+
+def test_an_evaluation_of_the_command_line_comes_back(service: Service, model: str) -> None:
+    parameters = evaluation_parameters(["gradient"], ["sufficiency"], 4, "random", {}, [])
+    result = service.run(Request(question="evaluation", model=model, data="embedded:sentiment", parameters=parameters))
+    body = result.to_json()
+    body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
+    (run,) = service.import_runs(json.dumps(with_verdict(body, "In words.")).encode(), ANN)
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
 
 

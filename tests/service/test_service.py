@@ -72,6 +72,7 @@ def change_weight(folder: Path, value: float) -> None:
 def test_an_answer_is_found_after_its_job_and_after_a_restart(url: str, ask: Ask) -> None:
     service = serve(url)
     assert service.find(ask()) is None
+    assert not service.has(ask())
     assert service.job(ask()) is None
     job = finished(service, ask())
     assert job.progress.status == "done"
@@ -79,6 +80,8 @@ def test_an_answer_is_found_after_its_job_and_after_a_restart(url: str, ask: Ask
     assert service.find(ask()) is job.result
 
     restarted = serve(url)
+    assert service.has(ask())
+    assert restarted.has(ask())
     found = restarted.find(ask())
     assert found.to_json() == job.result.to_json()
     assert restarted.find(ask()) is found, "what is drawn of it need not be drawn again"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explainlab.errors import TextError
+from explainlab.limits import Limits
 from explainlab.text.encoding import Encoding
 from explainlab.text.prompt import Prompt, encode_prompted
 from explainlab.text.units import group
@@ -20,7 +21,7 @@ kinds = pytest.mark.parametrize("kind", ["gpt2", "llama", "t5", "bert"])
 
 
 def encoded(kind: str, text: str = TEXT, pair: str | None = None, prompt: Prompt = PROMPT, limit: int = 99) -> Encoding:
-    return encode_prompted(tokenizer_of(kind), prompt, text, pair, limit, 1000)
+    return encode_prompted(tokenizer_of(kind), prompt, text, pair, limit, Limits(max_characters=1000))
 
 
 def content(encoding: Encoding, part: int = 0) -> list[str]:
@@ -138,7 +139,7 @@ def test_padding_is_no_prompt() -> None:
         ({"text": "a", "pair": "b"}, "no place for a second text"),
         ({"text": "a", "prompt": PAIR}, "asks for a second text"),
         ({"text": "a", "pair": " ", "prompt": PAIR}, "second text is empty"),
-        ({"text": "x" * 1001}, "limit is 1,000"),
+        ({"text": "x" * 1001}, "The limit is 1,000"),
         ({"limit": 8}, r"The prompt takes \d+ of the 8 tokens"),
     ],
 )

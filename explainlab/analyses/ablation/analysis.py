@@ -15,32 +15,39 @@ from explainlab.analyses.ablation.result import (
     AblationRow,
     AblationText,
     MeanMethodChoices,
-    MeanPasses,
     MethodChoices,
-    Passes,
     Summary,
 )
-from explainlab.analyses.attributions import attributions_of, own_output, text_seed
+from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
-from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
-from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings
-from explainlab.analyses.records import MetricFacts, text_fields
+from explainlab.analyses.evaluation.analysis import EVALUATIONS
+from explainlab.analyses.parameters import (
+    Methods,
+    Metrics,
+    Outputs,
+    Rows,
+    Sample,
+    Settings,
+    method_requests,
+    metric_requests,
+)
+from explainlab.analyses.records import MetricFacts, Passes, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates, Method
 from explainlab.attribution.methods.randomized import BestOfMany
+from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.random_maps import EmbeddingParameters
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method
+from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions, tells_apart
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -65,18 +72,19 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
-        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
+        outputs: Outputs = "own"
 
     id = "ablation"
     label = "Methods with equal budgets"
     source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
-    version = 2
+    version = 3
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
-        metrics = [get_metric(request.metric) for request in _metrics(parameters)]
+        metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
         versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         read = [data_digest(values, reader) for values in parameters.settings.values()]
@@ -84,11 +92,11 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
-        return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
+        return method_requests(parameters.methods, parameters.settings)
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        judged = evaluation_work(_metrics(parameters), n)
+        judged = evaluation_work(metric_requests(parameters.metrics), n)
         total = 0.0
         for name in parameters.methods:
             method, maps = get_method(name), parameters.samples
@@ -107,6 +115,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """See :meth:`TextAnalysis.of_texts`."""
         for name in parameters.methods:
             get_method(name).require(subjects[0].classifier)
+        fix_targets(subjects)  # a pass that is no method's
         batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
         for i, name in enumerate(parameters.methods):
             with batcher.span(i, i + 1, parts):
@@ -124,7 +133,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             methods=[_mean(texts) for texts in zip(*(body.methods for body in bodies), strict=True)],
             summary=Summary(n=len(bodies)),
             texts=[
-                AblationRow(row=row.number, text=row.text, methods=body.methods)
+                AblationRow(row=row.number, text=row.text, text_pair=row.text_pair, methods=body.methods)
                 for row, body in zip(rows, bodies, strict=True)
             ],
         )
@@ -136,9 +145,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         higher, selections = metric.sign > 0, {method.label: method.selection[metric.key] for method in body.methods}
         first, best = ({name: getattr(v, kind) for name, v in selections.items()} for kind in ("first", "best"))
         if isinstance(body, AblationText):
-            every = [*first.values(), *best.values()]
-            if max(every) - min(every) <= TIE:
-                return f"By {metric.label}, no method is ahead: it is {every[0]:.4f} for all of them."
             alone, chosen, of = ahead_on_a_text(first, higher), ahead_on_a_text(best, higher), "on this text"
         else:
             alone, chosen, of = ahead(first, higher), ahead(best, higher), f"over {counted(body.summary.n, 'text')}"
@@ -163,17 +169,13 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         return [table(rows)]
 
 
-def _metrics(parameters: Ablation.Parameters) -> list[MetricRequest]:
-    return [parse_metric(name) for name in parameters.metrics]
-
-
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """The attributions of one text by one method, float64 [C, n_features], and the passes that they needed."""
 
     method: str
     scores: np.ndarray
-    cost: Passes
+    cost: Passes[int]
 
 
 def _drawn(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[_Drawn]:
@@ -181,13 +183,13 @@ def _drawn(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Par
     before = [(subject.forward, subject.backward) for subject in subjects]
     scores = _scores(subjects, method_id, parameters)
     return [
-        _Drawn(method_id, rows, Passes(forward=subject.forward - forward, backward=subject.backward - backward))
+        _Drawn(method_id, rows, Passes[int](forward=subject.forward - forward, backward=subject.backward - backward))
         for subject, rows, (forward, backward) in zip(subjects, scores, before, strict=True)
     ]
 
 
 def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parameters) -> AblationText:
-    metrics = _metrics(parameters)
+    metrics = metric_requests(parameters.metrics)
     scores = [own.scores for own in drawn]
     ends = np.cumsum([len(rows) for rows in scores])[:-1]
     (evaluated,) = evaluate_attributions([subject], [np.concatenate(scores)], metrics, subject.batcher)
@@ -214,7 +216,7 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     own = parse(method, settings)
     counts = [parameters.samples if method.is_random(subject, own) else 1 for subject in subjects]
     if isinstance(method, BestOfMany):
-        output, scores = own_output(subjects[0], method_id, settings), []
+        output, scores = output_of(subjects[0], method_id, settings, parameters.outputs), []
         for i, (subject, count) in enumerate(zip(subjects, counts, strict=True)):
             with subject.batcher.span(i, i + 1, len(subjects)):
                 scores.append(_first_draws(subject, method, {**settings, "samples": count}, output))
@@ -223,8 +225,17 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     seeds = [
         seed for subject, count in zip(subjects, counts, strict=True) for seed in _seeds(text_seed(subject), count)
     ]
-    rows = [result.scores for (result,) in attributions_of(repeated, [(method_id, settings)], seeds=seeds)]
-    return [np.stack(rows[end - count : end]) for end, count in zip(np.cumsum(counts), counts, strict=True)]
+    chosen = [(method_id, settings)]
+    made = [own for (own,) in attributions_of(repeated, chosen, outputs=parameters.outputs, seeds=seeds)]
+    results = [made[end - count : end] for end, count in zip(np.cumsum(counts), counts, strict=True)]
+    for subject, own_results in zip(subjects, results, strict=True):
+        _warn(subject, method, [warning for result in own_results for warning in result.warnings])
+    return [np.stack([result.scores for result in own_results]) for own_results in results]
+
+
+def _warn(subject: Subject, method: Method, warnings: Sequence[str]) -> None:
+    """Add what ``method`` warns of to the warnings of the text."""
+    subject.warnings += [f"{method.label}: {warning}" for warning in own_warnings(subject, warnings)]
 
 
 def _samples(method: Method, samples: int) -> dict[str, int]:
@@ -245,6 +256,7 @@ def _first_draws(subject: Subject, method: BestOfMany, settings: Mapping[str, An
     first = sorted(candidates, key=lambda candidate: (candidate.draw, -candidate.layer))[: parameters.samples]
     subject.forward += own.forward
     subject.backward += own.backward
+    _warn(subject, method, own.warnings)
     return np.stack([candidate.scores for candidate in first])
 
 
@@ -264,7 +276,7 @@ def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
         method=first.method,
         label=first.label,
         maps=max(text.maps for text in texts),
-        cost=MeanPasses(
+        cost=Passes[float](
             forward=float(np.mean([text.cost.forward for text in texts])),
             backward=float(np.mean([text.cost.backward for text in texts])),
         ),

@@ -4,31 +4,7 @@ from __future__ import annotations
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.candidates.result import MeanSelection, Selection
-from explainlab.analyses.records import MetricFacts, TextBody
-
-
-class Passes(Record):
-    """Passes that the attributions of one text needed."""
-
-    forward: int
-    backward: int
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        return self.forward + self.backward
-
-
-class MeanPasses(Record):
-    """Passes that a text's attributions needed on average."""
-
-    forward: float
-    backward: float
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        return self.forward + self.backward
+from explainlab.analyses.records import MetricFacts, Passes, TextBody
 
 
 class MethodChoices(Record):
@@ -37,7 +13,7 @@ class MethodChoices(Record):
     method: str
     label: str
     maps: int
-    cost: Passes
+    cost: Passes[int]
     selection: dict[str, Selection]
 
 
@@ -47,7 +23,7 @@ class MeanMethodChoices(Record):
     method: str
     label: str
     maps: int
-    cost: MeanPasses
+    cost: Passes[float]
     selection: dict[str, MeanSelection]
 
 
@@ -69,6 +45,7 @@ class AblationRow(Record):
 
     row: int
     text: str
+    text_pair: str | None = None
     methods: list[MethodChoices]
 
 

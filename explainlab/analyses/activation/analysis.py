@@ -13,7 +13,6 @@ from explainlab import declared
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
-    Area,
     Curve,
     Direction,
     MeanCurve,
@@ -26,9 +25,8 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.analysis import MOST_ROWS
-from explainlab.analyses.parameters import MethodSpecs, Sample, method_spec
-from explainlab.analyses.records import text_fields
+from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
+from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
@@ -61,8 +59,8 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     """Both curves of every method: the probability of every class after k features are revealed, k = 0..n, with areas.
 
     Methods are named with their options, ``kernel_shap:samples=16n``; random is always among them. Every text has a
-    seed of its own, as in :class:`explainlab.analyses.evaluation.analysis.Evaluation`. Methods explain the request's
-    output; curves are always of probabilities. A curve's ``flip`` is the first k from which on every prediction is the
+    seed of its own, as in :class:`explainlab.analyses.evaluation.analysis.Evaluation`. ``outputs`` says what methods
+    explain; curves are always of probabilities. A curve's ``flip`` is the first k from which on every prediction is the
     target: 0 if the masked text is already predicted so, None if the whole text is not. A method's ``passes`` are its
     forward and backward passes; ``relative`` is what it spends beyond the one pass of any prediction: the cost of the
     paper's tables. With a ``reference``, the cosine of every method's content scores with the reference's.
@@ -84,8 +82,9 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
                 "A method whose scores the others are compared with, such as kernel_shap:samples=16n; empty: none."
             ),
         )
-        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
+        outputs: Outputs = "own"
 
     id = "activation"
     label = "Activation curves"
@@ -122,7 +121,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         names, batcher = _computed(parameters), subjects[0].batcher
         chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in map(parse_method, names)]
         with batcher.span(0, len(names), len(names) + 1):
-            attributions = attributions_of(subjects, chosen)
+            attributions = attributions_of(subjects, chosen, outputs=parameters.outputs)
         compared = len(parameters.methods)
         scores = [np.stack([result.scores for result in results[:compared]]) for results in attributions]
         with batcher.span(len(names), len(names) + 1, len(names) + 1):
@@ -289,8 +288,8 @@ def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas])
     return MethodMeans(method=first.method, id=first.id, label=first.label, **areas, **means, n=len(bodies))
 
 
-def _area(values: Sequence[float]) -> Area:
-    return Area(**interval(values).model_dump())
+def _area(values: Sequence[float]) -> KnownInterval:
+    return KnownInterval(**interval(values).model_dump())
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
-    Area,
     Curve,
     Direction,
     MeanCurve,
@@ -18,17 +17,16 @@ from explainlab.analyses.activation.result import (
     MethodScores,
 )
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, log_steps, shown
+from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
 
-RANDOM = "random"
 WORDS: dict[Direction, str] = {"activation": "Activation", "inverse_activation": "Inverse activation"}
 _DASHES: dict[Direction, str] = {"activation": "solid", "inverse_activation": "dot"}
-_COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 
 
 def activation_curves(body: ActivationText) -> Chart:
@@ -76,7 +74,7 @@ def mean_curves(body: ActivationData, direction: Direction) -> Chart:
             x=body.grid,
             y=curve.mean,
             mode="lines+markers",
-            name=shown(f"{row.label}: AUC {_interval_text(row.area(direction))}"),
+            name=shown(f"{row.label}: AUC {mean_words(row.area(direction))}"),
             line={"color": color, "dash": _DASHES[direction], "width": 2},
             marker={"symbol": symbol, "size": 7, "maxdisplayed": 10},
             hovertemplate="%{x:.0%}: %{y:.3f}<extra>" + shown(row.label) + "</extra>",
@@ -121,7 +119,7 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
         figure.add_scatter(
             x=[row.passes],
             y=[row.area(direction).mean],
-            error_y=_error_bar(row.area(direction)),
+            error_y=error_bars([row.area(direction)]),
             mode="markers",
             name=shown(row.label),
             marker={"color": color, "symbol": symbol, "size": 11},
@@ -187,7 +185,7 @@ def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
 def _color_symbols(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
     """Colour and symbol by method; random is grey."""
     others = [method.method for method in methods if method.method != RANDOM]
-    styles = {name: (_COLORS[i % len(_COLORS)], _SYMBOLS[i % len(_SYMBOLS)]) for i, name in enumerate(others)}
+    styles = {name: (COLORS[i % len(COLORS)], SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(others)}
     return {**styles, RANDOM: (GREY, "cross")}
 
 
@@ -245,17 +243,6 @@ def _band(figure: go.Figure, grid: Sequence[float], curve: MeanCurve, color: str
 def _best(body: ActivationData, direction: Direction) -> MethodMeans:
     choose = max if direction == "activation" else min
     return choose(body.rows, key=lambda row: row.area(direction).mean)
-
-
-def _interval_text(interval: Area) -> str:
-    return f"{interval.mean:.3f}" + ("" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]")
-
-
-def _error_bar(interval: Area) -> dict[str, Any] | None:
-    if interval.low is None or interval.high is None:
-        return None
-    above, below = interval.high - interval.mean, interval.mean - interval.low
-    return {"type": "data", "symmetric": False, "array": [above], "arrayminus": [below], "thickness": 1.2}
 
 
 def _of_data(result: AnalysisResult[ActivationData]) -> list[Chart]:

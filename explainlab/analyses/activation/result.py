@@ -83,18 +83,14 @@ class MeanCurve(Record):
     high: list[float] | None
 
 
-class Area(KnownInterval):
-    """The mean area over one or more texts."""
-
-
 class MethodMeans(Record):
     """One method over ``n`` texts: mean areas with intervals, and the mean cost of a text."""
 
     method: str
     id: str
     label: str
-    activation: Area
-    inverse_activation: Area
+    activation: KnownInterval
+    inverse_activation: KnownInterval
     forward: float
     backward: float
     seconds: float
@@ -102,7 +98,7 @@ class MethodMeans(Record):
     relative: float
     n: int
 
-    def area(self, direction: Direction) -> Area:
+    def area(self, direction: Direction) -> KnownInterval:
         """The mean area in ``direction``."""
         return self.activation if direction == "activation" else self.inverse_activation
 

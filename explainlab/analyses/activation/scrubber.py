@@ -15,8 +15,8 @@ import pandas as pd
 from explainlab.analyses.activation.figures import WORDS, method_attribution
 from explainlab.analyses.activation.result import ActivationText, Curve, Direction, MethodScores
 from explainlab.analyses.activation.verdict import text_verdict
-from explainlab.analyses.integration.step_morph import FrameToken
 from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.frames import FrameToken
 from explainlab.figures.heatmap import Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
@@ -143,7 +143,6 @@ def _classes(body: ActivationText) -> tuple[list[str], list[list[int]]]:
 
 
 def _method(scores: MethodScores, drawn: Heatmap, reveals: list[Reveal]) -> ScrubbedMethod:
-    changing = FrameToken.model_fields
     return ScrubbedMethod(
         name=scores.method,
         label=scores.label,
@@ -151,7 +150,7 @@ def _method(scores: MethodScores, drawn: Heatmap, reveals: list[Reveal]) -> Scru
         limit_value=drawn.limit_value,
         explained=drawn.explained,
         special_share=drawn.special_share,
-        tokens=[FrameToken(**token.model_dump(include=set(changing))) for token in drawn.tokens],
+        tokens=[FrameToken.of(token) for token in drawn.tokens],
         reveals=reveals,
     )
 

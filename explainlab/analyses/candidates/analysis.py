@@ -17,7 +17,7 @@ from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
-from explainlab.analyses.parameters import Metrics, Sample
+from explainlab.analyses.parameters import Metrics, Rows, Sample
 from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -71,7 +71,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         metrics: Metrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
 
     id = "rpi_candidates"

@@ -15,7 +15,8 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, LayerSets, MeanSelection, Selection
 from explainlab.analyses.records import Interval, as_interval, metric_of
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, error_bars, layout, percent, shown
+from explainlab.attribution.registry import get_method
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, add_cells, error_bars, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import number
 from explainlab.figures.palette import DEFAULT
@@ -180,28 +181,17 @@ def same_winners(body: CandidatesData) -> Chart:
     """The share of texts in which one metric's choice is as good as another's own, a row for what is reported."""
     keys = list(body.selection)
     shares = [[1.0 if a == b else body.selection[a].held_out[b].also_best for b in keys] for a in keys]
-    labels = [shown(label_of(body, key)) for key in keys]
+    labels, texts = [label_of(body, key) for key in keys], [[percent(share) for share in row] for row in shares]
     figure = go.Figure(layout=layout("Map chosen by", "As good as the best by", height=150 + 44 * len(keys)))
-    figure.add_heatmap(
-        z=shares,
-        x=labels,
-        y=labels,
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, "rgba(47,128,208,0.05)"], [1, "rgba(47,128,208,0.55)"]],
-        showscale=False,
-        hovertemplate="chosen by %{x}: as good as the best by %{y} in %{z:.0%} of the texts<extra></extra>",
-    )
-    figure.add_scatter(  # text of a heatmap would be dark on either page
-        x=labels * len(keys),
-        y=[label for label in labels for _ in keys],
-        text=[percent(share) for row in shares for share in row],
-        mode="text",
-        hoverinfo="skip",
-        showlegend=False,
-    )
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False)
+    hover = [
+        [
+            f"chosen by {chosen_by}: as good as the best by {reported} in {text} of the texts"
+            for chosen_by, text in zip(labels, row, strict=True)
+        ]
+        for reported, row in zip(labels, texts, strict=True)
+    ]
+    colors = [(0, "rgba(47,128,208,0.05)"), (1, "rgba(47,128,208,0.55)")]
+    add_cells(figure, labels, labels, shares, texts, hover, colors)
     rows = [
         {"reported": a, "chosen_by": b, "share": share}
         for a, row in zip(keys, shares, strict=True)
@@ -251,10 +241,13 @@ def _layers(layers: Sequence[int]) -> str:
     return f"{layers[0]}–{layers[-1]}" if gapless else ", ".join(map(str, layers))
 
 
-def _family_request(request: Request) -> Request:
-    """``request`` for the method of its candidates, to draw their heatmaps."""
+def family_request(request: Request) -> Request:
+    """``request`` for the method of its candidates, with that method's parameters, to draw their heatmaps."""
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
-    return Request(**shared, question=request.parameters["family"])
+    family = request.parameters["family"]
+    own = get_method(family).Parameters.model_fields
+    parameters = {name: value for name, value in request.parameters.items() if name in own}
+    return Request(**shared, question=family, parameters=parameters)
 
 
 def _text_charts(result: AnalysisResult[CandidatesText]) -> Iterator[Chart]:
@@ -276,7 +269,7 @@ def _choice(body: Body) -> Iterator[Chart]:
 
 def _winner_heatmaps(result: AnalysisResult[CandidatesText]) -> Iterator[Map]:
     body = result.body
-    for winner in winner_maps(_family_request(result.request), body, DEFAULT):
+    for winner in winner_maps(family_request(result.request), body, DEFAULT):
         labels = ", ".join(label_of(body, key) for key in winner.keys)
         yield Map(f"Best by {labels}: {body.candidates[winner.candidate].name}", winner.drawn)
 

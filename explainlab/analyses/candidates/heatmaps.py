@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from explainlab.analyses.candidates.result import CandidateAttribution, CandidatesText
+from explainlab.analyses.candidates.result import TOP, CandidateAttribution, CandidatesText
 from explainlab.analyses.records import metric_of
 from explainlab.attribution.records import Attribution
 from explainlab.figures.export import inert
 from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
 from explainlab.request import Request
 
-TOP = 3
-"""The paper marks what only one winner ranks so high (Barkan et al. 2024, Table 1)."""
 MARK = f"no other winner ranks this among its top {TOP}"
 
 
@@ -31,9 +29,8 @@ class SmallMap(Record):
 
 
 class SmallMaps(Record):
-    """Small heatmaps in drawing order; ``key`` changes with text and candidates."""
+    """Small heatmaps in drawing order."""
 
-    key: str
     maps: list[SmallMap]
 
 
@@ -72,7 +69,7 @@ def small_maps(
         )
         for i in candidates
     ]
-    return SmallMaps(key=small[0].heatmap.key if small else "", maps=small)
+    return SmallMaps(maps=small)
 
 
 def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Winner]:

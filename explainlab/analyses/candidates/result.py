@@ -18,6 +18,10 @@ LayerSets = Literal["alone", "top_down", "bottom_up"]
 """Every layer alone, and the sets that grow from the top layer down and from the bottom layer up."""
 
 
+TOP = 3
+"""Winners are compared by what they rank so high (Barkan et al. 2024, Table 1)."""
+
+
 class CandidateAttribution(Record):
     """One candidate: draw ``draw`` (from 0) in ``layer`` (from 1; 0: the word embeddings) at ``timestep``.
 

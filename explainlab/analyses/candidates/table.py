@@ -10,13 +10,11 @@ from itertools import combinations
 import numpy as np
 import scipy.stats
 
-from explainlab.analyses.candidates.result import Agreement, BestOfDraws, CandidateAttribution, LayerSet, LayerSets
+from explainlab.analyses.candidates.result import TOP, Agreement, BestOfDraws, CandidateAttribution, LayerSet, LayerSets
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.selection import tells_apart, winner_of
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricRequest
-
-TOP = 3
 
 
 @dataclass(frozen=True, eq=False)

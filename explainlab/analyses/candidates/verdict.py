@@ -9,7 +9,7 @@ import numpy as np
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
 from explainlab.analyses.records import Interval, MetricFacts, metric_of
 from explainlab.analyses.summary import interval
-from explainlab.analyses.wording import counted
+from explainlab.analyses.wording import counted, interval_words
 from explainlab.metrics.trust import TIE
 
 _LITTLE = 0.1
@@ -78,7 +78,7 @@ def _mean_left(left: Interval, gain: float) -> str:
     """What is left of a gain, as far as its interval allows."""
     if left.mean is None or left.low is None or left.high is None:
         return _left((left.mean or 0.0) / gain)
-    share = f"{left.mean:+.3f} of {gain:+.3f} ({left.low:+.3f} to {left.high:+.3f})".replace("-", "−")
+    share = f"{left.mean:+.3f} of {gain:+.3f} ({interval_words(left, '+.3f')})".replace("-", "−")
     if left.low <= 0 <= left.high:
         return f"nothing certain is left of it: {share}"
     return f"{'some of it is left' if left.low > 0 else 'the maps are worse than without a choice'}: {share}"

@@ -30,7 +30,7 @@ from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.caveats import caveats_of_rows, is_unreadable
 from explainlab.models.context import FORWARD
-from explainlab.models.reading import logits_of, read_all
+from explainlab.models.reading import next_tokens_of, read_all
 from explainlab.request import digest
 
 MOST_ROWS = 1_000_000
@@ -201,7 +201,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
     readings = read_all(subject.classifier, [(row.text, row.text_pair) for row in rows])
     good = [reading for reading in readings if not isinstance(reading, TextError)]
     bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
-    logits, shares = logits_of(batcher, good, "texts", done + len(bad), total)
+    logits, shares = next_tokens_of(batcher, good, "texts", done + len(bad), total)
     part = _Part(
         logits=logits.tolist(),
         shares=[None if np.isnan(share) else float(share) for share in shares],

@@ -13,7 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.errors import RequestError
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, layout, percent
 from explainlab.figures.declared import StudyFigures
 from explainlab.figures.heatmap import comparable
 from explainlab.figures.svg import INK
@@ -41,30 +41,15 @@ def confusion_rows(body: PredictionsData) -> list[dict[str, Any]]:
 def confusion(body: PredictionsData) -> Chart:
     """The matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
     figure = go.Figure(layout=layout("Predicted", "True", _height(body)))
-    names, rows = [shown(label) for label in body.labels], confusion_rows(body)
-    shares = [[cell["share"] for cell in rows if cell["true"] == label] for label in body.labels]
-    figure.add_heatmap(
-        x=names,
-        y=names,
-        z=shares,
-        zmin=0,
-        zmax=1,
-        text=body.confusion,
-        colorscale=[[0, "rgba(47,128,208,0.03)"], [1, "rgba(47,128,208,0.55)"]],
-        hovertemplate="%{y} predicted as %{x}: %{text}<extra></extra>",
-        showscale=False,
-    )
-    if len(names) <= _MOST_WRITTEN:
-        figure.add_scatter(  # text of a heatmap would be dark on either page
-            x=[shown(cell["predicted"]) for cell in rows],
-            y=[shown(cell["true"]) for cell in rows],
-            text=[f"{cell['n']:,}" for cell in rows],
-            mode="text",
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    figure.update_xaxes(type="category", showgrid=False)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    rows, labels = confusion_rows(body), body.labels
+    by_class = [[cell for cell in rows if cell["true"] == label] for label in labels]
+    shares = [[cell["share"] for cell in cells] for cells in by_class]
+    texts = [[f"{cell['n']:,}" for cell in cells] for cells in by_class]
+    hover = [
+        [f"{cell['true']} predicted as {cell['predicted']}: {cell['n']:,}" for cell in cells] for cells in by_class
+    ]
+    colors = [(0, "rgba(47,128,208,0.03)"), (1, "rgba(47,128,208,0.55)")]
+    add_cells(figure, labels, labels, shares, texts if len(labels) <= _MOST_WRITTEN else [], hover, colors)
     return Chart("confusion", "Confusion matrix", confusion_words(body), figure, rows)
 
 

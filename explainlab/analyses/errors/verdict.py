@@ -5,7 +5,7 @@ from __future__ import annotations
 from scipy.stats import binomtest
 
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.analyses.wording import joined, quoted
+from explainlab.analyses.wording import counted, joined, quoted
 
 DIFFERENT = 0.05
 """Two counts of mistakes are told apart where fair coins would differ so much in fewer cases than this share."""
@@ -14,7 +14,7 @@ DIFFERENT = 0.05
 def verdict(body: PredictionsData) -> str:
     """The accuracy with its interval, whether one class for all would do as well, and the most frequent mistake."""
     accuracy = body.accuracy
-    rows = f"{body.n:,} row{'' if body.n == 1 else 's'}"
+    rows = counted(body.n, "row")
     between = f"95% interval {100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"
     words = f"The model is right about {100 * accuracy.mean:.1f}% of {rows} ({between}){_against_one_class(body)}"
     return f"{words}; {_mistakes(body)}." if accuracy.mean < 1 else f"{words}."

@@ -10,18 +10,29 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import EvaluatedText, EvaluationData, EvaluationText, MethodMetric, Passes
-from explainlab.analyses.parameters import Methods, Metrics, Sample, Settings, listed
-from explainlab.analyses.records import text_fields
+from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.parameters import (
+    Methods,
+    Metrics,
+    Names,
+    Outputs,
+    Rows,
+    Sample,
+    Settings,
+    listed,
+    method_requests,
+    metric_requests,
+)
+from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, methods
+from explainlab.attribution.registry import MethodRequest, get_method, label_of
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -30,7 +41,6 @@ from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metr
 from explainlab.reader import Reader
 from explainlab.request import digest
 
-MOST_ROWS = 100_000
 EVALUATIONS = 2_000
 """A text's estimated cost in gradients; decides how many texts run together."""
 
@@ -49,11 +59,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             ["comprehensiveness", "sufficiency"], description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
-        attributions: Annotated[list[str], BeforeValidator(listed)] = Field(
+        attributions: Annotated[Names, BeforeValidator(listed)] = Field(
             [], description="JSON files of attributions made elsewhere."
         )
-        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
+        outputs: Outputs = "own"
 
         @property
         def names(self) -> list[str]:
@@ -90,12 +101,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         return digest([versions, read])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
-        metrics = [parse_metric(name) for name in parameters.metrics]
+        metrics = metric_requests(parameters.metrics)
         others = [_imported(subject, parameters) for subject in subjects]
         batcher, count = subjects[0].batcher, len(parameters.methods)
         with batcher.span(0, count, count + 1):
             chosen = [(name, parameters.settings.get(name, {})) for name in parameters.methods]
-            attributions = attributions_of(subjects, chosen)
+            attributions = attributions_of(subjects, chosen, outputs=parameters.outputs)
         scores = [
             np.stack([*(result.scores for result in results), *imported])
             for results, imported in zip(attributions, others, strict=True)
@@ -111,28 +122,35 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         table = [
             _method_metric(method, metric, bodies)
             for method in parameters.names
-            for metric in map(parse_metric, parameters.metrics)
+            for metric in metric_requests(parameters.metrics)
         ]
         cost = {
-            method: Passes(
+            method: Passes[int](
                 forward=sum(body.costs[method].forward for body in bodies),
                 backward=sum(body.costs[method].backward for body in bodies),
             )
             for method in parameters.methods
         }
         texts = [
-            EvaluatedText(row=row.number, text=row.text, label=row.label, values=body.values, text_seed=body.text_seed)
+            EvaluatedRow(
+                row=row.number,
+                text=row.text,
+                text_pair=row.text_pair,
+                label=row.label,
+                values=body.values,
+                text_seed=body.text_seed,
+            )
             for row, body in zip(rows, bodies, strict=True)
         ]
         return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts)
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
-        return [complete_method(name, parameters.settings.get(name, {})) for name in parameters.methods]
+        return method_requests(parameters.methods, parameters.settings)
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        metrics = [parse_metric(name) for name in parameters.metrics]
+        metrics = metric_requests(parameters.metrics)
         return super().work(parameters, n, depth) + len(parameters.names) * evaluation_work(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -143,9 +161,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
         if isinstance(body, EvaluationText):
-            values = {_label(method): row[metric.name] for method, row in body.values.items()}
+            values = {label_of(method): row[metric.name] for method, row in body.values.items()}
             return f"By {metric.label} on this text, {ahead_on_a_text(values, metric.higher_is_better)}."
-        means = {_label(row.method): row.interval for row in body.rows if row.asked == metric.name}
+        means = {label_of(row.method): row.interval for row in body.rows if row.asked == metric.name}
         return f"By {metric.label} over {counted(body.n, 'text')}, {ahead(means, metric.higher_is_better)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
@@ -155,11 +173,6 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             return [table([{"method": method, **values} for method, values in body.values.items()])]
         rows = [{"method": row.method, "metric": row.label, "mean": str(row.interval)} for row in body.rows]
         return [table(rows), f"n = {body.n}"]
-
-
-def _label(name: str) -> str:
-    """A method's name; a file's as it is."""
-    return methods()[name].label if name in methods() else name
 
 
 def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
@@ -185,6 +198,9 @@ def _body(
     evaluated: Sequence[list[MetricResult]],
 ) -> EvaluationText:
     """``attributions`` are our own; ``scores`` float64 [n_features] by name are of all that is evaluated."""
+    for own in attributions:
+        label = label_of(own.request.question)
+        subject.warnings += [f"{label}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metrics]
     values = {
         method: {metric: result.value for metric, result in zip(names, row, strict=True)}
@@ -197,5 +213,4 @@ def _body(
         counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
         scores={name: column.tolist() for name, column in scores.items()},
         costs={own.request.question: own.cost for own in attributions},
-        warned={own.request.question: list(own.warnings) for own in attributions if own.warnings},
     )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
+from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import KnownInterval
-from explainlab.attribution.registry import methods
-from explainlab.declared import parse
+from explainlab.analyses.wording import ahead, ahead_on_a_text
+from explainlab.attribution.registry import label_of, signed_of
 from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
-from explainlab.figures.heatmap import heatmap, number
+from explainlab.figures.heatmap import heatmap
 from explainlab.metrics.registry import parse_metric
-
-RANDOM = "random"
 
 Body = EvaluationText | EvaluationData
 
@@ -35,7 +33,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
     figure.add_scatter(
         x=[values[method].mean for method in order],
-        y=[shown(_label(method)) for method in order],
+        y=[shown(label_of(method)) for method in order],
         error_x=bars and {**bars, "color": GREY},
         mode="markers",
         marker={
@@ -49,9 +47,13 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure.update_yaxes(type="category", autorange="reversed")
     of = f", means of {body.n:,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
-    best = f"The best is {_label(order[0])} with {number(values[order[0]].mean)}."
+    by_label = {label_of(method): values[method] for method in order}
+    if isinstance(body, EvaluationData):
+        finding = ahead(by_label, metric.higher_is_better)
+    else:
+        finding = ahead_on_a_text({name: value.mean for name, value in by_label.items()}, metric.higher_is_better)
     rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
-    return Chart("methods-by-metric", title, f"{title}. {best}", figure, rows)
+    return Chart("methods-by-metric", title, f"{title}: {finding}.", figure, rows)
 
 
 def _metrics(body: Body) -> list[str]:
@@ -68,12 +70,6 @@ def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     return {method: KnownInterval(mean=values[metric], low=None, high=None) for method, values in body.values.items()}
 
 
-def _label(name: str) -> str:
-    """A method's name, or that of a file of attributions made elsewhere."""
-    method = methods().get(name)
-    return method.label if method else name
-
-
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
     return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
 
@@ -83,16 +79,10 @@ def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     drawings = []
     for name, scores in result.body.scores.items():
         request = result.request.model_copy(update={"question": name, "parameters": {}})
-        signed = _signed(name, settings.get(name, {}), scores)
+        signed = signed_of(name, settings.get(name, {}), scores)
         drawn = heatmap(result.body.attribution(request, scores, signed=signed))
         drawings.append(Map(drawn.method, drawn))
     return drawings
-
-
-def _signed(name: str, settings: dict[str, Any], scores: Sequence[float]) -> bool:
-    """Whether a method's scores have signs; a file's scores do if any is negative."""
-    method = methods().get(name)
-    return method.is_signed(parse(method, settings)) if method else min(scores) < 0
 
 
 FIGURES = StudyFigures(_charts, _charts, _heatmaps)

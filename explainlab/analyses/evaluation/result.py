@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explainlab.analyses.base import Record
-from explainlab.analyses.records import KnownInterval, TextBody
+from explainlab.analyses.records import KnownInterval, MetricFacts, Passes, TextBody
 from explainlab.result import Cost
 
 Values = dict[str, dict[str, float]]
@@ -13,8 +13,8 @@ Values = dict[str, dict[str, float]]
 class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
-    ``counted`` is, by metric, how many features are selected at the highest level. ``costs`` and ``warned`` are, by
-    method, what the scores cost and the warnings they came with.
+    ``counted`` is, by metric, how many features are selected at the highest level. ``costs`` is, by method, what the
+    scores cost.
     """
 
     text_seed: int
@@ -22,24 +22,20 @@ class EvaluationText(TextBody):
     counted: dict[str, int]
     scores: dict[str, list[float]]
     costs: dict[str, Cost]
-    warned: dict[str, list[str]]
 
 
-class MethodMetric(Record):
-    """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
-
-    ``asked`` is the metric with its options, ``key`` the same without the usual preset. ``counted``: texts with at
-    least one feature selected.
-    """
+class _OfMethod(Record):
+    """What is said of one method; its name comes first."""
 
     method: str
-    key: str
-    metric: str
-    preset: str
-    asked: str
-    label: str
-    definition: str
-    higher_is_better: bool
+
+
+class MethodMetric(MetricFacts, _OfMethod):
+    """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
+
+    ``counted``: texts with at least one feature selected.
+    """
+
     mean: float
     low: float | None
     high: float | None
@@ -52,18 +48,12 @@ class MethodMetric(Record):
         return KnownInterval(mean=self.mean, low=self.low, high=self.high)
 
 
-class Passes(Record):
-    """Model passes, counted per single input."""
-
-    forward: int
-    backward: int
-
-
-class EvaluatedText(Record):
+class EvaluatedRow(Record):
     """The values of the text in the row ``row`` of the file."""
 
     row: int
     text: str
+    text_pair: str | None = None
     label: str
     values: Values
     text_seed: int
@@ -74,5 +64,5 @@ class EvaluationData(Record):
 
     n: int
     rows: list[MethodMetric]
-    cost_by_method: dict[str, Passes]
-    texts: list[EvaluatedText]
+    cost_by_method: dict[str, Passes[int]]
+    texts: list[EvaluatedRow]

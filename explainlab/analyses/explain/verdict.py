@@ -16,13 +16,13 @@ from explainlab.analyses.trust.verdict import BETTER, level
 from explainlab.analyses.trust.verdict import verdict as trust_verdict
 from explainlab.analyses.wording import capital, joined, quoted, whole_percent
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods
+from explainlab.attribution.registry import label_of
 from explainlab.text.units import words
 
-LEADING, OPPOSING, CLEAR = 0.5, 0.25, 0.1
+_LEADING, _OPPOSING, _CLEAR = 0.5, 0.25, 0.1
 """Named are words with half of the best score, and against it with a quarter of the largest; a tenth is clear."""
-MOST_FOR, MOST_AGAINST = 3, 2
-MAINLY = 0.5
+_MOST_FOR, _MOST_AGAINST = 3, 2
+_MAINLY = 0.5
 
 
 @dataclass
@@ -39,12 +39,13 @@ def verdict(result: Attribution, trust: TrustText | None = None) -> str:
 
     The reasons are those of the method, by name, unless the comparison is better than chance.
     """
-    by = f" (by {_label(result)})"
+    label = label_of(result.request.question)
+    by = f" (by {label})"
     if trust is None:
         return _reasons(result, by)
     is_label = result.target.label == result.prediction.label
     it = "it" if is_label else quoted(result.target.label)
-    sentence = trust_verdict(trust, result.request.unit, it, f"this map ({_label(result)})")
+    sentence = trust_verdict(trust, result.request.unit, it, f"this map ({label})")
     return f"{_reasons(result, '' if level(trust) >= BETTER else by)} {sentence}"
 
 
@@ -67,12 +68,12 @@ def _reasons(result: Attribution, by: str) -> str:
     ranked = sorted(_words(result), key=lambda word: -word.score if result.signed else -abs(word.score))
     largest = max((abs(word.score) for word in ranked), default=0.0)
     sizes = [word.score if result.signed else abs(word.score) for word in ranked]
-    best = sizes[0] if sizes and sizes[0] > max(0.0, CLEAR * largest) else None
-    named = [] if best is None else _named(ranked, LEADING * best, MOST_FOR, 1 if result.signed else 0)
-    against = _named(ranked[::-1], OPPOSING * largest, MOST_AGAINST, -1) if result.signed else []
+    best = sizes[0] if sizes and sizes[0] > max(0.0, _CLEAR * largest) else None
+    named = [] if best is None else _named(ranked, _LEADING * best, _MOST_FOR, 1 if result.signed else 0)
+    against = _named(ranked[::-1], _OPPOSING * largest, _MOST_AGAINST, -1) if result.signed else []
     share = sum(abs(word.score) for word in named) / (sum(size for size in sizes if size > 0) or 1.0)
     speaks = f"; {_listed(against)} {'speaks' if len(against) == 1 else 'speak'} against" if against else ""
-    mainly = "mainly" if share >= MAINLY else "in part"
+    mainly = "mainly" if share >= _MAINLY else "in part"
     unit = "sentence" if result.request.unit == "sentence" else "word"
     if target.label != prediction.label:
         other = f"{quoted(target.label)} ({whole_percent(prediction.probabilities[target.label])})"
@@ -115,8 +116,3 @@ def _words(result: Attribution) -> list[_Word]:
         word.score += float(result.scores[i])
         word.error += 0.0 if result.errors is None else abs(float(result.errors[i]))
     return list(merged.values())
-
-
-def _label(result: Attribution) -> str:
-    method = methods().get(result.request.question)
-    return method.label if method else result.request.question

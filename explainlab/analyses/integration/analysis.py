@@ -22,13 +22,14 @@ from explainlab.analyses.integration.result import (
     IntegrationErrorText,
     RuleRow,
     TextErrors,
+    within,
 )
 from explainlab.analyses.integration.verdict import data_verdict, text_verdict
-from explainlab.analyses.parameters import Rules, Sample, Steps
+from explainlab.analyses.parameters import Rows, Rules, Sample, Steps
 from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.adaptive import Refinement, cancels, refine
+from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
@@ -36,8 +37,6 @@ from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
-SLACK = 1e-6
-"""The rounding of float32 passes: by so much an error may exceed the tolerance."""
 MOST_DOUBLED = 1024
 WITHIN = 1000
 
@@ -59,7 +58,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
             description="Step counts, rising; 10:1000:10 is the paper's grid.",
         )
         tolerance: float = Field(0.05, ge=1e-6, le=1, description="Error at which a step count is enough.")
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
@@ -91,7 +90,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         refine(refinements)
         grid = _grid(parameters)
         evaluate(paths, [grid] * len(paths))
-        relative = [p for p, r in zip(paths, refinements, strict=True) if not cancels(p.change, r.scores)]
+        relative = [p for p, r in zip(paths, refinements, strict=True) if not r.cancels]
         doubled = dict(zip(map(id, relative), _double(relative, parameters.tolerance), strict=True))
         return [_body(p, r, parameters, doubled.get(id(p))) for p, r in zip(paths, refinements, strict=True)]
 
@@ -156,7 +155,7 @@ def _double(paths: Sequence[Path], tolerance: float) -> list[Doubling]:
         for i in going:
             error = _error(float((weights @ paths[i].slopes(alphas)).sum()), paths[i].change)
             schedules[i].append(DoublingStage(steps=steps, approximation_error=error))
-        going = [i for i in going if schedules[i][-1].approximation_error > tolerance + SLACK]
+        going = [i for i in going if not within(schedules[i][-1].approximation_error, tolerance)]
         steps *= 2
     return [
         Doubling(
@@ -205,11 +204,7 @@ def _body(
 
 def _ideal(rows: Sequence[RuleRow], rule: Rule, tolerance: float) -> int | None:
     """The first step count of ``rule`` within the tolerance."""
-    enough = (
-        row.steps
-        for row in rows
-        if row.rule == rule and row.approximation_error is not None and row.approximation_error <= tolerance + SLACK
-    )
+    enough = (row.steps for row in rows if row.rule == rule and within(row.approximation_error, tolerance))
     return next(enough, None)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import plotly.graph_objects as go
 
-from explainlab.analyses.integration.result import ErrorMean, IntegrationErrorData
+from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import (
     BLUE,
@@ -16,11 +15,13 @@ from explainlab.figures.chart import (
     RED,
     STYLES,
     Chart,
+    error_bars,
     layout,
     limit_line,
     log_percent,
     log_steps,
     percent,
+    shortened,
     shown,
 )
 
@@ -32,7 +33,7 @@ def drawable(error: float | None) -> TypeGuard[float]:
     return error is not None and error > 0
 
 
-def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float = 0.05) -> Chart:
+def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float) -> Chart:
     """Box plot of the errors at every step count of ``rule``: each text a point that can be picked, the mean in red."""
     figure = go.Figure(layout=layout("Steps n", "Approximation error (% of change)", height=460))
     columns = _columns(body, rule)
@@ -67,14 +68,14 @@ def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float = 0.05)
     if drawn:
         log_percent(figure, [100 * error for error in drawn])
     title = f"Errors of {body.summary.n} texts, {STYLES[rule].label}"
-    finding = f" The mean falls from {percent(_mean(body, rule, steps[0]))} at {steps[0]:,} steps to " if steps else ""
-    finding += f"{percent(_mean(body, rule, steps[-1]))} at {steps[-1]:,}." if steps else ""
+    ends = [f"{percent(_mean(body, rule, n))} at {n:,}" for n in (steps[:1] + steps[-1:])]
+    finding = f" The mean is {ends[0]} steps and {ends[1]}." if ends else ""
     return Chart(
         "errors-per-step-count", title, f"{title}.{finding}", figure, _text_rows(body, rule), _left_out(body, rule)
     )
 
 
-def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float = 0.05) -> Chart:
+def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float) -> Chart:
     """How many texts have their ideal step at each step count of the list, and how many at none."""
     counts = dict(body.summary.ideal_steps[rule])
     never = counts.pop(NEVER, 0)
@@ -109,7 +110,7 @@ def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float = 0
     )
 
 
-def mean_by_rule(body: IntegrationErrorData, tolerance: float = 0.05) -> Chart:
+def mean_by_rule(body: IntegrationErrorData, tolerance: float) -> Chart:
     """The mean error at each step count, one line a rule, with its 95% interval."""
     figure = go.Figure(layout=layout("Steps n", "Mean approximation error (% of change)"))
     rows, values = [], []
@@ -119,7 +120,7 @@ def mean_by_rule(body: IntegrationErrorData, tolerance: float = 0.05) -> Chart:
         figure.add_scatter(
             x=[n for n, *_ in drawn],
             y=[mean for _, mean, _ in drawn],
-            error_y=_interval([m for *_, m in drawn]),
+            error_y=error_bars([m for *_, m in drawn], 100),
             mode="lines+markers",
             name=shown(style.label),
             line={"color": style.color, "dash": style.dash},
@@ -191,7 +192,7 @@ def _add_points(figure: go.Figure, body: IntegrationErrorData, columns: dict[int
         mode="markers",
         name="Texts",
         marker={"color": BLUE, "size": 6 if len(points) < 3000 else 3, "opacity": 0.55},
-        customdata=[[texts[i].row, shown(_short(texts[i].text))] for _, i, _ in points],
+        customdata=[[texts[i].row, shown(shortened(" ".join(texts[i].text.split()), 80))] for _, i, _ in points],
         hovertemplate="row %{customdata[0]}: %{y:.3g}%<br>%{customdata[1]}<extra></extra>",
     )
 
@@ -199,13 +200,6 @@ def _add_points(figure: go.Figure, body: IntegrationErrorData, columns: dict[int
 def _mean(body: IntegrationErrorData, rule: Rule, steps: int) -> float | None:
     mean = body.summary.mean[rule].get(str(steps))
     return None if mean is None else mean.mean
-
-
-def _interval(means: Sequence[ErrorMean]) -> dict[str, Any]:
-    ends = [(m.mean or 0.0, m.low, m.high) for m in means]
-    above = [0 if low is None or high is None else 100 * (high - mean) for mean, low, high in ends]
-    below = [0 if low is None or high is None else 100 * (mean - low) for mean, low, high in ends]
-    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}
 
 
 def _text_rows(body: IntegrationErrorData, rule: Rule) -> list[dict[str, Any]]:
@@ -232,8 +226,3 @@ def _left_out(body: IntegrationErrorData, rule: Rule) -> tuple[str, ...]:
     if zero:
         notes.append(f"{zero} errors are exactly zero, which a logarithmic axis cannot show.")
     return tuple(notes)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:79]}…"

@@ -22,7 +22,7 @@ from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
 
 
-def error_curve(body: IntegrationErrorText, tolerance: float = 0.05) -> Chart:
+def error_curve(body: IntegrationErrorText, tolerance: float) -> Chart:
     """Approximation error against step count, one line a rule, on logarithmic axes, with each rule's ideal step."""
     figure = go.Figure(layout=layout("Steps n (adaptive: gradient evaluations)", "Approximation error (% of change)"))
     lines = {rule: [row for row in body.rows if row.rule == rule] for rule in body.ideal_steps}

@@ -12,6 +12,14 @@ from explainlab.attribution.quadrature import Rule
 from explainlab.attribution.records import Attribution, Completeness
 from explainlab.request import Request
 
+SLACK = 1e-6
+"""The rounding of float32 passes: by so much an error may exceed the tolerance."""
+
+
+def within(error: float | None, tolerance: float) -> bool:
+    """Whether an approximation error is at most ``tolerance``; one that is not defined (None) is not."""
+    return error is not None and error <= tolerance + SLACK
+
 
 class IntegralBody(TextBody):
     """A text whose scores are integrals of the gradient along the path from baseline to text.

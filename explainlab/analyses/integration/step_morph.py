@@ -11,32 +11,19 @@ from typing import ClassVar
 
 import pandas as pd
 
-from explainlab.analyses.integration.result import IntegrationErrorText
+from explainlab.analyses.integration.result import IntegrationErrorText, within
 from explainlab.analyses.integration.verdict import text_verdict
 from explainlab.attribution.quadrature import Rule, nodes
-from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
+from explainlab.figures.frames import FrameToken
+from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
 
 _PAGE = Path(__file__).parent / "page"
 _MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
-
-
-class FrameToken(Record):
-    """What of a :class:`explainlab.figures.heatmap.Token` changes from frame to frame."""
-
-    score: float
-    error: float | None
-    value: str
-    error_value: str | None
-    share: float | None
-    rank: int | None
-    strength: float
-    clipped: bool = False
 
 
 class Frame(Record):
@@ -51,17 +38,13 @@ class Frame(Record):
 
 
 class StepMorph(Record):
-    """All frames of one rule, drawn into ``heatmap``; ``start`` is the frame to open with, ``name`` names its files.
-
-    ``verdict`` is the answer in words.
-    """
+    """All frames of one rule, drawn into ``heatmap``; ``verdict`` is the answer in words, ``name`` names its files."""
 
     name: ClassVar = "steps"
 
     heatmap: Heatmap
     rule: str
     frames: list[Frame]
-    start: int
     verdict: str
 
     def to_csv(self) -> str:
@@ -97,9 +80,12 @@ class StepMorph(Record):
 
 
 def step_morph(
-    request: Request, body: IntegrationErrorText, rule: Rule, palette: str = DEFAULT, tolerance: float = 0.05
+    request: Request, body: IntegrationErrorText, rule: Rule, tolerance: float, palette: str = DEFAULT
 ) -> StepMorph:
-    """The frames of ``rule`` in the order of their step counts, and the adaptive frame last."""
+    """The frames of ``rule`` in the order of their step counts, and the adaptive frame last.
+
+    ``tolerance`` is the error at which a step count is enough.
+    """
     rows = sorted((row for row in body.rows if row.rule == rule), key=lambda row: row.steps)
     adaptive = body.adaptive
     last = adaptive.trace[-1]
@@ -109,46 +95,25 @@ def step_morph(
     labels = [f"{row.steps:,} steps" for row in rows] + [f"adaptive, {last.evaluations:,} evaluations"]
     errors = [row.approximation_error for row in rows] + [last.approximation_error]
     top = limit(attributions)
-    drawn = heatmap(attributions[0], palette, top)
-    pictures = len(attributions) * len(drawn.tokens) <= _MOST_PICTURES
+    drawn = [heatmap(attribution, palette, top) for attribution in attributions]
+    pictures = len(drawn) * len(drawn[0].tokens) <= _MOST_PICTURES
     return StepMorph(
-        heatmap=drawn,
+        heatmap=drawn[0],
         rule=STYLES[rule].label,
         frames=[
             Frame(
                 label=label,
                 error=_error_words(error),
-                within=error is not None and error <= tolerance + 1e-9,
+                within=within(error, tolerance),
                 alphas=[round(alpha, 4) for alpha in points],
-                tokens=_frame_tokens(result, top),
-                svg=draw_svg(heatmap(result, palette, top)) if pictures else "",
+                tokens=[FrameToken.of(token) for token in frame.tokens],
+                svg=draw_svg(frame) if pictures else "",
             )
-            for label, error, points, result in zip(labels, errors, alphas, attributions, strict=True)
+            for label, error, points, frame in zip(labels, errors, alphas, drawn, strict=True)
         ],
-        start=0,
         verdict=text_verdict(body),
     )
 
 
 def _error_words(error: float | None) -> str:
     return "no relative error: the change is too small" if error is None else f"error {percent(error)}"
-
-
-def _frame_tokens(result: Attribution, top: float) -> list[FrameToken]:
-    frame = result.to_frame()
-    errors = result.errors if result.errors is not None else [None] * len(frame)
-    return [
-        FrameToken(
-            score=float(score),
-            error=None if error is None else float(error),
-            value=number(float(score)),
-            error_value=None if error is None else number(abs(float(error)), signed=False),
-            share=None if special else float(share),
-            rank=None if special else int(rank),
-            strength=min(1.0, abs(float(score)) / top) if top else 0.0,
-            clipped=bool(abs(score) > top),
-        )
-        for score, error, special, share, rank in zip(
-            result.scores, errors, frame["special"], frame["share"], frame["rank"], strict=True
-        )
-    ]

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 
 from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
-from explainlab.analyses.wording import capital, counted
+from explainlab.analyses.wording import capital, counted, interval_words
 from explainlab.attribution.quadrature import Rule
 
 STILL = 0.05
@@ -41,7 +41,7 @@ def data_verdict(body: IntegrationErrorData) -> str:
     tried = {rule: [int(steps) for steps in counts if steps != "none"] for rule, counts in summary.ideal_steps.items()}
     medians = {rule: _median(counts) for rule, counts in summary.ideal_steps.items()}
     spent = summary.adaptive.evaluations
-    between = "" if spent.low is None else f" ({spent.low:,.1f} to {spent.high:,.1f})"
+    between = "" if spent.low is None else f" ({interval_words(spent, ',.1f')})"
     texts = "the text" if summary.n == 1 else f"at least half of the {summary.n:,} texts"
     mean = "" if summary.n == 1 else " on average"
     return f"{_needs(medians, tried, texts)}; adaptive took {spent.mean or 0:,.1f} evaluations{mean}{between}."

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
@@ -19,10 +17,11 @@ from explainlab.analyses.intermediate_predictions.result import (
     SettledSummary,
     TextPositions,
 )
-from explainlab.analyses.parameters import Sample
+from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval
+from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import counted
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -36,7 +35,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     """
 
     class Parameters(declared.Parameters):
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
 
     id = "intermediate_predictions"
@@ -76,12 +75,20 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
         return f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
 
     def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
+        """After every feature the class predicted and the target's probability; of a data set, when it settles."""
         body = result.body
-        if isinstance(body, IntermediatePredictionsText):
-            short = body.model_dump(mode="json", include={"positions"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        if isinstance(body, IntermediatePredictionsData):
+            return [f"Mean of {counted(body.summary.n, 'text')}: settled after {body.summary.settled} of the features"]
+        label = body.target.label
+        rows = [
+            {
+                "after": feature.text,
+                "predicted": max(position.probabilities, key=position.probabilities.__getitem__),
+                f"p({label})": f"{position.probabilities[label]:.4f}",
+            }
+            for feature, position in zip(body.features, body.positions, strict=True)
+        ]
+        return [table(rows)]
 
 
 def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:

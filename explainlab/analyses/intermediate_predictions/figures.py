@@ -14,7 +14,7 @@ from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsText,
 )
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, hatched, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, hatched, layout, percent, shortened, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -122,12 +122,8 @@ def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
     """The features' own words below a short text; a longer one has their numbers."""
     figure.update_xaxes(range=[0.5, len(names) + 0.5], showgrid=False)
     if len(names) <= _MOST_NAMED:
-        texts = [shown(_short(spelled(name)) or "(nothing)") for name in names]
+        texts = [shown(shortened(spelled(name), _LONGEST) or "(nothing)") for name in names]
         figure.update_xaxes(tickvals=list(range(1, len(names) + 1)), ticktext=texts, tickangle=-60)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _settled(read: Sequence[dict[str, float]], target: str) -> str:

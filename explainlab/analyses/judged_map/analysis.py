@@ -10,27 +10,27 @@ from pydantic import BeforeValidator, Field, FiniteFloat
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.judged_map.result import EvaluatedData, EvaluatedMetric, EvaluatedRow, EvaluatedText
-from explainlab.analyses.parameters import Metrics, listed
-from explainlab.analyses.records import PerturbedText, text_fields
+from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, JudgedRow, JudgedText
+from explainlab.analyses.parameters import Metrics, listed, metric_requests
+from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids
 from explainlab.reader import Reader
 from explainlab.request import digest
 
 
-class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
+class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
     """Given scores of one text, evaluated by metrics, with every perturbed text behind a value.
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """
 
-    TextBody = EvaluatedText
-    DataBody = EvaluatedData
+    TextBody = JudgedText
+    DataBody = JudgedData
 
     class Parameters(declared.Parameters):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
@@ -48,44 +48,49 @@ class EvaluatedAttribution(TextAnalysis[EvaluatedText, EvaluatedData]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the metrics."""
-        return digest([[request.metric, get_metric(request.metric).version] for request in _metrics(parameters)])
+        return digest(
+            [[request.metric, get_metric(request.metric).version] for request in metric_requests(parameters.metrics)]
+        )
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
         features = len(parameters.scores)
-        return sum(get_metric(request.metric).inputs(request.parameters, features) for request in _metrics(parameters))
+        return sum(
+            get_metric(request.metric).inputs(request.parameters, features)
+            for request in metric_requests(parameters.metrics)
+        )
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        return evaluation_work(_metrics(parameters), n)
+        return evaluation_work(metric_requests(parameters.metrics), n)
 
-    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluatedText]:
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[JudgedText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        metrics, scores = _metrics(parameters), np.array([parameters.scores], dtype=np.float64)
+        metrics, scores = metric_requests(parameters.metrics), np.array([parameters.scores], dtype=np.float64)
         evaluated = evaluate_attributions(subjects, [scores] * len(subjects), metrics, subjects[0].batcher)
         return [
-            EvaluatedText(
+            JudgedText(
                 **text_fields(subject),
                 metrics=[_metric(*pair, subject) for pair in zip(metrics, results, strict=True)],
             )
             for subject, (results,) in zip(subjects, evaluated, strict=True)
         ]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluatedText], parameters: Parameters) -> EvaluatedData:
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[JudgedText], parameters: Parameters) -> JudgedData:
         """See :meth:`TextAnalysis.of_rows`."""
-        return EvaluatedData(
+        return JudgedData(
             texts=[
-                EvaluatedRow(row=row.number, text=row.text, metrics=body.metrics)
+                JudgedRow(row=row.number, text=row.text, text_pair=row.text_pair, metrics=body.metrics)
                 for row, body in zip(rows, bodies, strict=True)
             ]
         )
 
-    def headline(self, result: AnalysisResult[EvaluatedText | EvaluatedData]) -> str:
+    def headline(self, result: AnalysisResult[JudgedText | JudgedData]) -> str:
         """Every metric with its value."""
         values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
         return f"The scores have {values}."
 
-    def lines(self, result: AnalysisResult[EvaluatedText | EvaluatedData]) -> list[str]:
+    def lines(self, result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
         """Every metric with its value, and below it the texts that were read and what the model said of them."""
         return [line for metric in result.body.evaluated for line in _lines(metric)]
 
@@ -95,19 +100,6 @@ def _lines(metric: EvaluatedMetric) -> list[str]:
     return [f"{metric.label}: {metric.value:.4f}", *steps]
 
 
-def _metrics(parameters: EvaluatedAttribution.Parameters) -> list[MetricRequest]:
-    return [parse_metric(name) for name in parameters.metrics]
-
-
 def _metric(request: MetricRequest, result: MetricResult, subject: Subject) -> EvaluatedMetric:
-    features = subject.units.features
-    steps = [
-        PerturbedText(
-            level=step.level,
-            removed=[features[i].text for i in step.removed],
-            text=step.text,
-            probability=step.probability,
-        )
-        for step in result.steps
-    ]
+    steps = perturbed_texts(subject.units.features, result)
     return EvaluatedMetric(**request.facts, value=result.value, counted=result.counted, steps=steps)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.judged_map.result import EvaluatedData, EvaluatedText
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, layout, shown
+from explainlab.analyses.judged_map.result import JudgedData, JudgedText
+from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap, number
 from explainlab.request import Request
 
-_COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
-def perturbed(body: EvaluatedText | EvaluatedData) -> Chart:
+def perturbed(body: JudgedText | JudgedData) -> Chart:
     """What the model says of every text behind a value: the target's probability by level, a line a metric."""
     metrics = body.evaluated
     figure = go.Figure(layout=layout("Share of the features selected", "Probability of the target"))
@@ -26,11 +24,11 @@ def perturbed(body: EvaluatedText | EvaluatedData) -> Chart:
             y=[step.probability for step in metric.steps],
             mode="lines+markers",
             name=shown(f"{metric.label}: {number(metric.value)}"),
-            line={"color": _COLORS[i % len(_COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 2},
-            marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
+            line={"color": COLORS[i % len(COLORS)], "dash": _DASHES[i % len(_DASHES)], "width": 2},
+            marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9},
             hovertemplate="%{x}%: %{y:.4f}<extra>" + shown(metric.label) + "</extra>",
         )
-    if isinstance(body, EvaluatedText):
+    if isinstance(body, JudgedText):
         whole = body.prediction.probabilities[body.target.label]
         figure.add_hline(y=whole, line={"color": GREY, "width": 1.5, "dash": "dash"})
         figure.add_annotation(text="whole text", xref="paper", x=1, xanchor="right", y=whole, yanchor="bottom",
@@ -49,11 +47,11 @@ def perturbed(body: EvaluatedText | EvaluatedData) -> Chart:
     return Chart("behind-the-values", title, f"{title}. {values}.", figure, rows, notes)
 
 
-def _charts(result: AnalysisResult[EvaluatedText | EvaluatedData]) -> list[Chart]:
+def _charts(result: AnalysisResult[JudgedText | JudgedData]) -> list[Chart]:
     return [perturbed(result.body)]
 
 
-def _heatmaps(result: AnalysisResult[EvaluatedText]) -> list[Map]:
+def _heatmaps(result: AnalysisResult[JudgedText]) -> list[Map]:
     request, scores = result.request, result.request.parameters["scores"]
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     attribution = result.body.attribution(Request(**shared, question="scores"), scores, signed=min(scores) < 0)

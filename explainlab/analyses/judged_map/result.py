@@ -17,7 +17,7 @@ class EvaluatedMetric(MetricFacts):
     steps: list[PerturbedText]
 
 
-class EvaluatedText(TextBody):
+class JudgedText(TextBody):
     """An attribution of one text by every metric."""
 
     metrics: list[EvaluatedMetric]
@@ -28,18 +28,19 @@ class EvaluatedText(TextBody):
         return self.metrics
 
 
-class EvaluatedRow(Record):
+class JudgedRow(Record):
     """A text of a data set, by its number."""
 
     row: int
     text: str
+    text_pair: str | None = None
     metrics: list[EvaluatedMetric]
 
 
-class EvaluatedData(Record):
+class JudgedData(Record):
     """The same of a data set, of which only the first text is read."""
 
-    texts: list[EvaluatedRow]
+    texts: list[JudgedRow]
 
     @property
     def evaluated(self) -> list[EvaluatedMetric]:

@@ -28,13 +28,14 @@ from explainlab.analyses.mistake_drivers.result import (
 from explainlab.analyses.mistake_drivers.verdict import verdict
 from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
+from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.summary import bootstrap
-from explainlab.models.batching import Batcher
+from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
@@ -45,7 +46,7 @@ TESTED_PAIRS, TESTED_ROWS = 20, 10
 """The pairs whose interaction is measured, and in how many rows of each."""
 CLEAR_ROWS = 6
 """In fewer rows, scores of random signs are all positive with a probability above 2.5%: 2⁻⁵."""
-_STORED = "mistake_drivers/1"  # part of the storage key: rises when the stored format changes
+_STORED = "mistake_drivers/2"  # part of the storage key: rises when the stored format changes
 
 Words = tuple[str, ...]
 Key = tuple[Words, str]
@@ -65,12 +66,16 @@ def _signed(name: str) -> str:
 
 @dataclass(frozen=True)
 class WordAttribution:
-    """The scores of one row's words toward the class ``label``: case-folded words in order, empty where no word is."""
+    """The scores of one row's words toward the class ``label``: case-folded words in order, empty where no word is.
+
+    ``warnings`` are those of the attribution.
+    """
 
     row: Row
     label: str
     words: Sequence[str]
     scores: Sequence[float]
+    warnings: Sequence[str] = ()
 
     def totals(self) -> dict[Words, float]:
         """The score of every word, summed over its places."""
@@ -140,6 +145,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         words = _ranked(attributions, len(wrong), WordAttribution.totals, parameters.most)
         pairs = _ranked(attributions, len(wrong), WordAttribution.pair_totals, parameters.most)
         tested = _interactions(subject, pairs[:TESTED_PAIRS], attributions[: len(wrong)])
+        subject.warnings += _warned(attributions)
         return MistakeDriversData(
             n_wrong=len(wrong),
             n_right=len(predictions.rows) - len(wrong),
@@ -160,10 +166,9 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         body = result.body
         lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
         for driver in (*body.words[:10], *body.pairs[:10]):
-            ends = "" if driver.low is None else f" ({driver.low:+.4f} to {driver.high:+.4f})"
             right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
             lines.append(
-                f"{driver.name:<24} toward {driver.predicted}: {driver.mean:+.4f}{ends}, "
+                f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
                 f"n = {driver.rows}; in correct rows {right}"
             )
         return lines
@@ -206,13 +211,14 @@ def _attributions(
             with batcher.span(i, i + 1, len(parts)):
                 stored = {"maps": _word_scores(subject, method, part, batcher)}
             subject.context.keep(key, stored)
-        for (row, label), (words, scores) in zip(part, stored["maps"], strict=True):
-            yield WordAttribution(row, label, words, scores)
+        for target, values in zip(part, stored["maps"], strict=True):
+            yield WordAttribution(*target, *values)
+    _add_warnings(subject, batcher)
 
 
 def _work(subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]) -> float:
     """The expected work of explaining ``targets``."""
-    depth, tokens = len(subject.classifier.model.layers), [tokens_of(row) for row, _ in targets]
+    depth, tokens = subject.classifier.model.depth, [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
 
 
@@ -229,18 +235,36 @@ def _fingerprint(method: MethodRequest, reader: Reader) -> str:
 
 def _word_scores(
     subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget], batcher: Batcher
-) -> list[tuple[list[str], list[float]]]:
-    """Of every row the words of all features (empty: no word) and their scores."""
+) -> list[tuple[list[str], list[float], list[str]]]:
+    """Of every row the words of all features (empty: no word), their scores, and the warnings of its attribution."""
     subject.context.check_cancelled()
     texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
-    results = attributions_of(texts, [(method.method, settings)], output=subject.request.output)
+    results = attributions_of(texts, [(method.method, settings)], outputs="all")
     subject.forward += sum(text.forward for text in texts)
     subject.backward += sum(text.backward for text in texts)
     return [
-        ([_word(feature.text) if not feature.special else "" for feature in result.features], result.scores.tolist())
+        (
+            [_word(feature.text) if not feature.special else "" for feature in result.features],
+            result.scores.tolist(),
+            [warning for warning in result.warnings if warning != HALVED],  # that is of the batches, not of a text
+        )
         for (result,) in results
     ]
+
+
+def _add_warnings(subject: DataSubject, batcher: Batcher) -> None:
+    """Add the warnings of ``batcher`` to those of ``subject``, each once."""
+    subject.warnings += [warning for warning in batcher.warnings if warning not in subject.warnings]
+
+
+def _warned(attributions: Sequence[WordAttribution]) -> list[str]:
+    """How many attributions have warnings, with the first of them; nothing where none has."""
+    warned = [attribution for attribution in attributions if attribution.warnings]
+    if not warned:
+        return []
+    first = f"row {warned[0].row.number}: {warned[0].warnings[0]}"
+    return [f"Maps with warnings of their own: {len(warned)} of {len(attributions)}; {first}"]
 
 
 def _subject(subject: DataSubject, row: Row, label: str, batcher: Batcher) -> Subject:
@@ -323,6 +347,7 @@ def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribu
     keep = [_keep(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]
     values = masked(texts, keep, "mask")
     subject.forward += sum(text.forward for text in texts)
+    _add_warnings(subject, batcher)
     return [float(whole - first - second + both) for whole, first, second, both in values]
 
 

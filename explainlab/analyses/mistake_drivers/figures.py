@@ -11,7 +11,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.mistake_drivers.result import Driver, MistakeDriversData
 from explainlab.analyses.mistake_drivers.verdict import folded
 from explainlab.analyses.records import Interval
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, shortened, shown
 from explainlab.figures.declared import StudyFigures
 
 Kind = Literal["words", "pairs"]
@@ -81,8 +81,7 @@ def _add_dots(
 
 def _name(driver: Driver) -> str:
     """``words → class (rows)``."""
-    words = driver.name if len(driver.name) <= _LONGEST else driver.name[: _LONGEST - 1] + "…"
-    return shown(f"{words} → {driver.predicted} ({driver.rows:,})")
+    return shown(f"{shortened(driver.name, _LONGEST)} → {driver.predicted} ({driver.rows:,})")
 
 
 def _table(listed: Sequence[Driver]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.parameters import Sample, Steps
+from explainlab.analyses.parameters import Rows, Sample, Steps
 from explainlab.analyses.path_gradients.result import (
     PathGradientsData,
     PathGradientsText,
@@ -18,14 +17,15 @@ from explainlab.analyses.path_gradients.result import (
     ShareSummary,
     TextShares,
 )
+from explainlab.analyses.path_gradients.verdict import mean_verdict, verdict
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval
+from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.analyses.wording import leaders
-from explainlab.attribution.adaptive import cancels
+from explainlab.analyses.wording import counted
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.records import cancels
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
@@ -41,7 +41,7 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     class Parameters(declared.Parameters):
         steps: Steps = Field([270, 870], description="Step counts to compare, rising.")
         rule: Rule = Field("right", description="Where on the path the gradient is evaluated.")
-        rows: int = Field(100, ge=1, le=100_000, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
         baseline: Baseline = Field("mask", description=BASELINE_HELP)
         baseline_data: BaselineData = ""
@@ -75,26 +75,17 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
         body = result.body
         if isinstance(body, PathGradientsData):
-            shares = list(body.summary.share.values())[-1]
-            means = [share.mean or 0.0 for share in shares]
-            whose = f"of {body.summary.n:,} texts"
-            if body.summary.n > 1 and len(leaders({str(i): share for i, share in enumerate(shares)})) > 1:
-                return f"No part of the path clearly holds most of the gradient {whose}: the intervals overlap."
-        else:
-            finest = max(body.paths, key=lambda path: path.steps)
-            means = _shares(finest.alphas, finest.total)
-            whose = "of this text"
-        bins, most = len(means), max(range(len(means)), key=means.__getitem__)
-        part = f"from α = {most / bins:g} to {(most + 1) / bins:g}"
-        return f"The largest part of the gradient {whose} lies {part}: {means[most]:.0%} of it."
+            return mean_verdict(body.summary)
+        finest = max(body.paths, key=lambda path: path.steps)
+        return verdict(_shares(finest.alphas, finest.total))
 
     def lines(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
+        """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
         body = result.body
-        if isinstance(body, PathGradientsText):
-            short = body.model_dump(mode="json", include={"expected"})
-        else:
-            short = body.summary.model_dump(mode="json")
-        return [json.dumps(short, indent=2, ensure_ascii=False)]
+        if isinstance(body, PathGradientsData):
+            return _lines_of_data(body.summary)
+        rows = [{"steps": path.steps, "rule": path.rule, "sum": f"{_sum(path):.4f}"} for path in body.paths]
+        return [table(rows), f"The sum should be {body.expected:.4f}, the change of the output along the path."]
 
 
 def _grid(parameters: PathGradients.Parameters) -> np.ndarray:
@@ -121,7 +112,7 @@ def _body(path: Path, parameters: PathGradients.Parameters) -> PathGradientsText
         start=start,
         end=end,
         expected=path.change,
-        cancels=cancels(path.change, weights @ slopes),  # by the finest of the rules
+        cancels=cancels(path.change, float(np.abs(weights @ slopes).sum())),  # by the finest of the rules
         paths=paths,
     )
 
@@ -143,3 +134,20 @@ def _shares(alphas: Sequence[float], total: Sequence[float]) -> list[float]:
     sizes = np.bincount(where, np.abs(total), minlength=BINS)
     shares: list[float] = (sizes / max(sizes.sum(), np.finfo(float).tiny)).tolist()
     return shares
+
+
+def _sum(path: SampledPath) -> float:
+    """The mean of the gradient by the rule: what the scores add up to."""
+    return float(np.dot(nodes(path.rule, path.steps)[1], path.total))
+
+
+def _lines_of_data(summary: ShareSummary) -> list[str]:
+    rows = [
+        {
+            "from": f"{i / summary.bins:g}",
+            "to": f"{(i + 1) / summary.bins:g}",
+            **{f"{int(steps):,} steps": str(shares[i]) for steps, shares in summary.share.items()},
+        }
+        for i in range(summary.bins)
+    ]
+    return [f"Mean share of the gradient in each part of the path, {counted(summary.n, 'text')}", table(rows)]

@@ -12,15 +12,16 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText
+from explainlab.analyses.path_gradients.verdict import mean_verdict
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.records import Attribution
-from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shown
+from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shortened, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import Heatmap, heatmap, limit, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.request import Request
 
-ALPHA = "α, from the baseline (0) to the text (1)"
+_ALPHA = "α, from the baseline (0) to the text (1)"
 DIFFERS = 0.1
 """Two scores differ where they are further apart than this share of the scale."""
 _MOST_ROWS, _MOST_COLUMNS = 60, 200
@@ -30,7 +31,7 @@ def gradient_curves(body: PathGradientsText, output: str, feature: int | None = 
     """The derivative along the path at every sampled point, for each step count, in total or for one feature."""
     unit = "probability" if output == "probability" else "logit"
     whose = "of the whole text" if feature is None else f"of “{spelled(body.features[feature].text)}”"
-    figure = go.Figure(layout=layout(ALPHA, f"dF/dα ({unit} per unit of α)"))
+    figure = go.Figure(layout=layout(_ALPHA, f"dF/dα ({unit} per unit of α)"))
     rows: list[dict[str, Any]] = []
     styled = zip(sorted(body.paths, key=lambda p: p.steps), (RED, BLUE), ("circle", "diamond"), strict=False)
     for path, color, symbol in reversed(list(styled)):  # the fewer points lie above the more
@@ -71,7 +72,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), 1.0]
     top = float(np.abs(binned).max(initial=0.0)) or 1.0
     names = [spelled(body.features[i].text) or "(nothing)" for i in kept]
-    figure = go.Figure(layout=layout(ALPHA, "Feature and its score", height=90 + 24 * max(len(kept), 3)))
+    figure = go.Figure(layout=layout(_ALPHA, "Feature and its score", height=90 + 24 * max(len(kept), 3)))
     figure.add_heatmap(
         z=binned,
         x=edges,
@@ -84,7 +85,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
         customdata=[[shown(name)] * len(columns) for name in names],
         hovertemplate="%{customdata}<br>α %{x:.3f}: %{z:+.3g}<extra></extra>",
     )  # fmt: skip
-    labels = [shown(f"{_short(name)}  {number(float(scores[i]))}") for name, i in zip(names, kept, strict=True)]
+    labels = [shown(f"{shortened(name, 16)}  {number(float(scores[i]))}") for name, i in zip(names, kept, strict=True)]
     figure.update_yaxes(tickvals=list(range(len(kept))), ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(range=[0, 1], showgrid=False)
     rows = [
@@ -102,7 +103,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
     """How much of the total |dF/dα| lies in each part of the path, a line a step count: means over a data set."""
     bins, n = body.summary.bins, body.summary.n
     middles = [(i + 0.5) / bins for i in range(bins)]
-    figure = go.Figure(layout=layout(ALPHA, "Mean share of the total |dF/dα|"))
+    figure = go.Figure(layout=layout(_ALPHA, "Mean share of the total |dF/dα|"))
     styled = zip(body.summary.share.items(), STYLES.values(), strict=False)
     for (steps, shares), style in styled:
         figure.add_scatter(
@@ -123,10 +124,8 @@ def gradient_shares(body: PathGradientsData) -> Chart:
         for i, share in enumerate(shares)
     ]
     title = f"Where on the path the gradient lies, {n:,} texts"
-    _, finest = list(body.summary.share.items())[-1]
-    most = max(range(bins), key=lambda i: finest[i].mean or 0.0)
-    finding = f"Most lies from {most / bins:g} to {(most + 1) / bins:g}: {percent(finest[most].mean)} of it."
-    return Chart("gradient-shares", title, f"{title}, with 95% intervals. {finding}", figure, rows)
+    alt = f"{title}, with 95% intervals. {mean_verdict(body.summary)}"
+    return Chart("gradient-shares", title, alt, figure, rows)
 
 
 def path_maps(
@@ -181,10 +180,6 @@ def _diverging(palette: str, theme: str) -> list[list[Any]]:
         for hue in (hues.negative, hues.positive)
     }
     return [[0, hues.negative], [0.4999, clear[hues.negative]], [0.5001, clear[hues.positive]], [1, hues.positive]]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 16 else f"{name[:15]}…"
 
 
 def _charts(result: AnalysisResult[PathGradientsText]) -> list[Chart]:

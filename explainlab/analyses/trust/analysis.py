@@ -9,12 +9,12 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import from_json
 
 from explainlab import declared
-from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.analysis import EVALUATIONS, MOST_ROWS
+from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.explain.analysis import Explain
-from explainlab.analyses.parameters import Sample
-from explainlab.analyses.records import PerturbedText, text_fields
+from explainlab.analyses.parameters import Rows, Sample, completed
+from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.summary import interval
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.trust.result import (
@@ -41,6 +41,7 @@ from explainlab.metrics.registry import evaluation_work, get_metric, parse_metri
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
 from explainlab.request import Dtype, Output, Request, digest
+from explainlab.text.units import Feature
 
 
 def _read(settings: Any) -> Any:
@@ -60,13 +61,15 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         settings: Annotated[dict[str, Any], BeforeValidator(_read)] = Field(
             {}, description="Parameters of the method; on the command line as JSON."
         )
-        rows: int = Field(100, ge=1, le=MOST_ROWS, description="Texts of a data set.")
+        rows: Rows = 100
         sample: Sample = "first"
 
         @field_validator("settings")
         @classmethod
         def _complete(cls, settings: dict[str, Any], known: ValidationInfo) -> dict[str, Any]:
-            return parse(get_method(known.data["method"]), settings).model_dump(mode="json")
+            if "method" not in known.data:
+                return settings  # the method itself is not accepted
+            return completed(known.data["method"], settings)
 
     id = "trust"
     label = "Comparison with random maps"
@@ -140,13 +143,15 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 def _attributions(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
     """The attribution of every subject: that of its own request where it is stored, and the others together."""
     fix_targets(subjects)
-    known = {id(subject): _stored(subject, parameters) for subject in subjects}
-    missing = [subject for subject in subjects if known[id(subject)] is None]
-    if missing:
-        asked, seeds = [(parameters.method, parameters.settings)], [subject.seed for subject in missing]
-        computed = attributions_of(missing, asked, output=missing[0].output, seeds=seeds)
-        known |= {id(subject): attribution for subject, (attribution,) in zip(missing, computed, strict=True)}
-    return [attribution for subject in subjects if (attribution := known[id(subject)]) is not None]
+    stored = [_stored(subject, parameters) for subject in subjects]
+    missing = [subject for subject, own in zip(subjects, stored, strict=True) if own is None]
+    computed = iter(_computed(missing, parameters) if missing else ())
+    return [next(computed) if own is None else own for own in stored]
+
+
+def _computed(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
+    method, seeds = (parameters.method, parameters.settings), [subject.seed for subject in subjects]
+    return [own for (own,) in attributions_of(subjects, [method], outputs="all", seeds=seeds)]
 
 
 def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | None:
@@ -180,21 +185,22 @@ def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | Non
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:
-    subject.warnings += [warning for warning in attribution.warnings if warning not in subject.caveats]
+    subject.warnings += own_warnings(subject, attribution.warnings)
+    case = case_of(subject, attribution.scores[None])  # it reads a text that was not read yet, and counts that pass
     before = batcher.passes
-    (results,) = trust.trust(case_of(subject, attribution.scores[None]), text_seed(subject), batcher)
+    (results,) = trust.trust(case, text_seed(subject), batcher)
     subject.forward += batcher.passes - before
     return TrustText(
         **text_fields(subject),
         method=parameters.method,
         scores=attribution.scores.tolist(),
         random_maps=trust.RANDOM_MAPS,
-        metrics=[_comparison(result, [feature.text for feature in subject.units.features]) for result in results],
+        metrics=[_comparison(result, subject.units.features) for result in results],
     )
 
 
-def _comparison(result: trust.Trust, names: Sequence[str]) -> Comparison:
-    """One metric of an attribution; ``names`` are the texts of the features."""
+def _comparison(result: trust.Trust, features: Sequence[Feature]) -> Comparison:
+    """One metric of an attribution of a text with these ``features``."""
     return Comparison(
         **result.metric.facts,
         value=result.metric_result.value,
@@ -203,15 +209,7 @@ def _comparison(result: trust.Trust, names: Sequence[str]) -> Comparison:
         median=result.median,
         low=result.low,
         high=result.high,
-        steps=[
-            PerturbedText(
-                level=step.level,
-                removed=[names[i] for i in step.removed],
-                text=step.text,
-                probability=step.probability,
-            )
-            for step in result.metric_result.steps
-        ],
+        steps=perturbed_texts(features, result.metric_result),
     )
 
 
@@ -237,4 +235,4 @@ def _row(row: Row, body: TrustText) -> TrustRow:
         RowComparison(asked=metric.asked, value=metric.value, beaten=metric.beaten, counted=metric.counted)
         for metric in body.metrics
     ]
-    return TrustRow(row=row.number, text=row.text, label=row.label, metrics=metrics)
+    return TrustRow(row=row.number, text=row.text, text_pair=row.text_pair, label=row.label, metrics=metrics)

@@ -10,8 +10,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import Interval
 from explainlab.analyses.trust.result import TrustData, TrustText
 from explainlab.analyses.trust.verdict import BEYOND, CHANCE, level
-from explainlab.attribution.registry import methods
-from explainlab.declared import parse
+from explainlab.attribution.registry import label_of, signed_of
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, percent, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
@@ -19,7 +18,7 @@ from explainlab.figures.heatmap import heatmap
 _WAYS = (("Without its top features", BLUE, "circle"), ("With only these", RED, "diamond"))
 
 
-def against_random(body: TrustText) -> Chart:
+def _against_random(body: TrustText) -> Chart:
     """The value of each metric beside the median and the 5 to 95% of random attributions."""
     metrics, total = body.metrics, body.random_maps
     names = [shown(metric.directed_label) for metric in metrics]
@@ -43,7 +42,7 @@ def against_random(body: TrustText) -> Chart:
     )
     figure.update_yaxes(type="category", autorange="reversed")
     shares = ", ".join(f"{metric.label} better than {percent(metric.beaten)}" for metric in metrics)
-    title = f"{_label(body.method)} against {total} random maps"
+    title = f"{label_of(body.method)} against {total} random maps"
     columns = ("label", "value", "median", "low", "high", "beaten")
     rows = [{name: getattr(metric, name) for name in columns} for metric in metrics]
     short = [metric.label for metric in metrics if not metric.counted]
@@ -57,7 +56,7 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
     The smaller of the two shares of an attribution counts.
     """
     ordered = sorted(bodies, key=lambda body: -min(metric.beaten for metric in body.metrics))
-    names = [shown(_label(body.method)) for body in ordered]
+    names = [shown(label_of(body.method)) for body in ordered]
     figure = go.Figure(
         layout=layout(f"Share of {bodies[0].random_maps} random maps", "", height=140 + 36 * len(ordered))
     )
@@ -77,10 +76,11 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%")
     figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
     rows = [
-        {"method": _label(body.method), **{metric.label: metric.beaten for metric in body.metrics}} for body in ordered
+        {"method": label_of(body.method), **{metric.label: metric.beaten for metric in body.metrics}}
+        for body in ordered
     ]
     title = "Random maps that do worse than each map"
-    first = ", ".join(_label(body.method) for body in ordered if level(body) >= BEYOND)
+    first = ", ".join(label_of(body.method) for body in ordered if level(body) >= BEYOND)
     finding = f"Well beyond chance: {first}." if first else "None is well beyond chance."
     notes = ("Dashed: what chance gives; dotted: well beyond chance. Differences of less than 10% may be chance.",)
     return Chart("which-map-to-trust", title, f"{title}. {finding}", figure, rows, notes)
@@ -131,23 +131,16 @@ def beaten(body: TrustData) -> Chart:
     return Chart("random-maps-beaten", title, f"{title}. Mean share that does worse: {means}.", figure, rows)
 
 
-def _label(method_id: str) -> str:
-    """The method's name; its id if this version does not know it."""
-    method = methods().get(method_id)
-    return method.label if method else method_id
-
-
 def _heatmaps(result: AnalysisResult[TrustText]) -> list[Map]:
     body, settings = result.body, result.request.parameters["settings"]
     request = result.request.model_copy(update={"question": body.method, "parameters": settings})
-    method = methods().get(body.method)
-    signed = method.is_signed(parse(method, settings)) if method else min(body.scores) < 0
+    signed = signed_of(body.method, settings, body.scores)
     drawn = heatmap(body.attribution(request, body.scores, signed=signed))
     return [Map(drawn.method, drawn)]
 
 
 FIGURES = StudyFigures(
-    lambda result: [against_random(result.body)],
+    lambda result: [_against_random(result.body)],
     lambda result: [beaten(result.body)],
     _heatmaps,
 )

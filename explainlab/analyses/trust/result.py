@@ -67,6 +67,7 @@ class TrustRow(Record):
 
     row: int
     text: str
+    text_pair: str | None = None
     label: str | None
     metrics: list[RowComparison]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.wording import counted
 from explainlab.app import session
 from explainlab.app.question import Question
 from explainlab.app.text import plain
@@ -203,7 +204,7 @@ def _draw_labels(question: Question, classes: Sequence[str]) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True)
     meant = question.reading()["classes"]
     for label in survey.mismatched[:_MOST_MATCHED]:
-        title = f"{plain(label.label) or 'No label'} ({label.rows:,} row{'' if label.rows == 1 else 's'})"
+        title = f"{plain(label.label) or 'No label'} ({counted(label.rows, 'row')})"
         chosen = meant.get(label.label, "")
         _draw_choice(question, title, "classes", label.label, classes, chosen, "Leave these rows out")
 

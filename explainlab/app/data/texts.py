@@ -72,5 +72,11 @@ def draw_texts(key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: 
         return
     table.dataframe(pd.DataFrame(rows()), hide_index=True)
     if skipped:
-        table.markdown("**Rows left out**")
-        table.dataframe(pd.DataFrame(skipped, columns=["Row", "Reason"]), hide_index=True)
+        with table:
+            st.markdown("**Rows left out**")
+            draw_skipped(skipped)
+
+
+def draw_skipped(skipped: Sequence[Sequence[Any]]) -> None:
+    """A table of the ``skipped`` rows with the reason."""
+    st.dataframe(pd.DataFrame(skipped, columns=["Row", "Reason"]), hide_index=True)

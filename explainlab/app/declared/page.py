@@ -62,9 +62,8 @@ class _Controls:
 
     def first(self) -> RequestView:
         """An embedded model, the examples that suit it, and the default of every parameter."""
-        output = get_study(self.analysis_id).default_output({})
         about = {"model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
-        return self._view(new_request(question=self.analysis_id, output=output, **about))
+        return self._view(new_request(question=self.analysis_id, **about))
 
     def seed(self, view: RequestView, force: bool = False) -> None:
         """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""

@@ -62,10 +62,9 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
 def _row(unanswered: Unanswered) -> dict[str, object]:
     request = unanswered.request
-    about = request.single_text if request.data is None else looks.source_name(request.data, session.user())
     return {
         "Requested": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),
-        "Text or data": line(about),
+        "Text or data": line(looks.about(request, session.user())),
         "Model": request.model,
     }

@@ -107,8 +107,7 @@ def _draw_open_page(service: Service, opened: OpenRun) -> str:
     if page is None:
         return runs_page.PAGE
     if st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
-        view_id = service.save_view(page.view.model_dump(mode="json"), session.user())
-        st.switch_page(page.entry.path, query_params={"r": view_id})
+        links.open_page(service, page.entry.path, page.view)
     return page.entry.url
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import pandas as pd
 import streamlit as st
@@ -14,12 +12,13 @@ from explainlab.app.progress import label, state
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
 from explainlab.app.text import plain
-from explainlab.attribution.explain import versions
+from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
-from explainlab.service.status import Place, Status, status
+from explainlab.service.status import Place, Status, library_versions, status
+from explainlab.service.store.runs import line
 from explainlab.settings import describe_settings, settings
 
 _RENEW_SECONDS = 2.0
@@ -56,8 +55,7 @@ def draw_limits() -> None:
 def draw_versions() -> None:
     """Versions of Python and the libraries."""
     st.header("Versions", anchor=False)
-    libraries = {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
-    st.dataframe(pd.DataFrame(libraries.items(), columns=["Library", "Version"]), hide_index=True, width=400)
+    st.dataframe(pd.DataFrame(library_versions().items(), columns=["Library", "Version"]), hide_index=True, width=400)
 
 
 def _value(name: str) -> int:
@@ -143,9 +141,7 @@ def _title(service: Service, job: Job) -> str:
 
 def _about(job: Job) -> str:
     """The model, and the beginning of the text or the data set."""
-    about = job.request.text or job.request.data or ""
-    shown = about if len(about) <= _SHOWN_TEXT else f"{about[:_SHOWN_TEXT]}…"
-    return plain(f"{job.request.model}: {shown}")
+    return plain(f"{job.request.model}: {line(looks.about(job.request, user()), _SHOWN_TEXT)}")
 
 
 def _draw_loaded(loaded: Sequence[Loaded]) -> None:

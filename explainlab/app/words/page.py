@@ -21,9 +21,10 @@ def draw() -> None:
     """Draw the page."""
     name_tab(ENTRY.title)
     draw_title(ENTRY)
-    st.caption("The ? beside a control leads here.")
+    contents = {**{heading: _place(heading) for heading in TERMS}, "Metrics": "metrics", "Methods": "methods"}
+    st.markdown(" · ".join(f"[{heading}](#{place})" for heading, place in contents.items()))
     for heading, terms in TERMS.items():
-        st.header(heading, anchor=False)
+        st.header(heading, anchor=_place(heading))
         for term in terms:
             st.subheader(term.title, anchor=term.id)
             st.markdown(term.text)
@@ -37,6 +38,10 @@ def draw() -> None:
         st.markdown(f"**{plain(family)}.** {FAMILIES.get(family, '')}")
         for method in members:
             _draw_method(method)
+
+
+def _place(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
 
 
 def _draw_metric(metric: AnyMetric) -> None:

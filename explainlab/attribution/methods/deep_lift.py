@@ -21,6 +21,9 @@ from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import FORWARD
 
+# Captum warns that it sets hooks, which it removes again; catching warnings during a pass is not safe among threads.
+warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes on non-linear")
+
 UNCOVERED = "Its rule does not cover a transformer's attention and normalisation."
 
 
@@ -60,9 +63,8 @@ class DeepLift(BatchedMethod):
         def run(batch: Batch) -> None:
             explainer = CaptumDeepLift(_Scalar(batch))
             reference = batch.stacked([baselines[part.number] for part in batch.parts])
-            with _without_traces(explainer.model.network), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Captum warns that it sets hooks; it removes them again
-                attributed = explainer.attribute(batch.texts(), baselines=reference)
+            with _without_traces(explainer.model.network):
+                attributed = explainer.attribute(batch.texts().requires_grad_(), baselines=reference)
             batch.count(forward=2, backward=2)
             rows = total(attributed.detach()).cpu().numpy()
             products.update((part.number, part.own(rows)[0]) for part in batch.parts)

@@ -13,8 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome
-from explainlab.attribution.methods.sequential import require_affordable
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome, require_affordable
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
 
@@ -80,7 +79,7 @@ class DiscretizedIntegratedGradients(Method):
 
         def check() -> None:
             subject.context.spend(len(text))  # an anchor takes about as long as a gradient
-            subject.context.check_cancelled()
+            subject.batcher.check_cancelled()
 
         path = vocabulary.paths(subject.inputs.ids[0, moved], baseline[moved], check)
 

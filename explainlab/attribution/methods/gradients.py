@@ -23,7 +23,7 @@ NORMALISED = (
     "The sums say next to nothing: the model normalises every word embedding before anything is added to it, so it "
     "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
 )
-CANCELS = 1e-3
+LEAST_LEFT = 1e-3
 """A warning reports sums below this share of their absolute terms."""
 
 
@@ -102,5 +102,5 @@ def _wide(numbers: Tensor) -> Tensor:
 def _outcome(subject: Subject, reduced: np.ndarray, cancelled: str) -> Outcome:
     """From tokens and their terms, ``reduced`` [N, 2]; warn ``cancelled`` where almost nothing is left of the terms."""
     tokens, terms = reduced[:, 0], float(reduced[:, 1].max())
-    warnings = (cancelled,) if np.abs(tokens).max() < CANCELS * terms else ()
+    warnings = (cancelled,) if np.abs(tokens).max() < LEAST_LEFT * terms else ()
     return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)

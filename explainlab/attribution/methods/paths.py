@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.adaptive import Refinement, cancels, refine
+from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import (
     BASELINE_HELP,
     Baseline,
@@ -104,7 +104,7 @@ class IntegratedGradients(BatchedMethod):
         units, warnings = path.subject.units, []
         if parameters.steps != IntegratedGradients.Parameters.model_fields["steps"].default:
             warnings.append(f"steps = {parameters.steps} was not used: the adaptive rule chooses its own.")
-        if cancels(path.change, refinement.scores):
+        if refinement.cancels:
             warnings.append(CANCELLING.format(change=path.change, size=np.abs(refinement.scores).sum()))
         if not refinement.reached:
             warnings.append(UNREACHED.format(spent=path.evaluations, error=100 * refinement.trace[-1].estimated_error))

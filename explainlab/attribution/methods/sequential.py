@@ -9,11 +9,17 @@ import torch
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Evaluations, Method, Outcome
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    Evaluations,
+    Method,
+    Outcome,
+    require_affordable,
+)
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
-from explainlab.errors import RequestError
-from explainlab.limits import Limits
 
 
 class SequentialIntegratedGradients(Method):
@@ -78,12 +84,3 @@ class SequentialIntegratedGradients(Method):
             slope = (row * difference[token]).sum(dim=-1).cpu().double().numpy()
             np.add.at(tokens, moved[token].cpu().numpy(), weights[node.cpu().numpy()] * slope)
         return Outcome(subject.units.sum_tokens(tokens))
-
-
-def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
-    """Raise :class:`RequestError` if ``evaluations``, made of ``work``, are more than the ``limits`` allow."""
-    if evaluations > limits.max_evaluations:
-        raise RequestError(
-            f"This takes {evaluations:,} model evaluations ({work}).",
-            f"Choose fewer steps or a shorter text. {limits.words('max_evaluations')}",
-        )

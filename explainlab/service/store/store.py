@@ -70,15 +70,18 @@ class Store:
         body = self._body(key)
         return None if body is None else json.loads(body)
 
+    def has(self, key: str) -> bool:
+        """Whether a result is stored under ``key``."""
+        return self._database.value(select(RESULTS.c.key).where(RESULTS.c.key == key)) is not None
+
     def put_record(self, key: str, record: Mapping[str, Any]) -> None:
         """As :meth:`put`, of the JSON of a result."""
         row = {"key": key, "model": record["model"], "question": record.get("study") or record["method"]}
         self._database.insert(RESULTS, {**row, "body": json.dumps(record, allow_nan=False)})
 
     def forget(self, key: str) -> None:
-        """Delete the result or the note kept under ``key``, if there is one."""
-        for table in (RESULTS, NOTES):
-            self._database.change(delete(table).where(table.c.key == key))
+        """Delete the result kept under ``key``, if there is one."""
+        self._database.change(delete(RESULTS).where(RESULTS.c.key == key))
 
     def save_view(self, view: dict[str, Any], owner: str = "local") -> str:
         """Save what a page shows for the user with the id ``owner``; returns its id, which nobody can guess.

@@ -90,6 +90,20 @@ def test_costs_are_those_of_single_runs(encoder: Classifier, body: Body) -> None
     assert of(body, "kernel_shap").cost.forward == R * alone.forward
 
 
+def test_the_pass_of_the_prediction_is_no_cost_of_the_first_method(encoder: Classifier) -> None:
+    body = study(encoder, "ablation", TEXT, methods="occlusion", metrics=METRICS, samples=2).body
+    alone = explain(encoder, TEXT, "occlusion").cost
+    assert body.methods[0].cost == Passes(forward=alone.forward, backward=alone.backward)
+
+
+def test_warnings_of_a_method_are_told_once_with_its_name(encoder: Classifier) -> None:
+    narrow = {"kernel_width": 0.01, "samples": 20}
+    asked = {"methods": "occlusion,lime", "settings": {"lime": narrow}, "metrics": METRICS, "samples": 3}
+    result = study(encoder, "ablation", TEXT, **asked)
+    (alone,) = explain(encoder, TEXT, "lime", **narrow).warnings
+    assert result.warnings == (f"LIME: {alone}",)
+
+
 def test_where_a_seed_changes_nothing_there_is_one_map(encoder: Classifier) -> None:
     """KernelSHAP at 2n reads the same coalitions whatever the seed: they are run once, for its only map."""
     asked = {"methods": "occlusion,kernel_shap", "metrics": METRICS, "samples": 24}
@@ -119,7 +133,9 @@ def test_texts_of_a_data_set_may_differ_in_what_a_seed_changes(encoder: Classifi
 def test_no_method_is_ahead_where_the_metric_cannot_tell(encoder: Classifier) -> None:
     result = study(encoder, "ablation", "A good film.", methods="occlusion", metrics="comprehensiveness", samples=3)
     told = studies()["ablation"].headline(result)
-    assert told == "By Comprehensiveness (RPI), no method is ahead: it is 0.0000 for all of them."
+    none = "none is ahead: it is 0.000 for all of them"
+    maps = f"with their first maps {none}; with the best of all their maps {none}"
+    assert told == f"By Comprehensiveness (RPI) on this text, {maps}."
 
 
 def test_a_data_set_has_means_with_intervals(encoder: Classifier, tmp_path) -> None:
@@ -143,3 +159,17 @@ def test_what_cannot_be_is_refused(encoder: Classifier) -> None:
         study(encoder, "ablation", TEXT, samples=0)
     with pytest.raises(RequestError, match="no_method"):
         study(encoder, "ablation", TEXT, methods="no_method")
+
+
+def test_the_second_text_of_a_pair_is_kept(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("text,text_b,label\na good film,a bad plot,0\n")
+    asked = {
+        "ablation": {"methods": "occlusion", "samples": 2, "metrics": "log_odds"},
+        "evaluation": {"methods": "occlusion", "metrics": "log_odds"},
+        "judged_map": {"scores": list(range(len(encoder.encode("a good film", "a bad plot"))))},
+        "trust": {"method": "occlusion"},
+    }
+    for name, parameters in asked.items():
+        (row,) = study(encoder, name, data=str(path), **parameters).body.texts
+        assert (row.text, row.text_pair) == ("a good film", "a bad plot"), name

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from explainlab import cli, explain, study
+from explainlab.analyses.ablation.result import AblationText
 from explainlab.analyses.activation.analysis import flip
 from explainlab.analyses.activation.result import ActivationText, Curve
 from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.evaluation.result import EvaluationText
 from explainlab.analyses.registry import complete, read_result, request_key
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
@@ -369,3 +372,29 @@ def test_evaluate_judges_by_both_areas(monkeypatch, capsys, zoo_path, tmp_path: 
         for way in WAYS:
             assert rows[row.method, f"{way}_auc"]["mean"] == pytest.approx(row.area(way).mean, abs=2e-6)
             assert rows[row.method, f"{way}_auc"]["preset"] == ""
+
+
+@pytest.mark.parametrize("question", ["activation", "evaluation", "ablation"])
+def test_an_output_that_is_chosen_is_that_of_all_methods(encoder: Classifier, question: str) -> None:
+    """LRP and the reference preset of RPI explain the logit by themselves."""
+    rpi = {"preset": "reference", "samples": 2, "steps": 2}
+    asked: dict[str, Any] = {
+        "activation": {"methods": "lrp"},
+        "evaluation": {"methods": "lrp", "metrics": "log_odds"},
+        "ablation": {"methods": "rpi", "settings": {"rpi": rpi}, "samples": 2, "metrics": "log_odds"},
+    }
+    own, logit, probability = (
+        _of_first(study(encoder, question, TEXT, **asked[question], output=output).body)
+        for output in (None, "logit", "probability")
+    )
+    assert own == logit != probability
+    if question != "ablation":
+        expected = explain(encoder, TEXT, "lrp", output="probability").scores
+        np.testing.assert_allclose(probability, expected, rtol=1e-5, atol=1e-8)
+
+
+def _of_first(body: ActivationText | EvaluationText | AblationText) -> Any:
+    """The scores of the first method; what was chosen by them where they are not kept."""
+    if isinstance(body, EvaluationText):
+        return body.scores["lrp"]
+    return body.methods[0].scores if isinstance(body, ActivationText) else body.methods[0].selection

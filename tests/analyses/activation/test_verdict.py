@@ -7,13 +7,13 @@ import pytest
 from explainlab.analyses.activation.result import (
     ActivationData,
     ActivationText,
-    Area,
     Curve,
     MethodCost,
     MethodMeans,
     MethodScores,
 )
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
+from explainlab.analyses.records import KnownInterval
 from tests.analyses.bodies import features
 
 LABELS = {"lime": "LIME", "occlusion": "Occlusion", "random": "Random"}
@@ -74,7 +74,7 @@ def test_every_text_has_its_words(areas: dict[str, float], flip: int | None, sai
 def data(n: int, **areas: tuple[float, float | None, float | None]) -> ActivationData:
     rows = []
     for method, (mean, low, high) in areas.items():
-        area = Area(mean=mean, low=low, high=high)
+        area = KnownInterval(mean=mean, low=low, high=high)
         means = {"activation": area, "inverse_activation": area, **COST}
         rows.append(MethodMeans(method=method, id=method, label=LABELS[method], n=n, **means))
     return ActivationData(n=n, baseline="mask", grid=[], curves=[], rows=rows, reference="", similarity={}, texts=[])

@@ -15,7 +15,6 @@ from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import studies
 from explainlab.attribution.methods.randomized import Rpi
-from explainlab.attribution.random_maps import candidates
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
@@ -24,6 +23,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from tests.attribution.drawn import candidates
 from tests.attribution.plain import close
 from tests.conftest import Zoo
 

@@ -19,6 +19,7 @@ from explainlab.analyses.candidates.heatmaps import (
     winner_maps,
 )
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.registry import complete
 from explainlab.figures.chart import Chart
 from explainlab.request import Request
 from tests.conftest import Zoo
@@ -150,3 +151,14 @@ def test_all_scores_are_given_away(body: CandidatesText) -> None:
         assert float(row["score"]) == body.candidates[int(row["candidate"])].scores[0]
     best = body.winners["sufficiency"]
     assert any("best by Sufficiency" in note for note in candidate_attribution(REQUEST, body, best).notes)
+
+
+@pytest.mark.parametrize("family", ["rpi", "rpi_ig"])
+def test_the_maps_of_candidates_name_the_settings_of_their_method(family: str) -> None:
+    asked = complete(Request(model="tiny", text=TEXT, question="rpi_candidates", parameters={"family": family}))
+    drawn = candidates.family_request(asked)
+    assert drawn.question == family
+    assert drawn.parameters.items() <= asked.parameters.items()
+    assert {"steps", "timesteps", "samples"} <= drawn.parameters.keys()
+    assert ("preset" in drawn.parameters) == ("layers" in drawn.parameters) == (family == "rpi")
+    assert complete(drawn) == drawn

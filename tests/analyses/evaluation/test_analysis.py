@@ -11,6 +11,7 @@ import pytest
 import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import read_result
 from explainlab.attribution.subject import Subject
 from explainlab.errors import DataError, RequestError
@@ -103,6 +104,38 @@ def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -
     result = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True)
     assert result.body.n == 2
     assert [number for number, _ in result.skipped] == [2]
+
+
+def test_a_limit_of_no_rows_is_refused_and_none_means_most(classifier, data) -> None:
+    for sample in ("random", "first"):
+        with pytest.raises((DataError, RequestError), match="1"):
+            explainlab.evaluate(classifier, data, ["random"], ["log_odds"], limit=0, sample=sample)
+    assert explainlab.evaluate(classifier, data, ["random"], ["log_odds"]).request.parameters["rows"] == MOST_ROWS
+
+
+def test_columns_and_classes_say_how_the_file_is_read(classifier, tmp_path) -> None:
+    path = tmp_path / "named.csv"
+    path.write_text("review,mark\na fine film,good\na dull film,bad\n", encoding="utf-8")
+    reading = {
+        "columns": {"text": "review", "label": "mark"},
+        "classes": {"good": "positive", "bad": "negative"},
+    }
+    result = explainlab.evaluate(classifier, str(path), ["random"], ["log_odds:k=50"], **reading)
+    assert [(text.text, text.label) for text in result.body.texts] == [
+        ("a fine film", "positive"),
+        ("a dull film", "negative"),
+    ]
+
+
+def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_path) -> None:
+    text, narrow = TEXTS[0][0], {"kernel_width": 0.01, "samples": 20}
+    asked = {"methods": ["occlusion", "lime"], "settings": {"lime": narrow}, "metrics": ["log_odds"]}
+    result = explainlab.study(classifier, "evaluation", text, **asked)
+    (alone,) = explainlab.explain(classifier, text, "lime", **narrow).warnings
+    assert result.warnings == (f"LIME: {alone}",)
+    rows = write(tmp_path / "rows.csv", TEXTS[:2])
+    warnings = explainlab.evaluate(classifier, rows, **asked).warnings
+    assert warnings == ("Texts with warnings of their own: 2 of 2.",)
 
 
 @pytest.mark.parametrize(

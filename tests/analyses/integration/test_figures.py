@@ -29,13 +29,13 @@ def data():
 def charts() -> list[Chart]:
     data = data_body(12)
     return [
-        error_curve(integration_body()),
+        error_curve(integration_body(), 0.05),
         gradient_curves(path_body(), "probability"),
         gradient_curves(path_body(), "logit", 3),
         token_strip(path_body(), 27),
-        error_boxes(data, "right"),
-        ideal_histogram(data, "right"),
-        mean_by_rule(data),
+        error_boxes(data, "right", 0.05),
+        ideal_histogram(data, "right", 0.05),
+        mean_by_rule(data, 0.05),
         within_limit(data),
     ]
 
@@ -61,7 +61,7 @@ def lines(chart: Chart) -> dict[str, object]:
 
 
 def test_one_line_a_rule_told_apart_by_more_than_colour(body):
-    chart = error_curve(body)
+    chart = error_curve(body, 0.05)
     drawn = [lines(chart)[STYLES[rule].label] for rule in (*RULES, "adaptive")]
     looks = {(line.line.dash, line.marker.symbol) for line in drawn}
     assert len(looks) == len(drawn)
@@ -73,7 +73,7 @@ def test_one_line_a_rule_told_apart_by_more_than_colour(body):
 
 
 def test_the_ideal_step_of_each_rule_is_marked_and_told(body):
-    chart = error_curve(body)
+    chart = error_curve(body, 0.05)
     marked = {trace.legendgroup: trace.x[0] for trace in chart.figure.data if trace.showlegend is False}
     assert marked == body.ideal_steps
     for rule, steps in body.ideal_steps.items():
@@ -81,7 +81,7 @@ def test_the_ideal_step_of_each_rule_is_marked_and_told(body):
 
 
 def test_the_5_percent_line_and_the_cost_of_doubling_are_there(body):
-    chart = error_curve(body)
+    chart = error_curve(body, 0.05)
     assert chart.figure.layout.shapes[0].y0 == 5
     assert chart.figure.layout.annotations[0].y == pytest.approx(np.log10(5))
     assert any("1,016 evaluations in all" in name for name in lines(chart))
@@ -91,20 +91,20 @@ def test_what_a_logarithmic_axis_cannot_show_is_said():
     body = integration_body()
     errors = [0.0, None, *(row.approximation_error for row in body.rows[2:])]
     rows = [row.model_copy(update={"approximation_error": e}) for row, e in zip(body.rows, errors, strict=True)]
-    chart = error_curve(body.model_copy(update={"rows": rows}))
+    chart = error_curve(body.model_copy(update={"rows": rows}), 0.05)
     assert len(lines(chart)[STYLES["right"].label].x) == len(STEPS) - 2
     assert "exactly zero" in chart.notes[0]
     assert "not defined" in chart.notes[1]
 
 
 def test_a_change_near_zero_draws_nothing_and_fails_nowhere():
-    chart = error_curve(integration_body(cancels=True))
+    chart = error_curve(integration_body(cancels=True), 0.05)
     assert all(len(line.x) == 0 for line in lines(chart).values())
     assert "not defined" in chart.notes[0]
 
 
 def test_the_box_plot_has_every_text_as_a_point_that_names_its_row(data):
-    chart = error_boxes(data, "right")
+    chart = error_boxes(data, "right", 0.05)
     points = lines(chart)["Texts"]
     drawn = [text for text in data.texts if not text.cancels]
     assert len(points.x) == len(drawn) * len(STEPS)
@@ -117,14 +117,14 @@ def test_the_box_plot_has_every_text_as_a_point_that_names_its_row(data):
 
 
 def test_the_histogram_counts_every_text_once(data):
-    bars = ideal_histogram(data, "right").figure.data[0]
+    bars = ideal_histogram(data, "right", 0.05).figure.data[0]
     assert sum(bars.y) == data.summary.n
     assert bars.customdata[-1] == "none"
     assert bars.marker.pattern.shape[-1] == "/"
 
 
 def test_means_have_intervals_and_counts_their_total(data):
-    mean = mean_by_rule(data).figure.data[0]
+    mean = mean_by_rule(data, 0.05).figure.data[0]
     assert len(mean.error_y.array) == len(mean.x) == len(STEPS)
     assert min(mean.error_y.array) > 0
     table = within_limit(data)
@@ -147,4 +147,21 @@ def test_a_chart_of_one_text_is_drawn_without_intervals():
         for rule, by_steps in data.summary.mean.items()
     }
     data = data.model_copy(update={"summary": data.summary.model_copy(update={"mean": means})})
-    assert set(mean_by_rule(data).figure.data[0].error_y.array) == {0}
+    assert mean_by_rule(data, 0.05).figure.data[0].error_y.array is None
+
+
+@pytest.mark.parametrize("tolerance", [0.05, 0.2])
+def test_the_limit_is_that_of_the_request(tolerance):
+    label = f"{100 * tolerance:g}%"
+    for chart in (
+        error_curve(integration_body(), tolerance),
+        error_boxes(data_body(3), "right", tolerance),
+        mean_by_rule(data_body(3), tolerance),
+    ):
+        assert [note.text for note in chart.figure.layout.annotations] == [label]
+    assert label in ideal_histogram(data_body(3), "right", tolerance).figure.layout.xaxis.title.text
+
+
+def test_the_ends_of_the_means_are_named_whichever_way_they_go(data):
+    alt = error_boxes(data, "right", 0.05).alt
+    assert f"The mean is {percent(data.summary.mean['right'][str(STEPS[0])].mean)} at {STEPS[0]:,} steps and" in alt

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from explainlab import study
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.judged_map.result import EvaluatedData, EvaluatedText
+from explainlab.analyses.judged_map.result import JudgedData, JudgedText
 from explainlab.analyses.registry import get_study, read_result
 from explainlab.models.classifier import Classifier
 
@@ -34,7 +34,7 @@ def result(
 def test_a_result_survives_its_json(result: AnalysisResult[Any]) -> None:
     again = read_result(json.loads(json.dumps(result.to_json(), allow_nan=False)))
     assert isinstance(again, AnalysisResult)
-    assert isinstance(again.body, EvaluatedText if result.request.data is None else EvaluatedData)
+    assert isinstance(again.body, JudgedText if result.request.data is None else JudgedData)
     assert (again.body, again.request, again.cost) == (result.body, result.request, result.cost)
 
 

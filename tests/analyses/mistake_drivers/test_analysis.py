@@ -178,3 +178,13 @@ def test_another_method_and_a_pair_of_texts(zoo, tmp_path) -> None:
     found = study(classifier, "mistake_drivers", data=str(path), method="occlusion:baseline=pad").body
     assert (found.n_wrong, found.method) == (6, "occlusion:baseline=pad")
     assert not [driver for driver in found.pairs if driver.words in (["film", "a"], ["thin", "a"])], "across the texts"
+
+
+def test_what_warns_of_a_map_or_of_batches_warns_of_the_result(bert, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('text,label\n"A joy from the first scene to the last.",negative\n')
+    asked = {"data": str(path), "method": "integrated_gradients:rule=right:steps=1"}
+    context = RunContext()
+    for _ in range(2):  # the second time the maps are remembered
+        (warning,) = study(bert, "mistake_drivers", **asked, context=context).warnings
+        assert warning.startswith("Maps with warnings of their own: 1 of 1; row 1: ")

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.analyses.path_gradients.figures import DIFFERS, differing, gradient_curves, path_maps, token_strip
+from explainlab.analyses.path_gradients.figures import (
+    DIFFERS,
+    differing,
+    gradient_curves,
+    gradient_shares,
+    path_maps,
+    token_strip,
+)
+from explainlab.analyses.path_gradients.result import PathGradientsData
 from explainlab.attribution.quadrature import nodes
 from explainlab.figures.palette import PALETTES
 from explainlab.request import Request
@@ -75,3 +83,16 @@ def test_two_maps_share_a_scale_and_mark_what_differs(request_):
 
 def test_nothing_differs_where_all_scores_are_zero():
     assert differing([np.zeros(3), np.zeros(3)], 0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ((0.7, 0.6, 0.8), "The largest part of the gradient of 9 texts lies from α = 0 to 0.5: 70% of it."),
+        ((0.7, 0.3, 0.8), "No part of the path clearly holds more"),
+    ],
+)
+def test_the_largest_part_is_named_only_where_its_interval_is_above_all_others(first, said):
+    shares = [dict(zip(("mean", "low", "high"), values, strict=True)) for values in (first, (0.3, 0.2, 0.4))]
+    summary = {"n": 9, "bins": 2, "share": {"5": shares}}
+    assert said in gradient_shares(PathGradientsData.model_validate({"texts": [], "summary": summary})).alt

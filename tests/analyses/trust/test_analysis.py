@@ -14,11 +14,13 @@ from explainlab import cli, explain, study
 from explainlab.analyses.registry import answer, complete, get_study, request_key
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.trust import RANDOM_MAPS, TIE
+from explainlab.models.batching import HALVED
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.text.units import group
 from tests.attribution.conftest import Toys
+from tests.attribution.test_baselines import room_for
 from tests.metrics.slow import slow
 from tests.metrics.test_perturbation import Bag, Constant
 
@@ -149,6 +151,7 @@ def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) 
         ({"method": "lime", "settings": {"samples": 0}}, "lime: samples = 0 is not accepted"),
         ({"method": "lime", "settings": {"sample": 5}}, "lime has no parameter 'sample'"),
         ({"settings": "{steps"}, "trust: settings = '{steps' is not accepted"),
+        ({"method": 3}, "trust: method = 3 is not accepted"),
     ],
 )
 def test_what_cannot_be_is_named(encoder: Classifier, parameters: dict, told: str) -> None:
@@ -184,3 +187,21 @@ def test_a_stored_attribution_is_compared_and_not_run_again(encoder: Classifier)
     again = get_study("trust").answer(encoder, asked, context)
     assert again.body.scores == opposite.scores.tolist()
     assert (again.cost.forward, again.cost.backward) == (alone.cost.forward, alone.cost.backward)
+
+
+def test_the_pass_of_the_text_is_counted_once(encoder: Classifier) -> None:
+    """A stored attribution of a class that was named leaves the text unread until it is compared."""
+    context, named = RunContext(), {"model": encoder.id, "text": TEXT, "target": "0"}
+    request = complete(Request(**named, question="occlusion"))
+    context.keep_result(request_key(request, encoder.digest), answer(encoder, request).to_json())
+    asked = complete(Request(**named, question="trust", parameters={"method": "occlusion"}))
+    again, alone = (get_study("trust").answer(encoder, asked, own) for own in (context, RunContext()))
+    assert again.cost.forward == alone.cost.forward
+
+
+def test_memory_that_ran_out_is_told_once(encoder: Classifier) -> None:
+    with room_for(encoder, 8):
+        warnings = study(encoder, "trust", TEXT, method="occlusion").warnings
+        evaluated = study(encoder, "evaluation", TEXT, methods="occlusion").warnings
+    assert [warning for warning in warnings if HALVED in warning] == [HALVED]
+    assert [warning for warning in evaluated if HALVED in warning] == [HALVED]

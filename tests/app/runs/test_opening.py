@@ -71,3 +71,20 @@ def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
 
 def test_what_no_page_shows_has_no_page() -> None:
     assert page_of(study("evaluation", {}, **DATA)) is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        study("integration_error", {"tolerance": 0.2}, model=BERT, text="a film"),
+        study("integration_error", {"rules": ["left"]}, model=BERT, text="a film"),
+        study("path_gradients", {"steps": [3, 4, 5]}, model=BERT, text="a film"),
+        study("activation", {**ACTIVATION, "reference": "lime"}, model=GPT, text="a film", unit="word"),
+        study("activation", ACTIVATION, model=GPT, text="a film", unit="word", seed=3),
+        study("predictions", {"rows": 7, "bins": 5}, model=BERT, data="embedded:sentiment"),
+        study("mistake_drivers", {"rows": 7, "right": 5}, model=BERT, data="embedded:sentiment", output="logit"),
+    ],
+    ids=lambda asked: asked.question,
+)
+def test_a_page_whose_view_cannot_say_it_all_does_not_show_it(asked: Request) -> None:
+    assert page_of(complete(asked)) is None

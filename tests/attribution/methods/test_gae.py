@@ -166,3 +166,18 @@ def test_a_model_of_attention_alone(decoder: Classifier) -> None:
         torch.testing.assert_close(upper[0], slope(classifier, inputs.ids, target), rtol=1e-4, atol=1e-6)
         layers = in_numpy(maps, (lower, upper))
         close(explain(classifier, TEXT, "gae", target=target).scores[1:], by_loop(layers)[0, 1:])
+
+
+class _Copying(torch.overrides.TorchFunctionMode):
+    """``Tensor.to`` gives a copy, as between two devices."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        moved = function(*args, **(kwargs or {}))
+        return moved.clone() if function is torch.Tensor.to else moved
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "deberta"])
+def test_a_model_that_is_spread_over_devices(zoo: Zoo, name: str) -> None:
+    expected = explain(zoo(name), TEXT, "gae").scores
+    with _Copying():
+        np.testing.assert_array_equal(explain(zoo(name), TEXT, "gae").scores, expected)

@@ -12,12 +12,14 @@ from torch import Tensor, nn
 from explainlab import explain
 from explainlab.attribution.diffusion import Draw, kept
 from explainlab.attribution.methods.randomized import Rpi
-from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters, candidates
+from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import FORWARD, RunContext
+from tests.attribution.drawn import candidates
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close, gradient
 from tests.conftest import Zoo
@@ -261,6 +263,27 @@ def test_what_is_out_of_range_is_named(wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(RequestError, match=rf"rpi: {name} = .* is not accepted"):
         asked(**wrong)
+
+
+def test_layers_that_share_their_weights_can_be_chosen(zoo: Zoo) -> None:
+    """ALBERT has one module of three layers."""
+    layers = {"samples": 1, "steps": 1, "layers": "3"}
+    found, last = (explain(zoo("albert"), TEXT, "rpi", **{**layers, **other}) for other in ({}, {"layers": "last"}))
+    np.testing.assert_array_equal(found.scores, last.scores)
+    with pytest.raises(RequestError, match="Its layers are 1 to 3"):
+        explain(zoo("albert"), TEXT, "rpi", **{**layers, "layers": "4"})
+
+
+def test_the_recorded_pass_is_a_forward_pass(encoder: Classifier) -> None:
+    class Spent(RunContext):
+        work = 0.0
+
+        def spend(self, work: float) -> None:
+            self.work += work
+
+    context = Spent()
+    AttentionMaps(subject(encoder, context=context), asked(), product=True)
+    assert context.work == pytest.approx(FORWARD * len(encoder.encode(TEXT)))
 
 
 def test_more_passes_than_allowed_are_refused(encoder: Classifier) -> None:

@@ -270,9 +270,8 @@ def test_a_server_that_was_away_is_told_and_reached_again(
 
 def test_a_result_is_forgotten(store: Store, result: Attribution) -> None:
     store.put(KEY, result)
-    store.keep_note("1" * 64, {"a": 1})
     store.forget(KEY)
-    store.forget("1" * 64)
-    assert store.get(KEY) is store.note("1" * 64) is None
+    assert store.get(KEY) is None
+    assert not store.has(KEY)
     store.put(KEY, result)
     assert store.get(KEY).to_json() == result.to_json()

@@ -11,9 +11,9 @@ import streamlit as st
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
 from explainlab.analyses.parameters import RANDOM
-from explainlab.app.question import Question, chip
+from explainlab.app.question import Question, chip, supported_methods
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import parse_method
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
@@ -21,7 +21,7 @@ from explainlab.request import checked
 PAGE = "activation"
 question = Question(PAGE)
 
-_ASKED = ("model", "text", "target", "unit", "baseline", "palette")
+_ASKED = ("model", "text", "target", "output", "unit", "baseline", "palette")
 _HELP = {name: field.description or "" for name, field in Activation.Parameters.model_fields.items()}
 _REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 
@@ -29,7 +29,7 @@ _REFERENCES = {"": "None", "kernel_shap:samples=16n": "KernelSHAP, 16n samples"}
 def seed_controls(view: ActivationView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in _ASKED}
-    values |= {"methods": list(view.methods), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
+    values |= {"methods": list(view.methods), **question.text_controls(view)}
     data = view.data or DataChoice(source="embedded:news", sample="random")
     values |= {**question.data_controls(data), "reference": data.reference}
     question.seed(values, force)
@@ -46,17 +46,21 @@ def draft() -> ActivationView:
     )
 
 
-def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer."""
+def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
+    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+
+    So does the button with this ``label``.
+    """
     card = question.draw(run)
     _draw_methods(card)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
+        question.draw_outputs()
         question.draw_unit("What is revealed at each step.")
         fillers = {name: name for name in get_args(Filler)}
         question.select("Baseline", "baseline", fillers, explained(_HELP["baseline"], "baseline"))
         question.draw_palette()
-        st.button("Reveal", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
     return card
 
 
@@ -77,8 +81,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def _draw_methods(card: ModelCard | None) -> None:
     """Those that the model supports, and whatever is chosen already."""
-    able = [name for name, method in methods().items() if card is None or not method.unsupported(card.architecture)]
-    chosen = question.now("methods")
+    able, chosen = supported_methods(card), question.now("methods")
     st.multiselect(
         "Methods",
         [name for name in dict.fromkeys([*able, *chosen]) if name != RANDOM or name in chosen],

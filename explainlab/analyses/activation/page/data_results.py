@@ -13,10 +13,12 @@ from explainlab.analyses.activation.page.controls import question
 from explainlab.analyses.activation.page.results import AREA_HELP, COLUMNS, draw_definitions, number_columns
 from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.records import Interval
+from explainlab.analyses.wording import counted, interval_words
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
+from explainlab.app.page import draw_headline
+from explainlab.app.words.terms import explained
 
 FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -25,8 +27,9 @@ SIMILARITY_HELP = (
 )
 
 
-def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> None:
-    """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+def draw_data(open_text: OpenText, result: AnalysisResult[ActivationData]) -> None:
+    """The answer and every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    draw_headline(result)
     body = result.body
     open_row = row_opener(body.texts, open_text)
     _draw_areas(body)
@@ -34,27 +37,25 @@ def draw_data(result: AnalysisResult[ActivationData], open_text: OpenText) -> No
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
                 chart = once(result, draw, body, way)
-                draw_chart(chart, f"activation_{name}_{way}", help=help_text.format(AREA_HELP[way]))
+                definition = explained(help_text.format(AREA_HELP[way]), DIRECTIONS[way])
+                draw_chart(chart, f"activation_{name}_{way}", help=definition)
     if body.reference:
         chart = once(result, similarity_boxes, body)
-        draw_chart(chart, "activation_similarity", lambda data: open_row(_row(data)), SIMILARITY_HELP)
+        draw_chart(chart, "activation_similarity", lambda data: open_row(int(data[0])), SIMILARITY_HELP)
     draw_opener(question, body.texts, open_row)
     draw_texts("activation_texts_all", lambda: _text_rows(body), result.skipped)
 
 
-def _row(picked: Any) -> int:
-    """The row number in the custom data of a point."""
-    return int(picked[0] if isinstance(picked, list) else picked)
-
-
 def _draw_areas(body: ActivationData) -> None:
     """Both areas of every method with their intervals, and its cost: the form of the paper's Tables 2 and 3."""
-    st.caption(f"Means of {body.n} texts with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al.")
+    st.caption(
+        f"Means of {counted(body.n, 'text')} with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al."
+    )
     rows = []
     for method in body.rows:
         row: dict[str, Any] = {"Method": method.label}
         for way in DIRECTIONS:
-            row |= {COLUMNS[way]: method.area(way).mean, _interval_of(way): _interval_words(method.area(way))}
+            row |= {COLUMNS[way]: method.area(way).mean, _interval_of(way): interval_words(method.area(way))}
         rows.append({**row, **{COLUMNS["passes"]: method.passes, COLUMNS["relative"]: method.relative}})
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=number_columns())
     draw_definitions(body.baseline, body.rows)
@@ -62,10 +63,6 @@ def _draw_areas(body: ActivationData) -> None:
 
 def _interval_of(way: str) -> str:
     return f"{COLUMNS[way].split()[0]} interval"
-
-
-def _interval_words(interval: Interval) -> str:
-    return "none" if interval.low is None else f"{interval.low:.3f} to {interval.high:.3f}"
 
 
 def _text_rows(body: ActivationData) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from explainlab.analyses.activation.page import main as activation_page
 from explainlab.analyses.activation.page import results as activation_results
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline, draw_open_in
+from explainlab.app.question import card_of
 from explainlab.service.service import service as get_service
 
 
@@ -26,7 +26,7 @@ def draw() -> None:
 
     draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
-        card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service))
+        card = activation_controls.draw_text_controls(partial(PAGE.ask_text, service), PAGE.button)
     view = PAGE.settle(service)
     answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
@@ -36,23 +36,19 @@ def draw() -> None:
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
         draw_headline(answer.result)
-        activation_results.draw_text(service, view, answer.result, card.architecture if card else None)
-    elif answer.running:
-        st.skeleton(height=160)
+        activation_results.draw_text(service, view, answer.result, card_of(view.model))
+    else:
+        activation_results.BELIEFS.keep(service, [])
+        if answer.running:
+            st.skeleton(height=160)
     draw_open_in(service, view.carried(), PAGE.name)
 
-    st.divider()
-    st.header(
-        "A data set", anchor=False, help="The same curves for many texts: which method is worth its cost on average?"
+    PAGE.draw_data(
+        service,
+        view,
+        "The same curves for many texts: which method is worth its cost on average?",
+        partial(activation_controls.draw_data_controls, card),
+        partial(activation_page.cost_words, view, answer),
+        partial(activation_data_results.draw_data, partial(PAGE.open_text, service)),
     )
-    activation_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-    draw_mapping(activation_controls.question, None)
-    st.caption(activation_page.cost_words(view, answer))
-    request = view.data_request()
-    if request is not None:
-        study = PAGE.answer(service, request)
-        PAGE.draw_state(service, [study])
-        if study.result is not None:
-            draw_headline(study.result)
-            activation_data_results.draw_data(study.result, partial(PAGE.open_text, service))
     links.draw(link)

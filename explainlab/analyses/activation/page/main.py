@@ -6,8 +6,6 @@ from explainlab.analyses.activation.page import controls
 from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
-from explainlab.app.text import plain
-from explainlab.errors import ExplainLabError
 
 PAGE = AnalysisPage(
     controls.PAGE,
@@ -24,13 +22,5 @@ PAGE = AnalysisPage(
 
 def cost_words(view: ActivationView, answer: Answer) -> str:
     """What the data set's study will cost, in Markdown, by what the text's has cost in the answer ``answer``."""
-    try:
-        draft = PAGE.draft()
-    except ExplainLabError as error:
-        return plain(str(error))
-    if answer.result is None or not draft.same_setting(view):
-        return f"Press **{PAGE.button}** to see what these settings cost for one text."
-    cost, features = answer.result.cost, answer.result.body.features_revealed
-    passes = cost.forward + cost.backward
-    each = passes + (SAMPLES * features if draft.data.reference else 0)
-    return PAGE.cost_words("passes", ", if they are as long as the text above", cost.seconds / passes, each)
+    compares = answer.result is not None and controls.question.now("reference")
+    return PAGE.cost_by_text(view, answer, SAMPLES * answer.result.body.features_revealed if compares else 0)

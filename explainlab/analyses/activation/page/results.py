@@ -17,15 +17,22 @@ from explainlab.analyses.activation.result import ActivationText, Direction, Met
 from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
-from explainlab.app.chart import draw_chart, draw_files, theme
+from explainlab.analyses.wording import counted
+from explainlab.app.beliefs import beliefs_request, no_beliefs
+from explainlab.app.chart import draw_chart, draw_files, files_of, theme
 from explainlab.app.once import once
+from explainlab.app.page import draw_facts
+from explainlab.app.place import Place
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method
 from explainlab.metrics.registry import get_metric, parse_metric
-from explainlab.models.architectures import Architecture
+from explainlab.models.loading import ModelCard
 from explainlab.service.service import Service
 
 SINGLE_PASS = "sp_pi"
+BELIEFS = Place("activation.beliefs")
+"""What a decoder believed on the way through the text, and what each feature changed."""
 AREA_HELP: dict[Direction, str] = {
     "activation": (
         "Highest scores first: the sooner the target becomes likely, the larger the area. Higher is better."
@@ -50,15 +57,19 @@ COST_HELP = (
 
 
 def draw_text(
-    service: Service, view: ActivationView, result: AnalysisResult[ActivationText], architecture: Architecture | None
+    service: Service, view: ActivationView, result: AnalysisResult[ActivationText], card: ModelCard | None
 ) -> None:
-    """Everything about one text before a model of ``architecture`` (None: not known yet)."""
+    """Everything about one text before the model of ``card`` (None: not known yet)."""
     body = result.body
-    _draw_facts(result)
+    draw_facts(result, counted(body.features_revealed, result.request.unit))
     for warning in dict.fromkeys(f"{method.label}: {text}" for method in body.methods for text in method.warnings):
         st.warning(plain(warning), icon=":material/warning:")
     _draw_scrubber(view, result)
-    draw_chart(once(result, activation_curves, body), "activation_curves", help=" ".join(AREA_HELP.values()))
+    draw_chart(
+        once(result, activation_curves, body),
+        "activation_curves",
+        help=explained(" ".join(AREA_HELP.values()), *DIRECTIONS.values()),
+    )
     _draw_table(body)
     st.header(
         "Read from left to right",
@@ -66,8 +77,8 @@ def draw_text(
         help="A decoder reads from left to right, so after every feature it can be asked what it "
         "makes of the text so far.",
     )
-    if architecture is not None:
-        _draw_beliefs(service, view, architecture)
+    if card is not None:
+        _draw_beliefs(service, view, card)
 
 
 def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> None:
@@ -84,20 +95,6 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
             st.markdown(f"**{plain(chosen.label)}**: {plain(method.plain)} {plain(formula)}")
 
 
-def _draw_facts(result: AnalysisResult[ActivationText]) -> None:
-    body, cost = result.body, result.cost
-    prediction = body.prediction
-    likely = 100 * prediction.probabilities[prediction.label]
-    count, unit = body.features_revealed, result.request.unit
-    facts = [
-        f"Prediction **{plain(prediction.label)}**, {likely:.1f}%",
-        f"explained: **{plain(body.target.label)}**",
-        f"{count:,} {unit}{'' if count == 1 else 's'}",
-        f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
-    ]
-    st.markdown(" · ".join(facts))
-
-
 def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText]) -> None:
     request = view.map_request(result.body.methods[0].id)
     scrubber = once(result, activation_scrubber, request, result.body, view.palette)
@@ -110,7 +107,7 @@ def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText])
             width="stretch",
         )
         with st.popover("Export", icon=":material/download:", key="activation_scrubber_export"):
-            draw_files(scrubber, "activation_scrubber")
+            draw_files(files_of(scrubber), "activation_scrubber")
     with st.container(border=True):
         draw_activation_scrubber(scrubber, "activation_scrubber")
 
@@ -149,17 +146,16 @@ def number_columns() -> dict[str, Any]:
     return {**areas, COLUMNS["passes"]: passes, COLUMNS["relative"]: cost}
 
 
-def _draw_beliefs(service: Service, view: ActivationView, architecture: Architecture) -> None:
+def _draw_beliefs(service: Service, view: ActivationView, card: ModelCard) -> None:
     """The predictions after every feature, and what each one changed; for an encoder, why there are none."""
-    if get_method(SINGLE_PASS).unsupported(architecture):
-        words = "Only a causal decoder, which reads from left to right, has predictions half-way: every position of a"
-        st.info(
-            f"{words} {plain(architecture.family)} model has read the whole text.", icon=":material/visibility_off:"
-        )
+    why = no_beliefs(card)
+    if why:
+        st.info(f"Half-way through the text, {why}", icon=":material/visibility_off:")
+        BELIEFS.keep(service, [])
         return
-    beliefs = PAGE.answer(service, view.belief_request())
-    changes = PAGE.answer(service, view.map_request(SINGLE_PASS))
-    PAGE.draw_state(service, [beliefs, changes])
+    requests = [beliefs_request(view.text_request()), view.map_request(SINGLE_PASS)]
+    beliefs, changes = PAGE.answers_in(BELIEFS, service, requests)
+    BELIEFS.draw_state(service, [beliefs, changes])
     if beliefs.result is not None:
         chart = once(beliefs.result, intermediate.class_curves, beliefs.result.body)
         draw_chart(chart, "activation_beliefs")

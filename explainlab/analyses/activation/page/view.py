@@ -7,12 +7,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from explainlab.analyses.activation.analysis import Activation
-from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
+from explainlab.analyses.registry import new_request
+from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, ChosenData, view_of
-from explainlab.attribution.registry import get_method, methods
+from explainlab.attribution.registry import get_method, parse_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
-from explainlab.request import Request, Unit, checked
+from explainlab.request import Output, Request, Unit, checked
 
 SAMPLES = 16
 """Times the number of features: the samples of the reference."""
@@ -29,7 +30,8 @@ class DataChoice(ChosenData):
 class ActivationView(AnalysisView):
     """One text and one model, revealed by any number of methods, and optionally a data set.
 
-    ``methods`` may have options after colons; random is among them whether it is named or not.
+    ``methods`` may have options after colons; random is among them whether it is named or not. ``output``: ``own`` is
+    each method's own.
     """
 
     page: Literal["activation"] = "activation"
@@ -37,6 +39,7 @@ class ActivationView(AnalysisView):
     text: str
     text_pair: str | None = None
     target: str = "predicted"
+    output: Output | Literal["own"] = "own"
     unit: Unit = "word"
     methods: tuple[str, ...]
     baseline: Filler = "mask"
@@ -59,22 +62,17 @@ class ActivationView(AnalysisView):
         return self._request({**data.drawn, "reference": data.reference}, **data.subject)
 
     def map_request(self, method: str) -> Request:
-        """One method's attribution of the text, of the method's own output."""
-        shared = {**self._shared(), "output": get_method(method).default_output({})}
+        """One method's attribution of the text, of the method's own output unless one is chosen for all."""
+        output = get_method(method).default_output({}) if self.output == "own" else self.output
+        shared = {**self._shared(), "output": output}
         return checked(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
 
-    def belief_request(self) -> Request:
-        """What a decoder predicts after every feature of the text."""
-        text = {"text": self.text, "text_pair": self.text_pair}
-        return checked(Request, question=IntermediatePredictions.id, **self._shared(), **text)
-
     def method_labels(self) -> list[str]:
-        known = methods()
-        return [known[name].label if name in known else name for name in self.methods]
+        return [chip(parse_method, name) for name in self.methods]
 
     def same_setting(self, other: ActivationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""
-        names = ("model", "target", "unit", "methods", "baseline")
+        names = ("model", "target", "output", "unit", "methods", "baseline")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def _shared(self) -> dict[str, Any]:
@@ -82,7 +80,8 @@ class ActivationView(AnalysisView):
 
     def _request(self, more: dict[str, Any] | None = None, **subject: Any) -> Request:
         parameters = {"methods": list(self.methods), "baseline": self.baseline, **(more or {})}
-        return checked(Request, question=Activation.id, **self._shared(), **subject, parameters=parameters)
+        output = None if self.output == "own" else self.output
+        return new_request(question=Activation.id, **self._shared(), **subject, output=output, parameters=parameters)
 
 
 def first_view() -> ActivationView:
@@ -98,4 +97,6 @@ def shows(request: Request) -> ActivationView | None:
     """The view that shows the answer to ``request``; None for the request of another analysis."""
     if request.question != Activation.id:
         return None
-    return view_of(ActivationView, request, request.parameters, first_view().text, ("reference",))
+    own = request.output == "probability" and request.parameters["outputs"] == "own"
+    parameters = {**request.parameters, "output": "own" if own else request.output}
+    return view_of(ActivationView, request, parameters, first_view().text, ("reference",))

@@ -11,7 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const focused = [...root.children].indexOf(root.getRootNode().activeElement);
   root.replaceChildren(...data.maps.map((map) => small(map, data.picked, setTriggerValue)));
-  if (data.maps.length) paint({ root, data: data.maps[0].heatmap });
+  paint({ root, data: data.maps[0].heatmap });
   if (focused >= 0) root.children[focused]?.focus();
 }
 

@@ -36,6 +36,8 @@ _ASKED = (
     "steps",
     "timesteps",
     "search",
+    "seed",
+    "dtype",
 )
 DRAWN = ("palette", "sort", "across", "up", "picked", "scale")
 """Choices that need no other answer."""
@@ -49,9 +51,8 @@ _MOST_TIMESTEPS = 100_000
 def seed_controls(view: CandidatesView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
-    values |= {"metrics": list(view.metrics), "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
     data = view.data or DataChoice(source="embedded:sentiment", sample="random")
-    values |= question.data_controls(data)
+    values |= {"metrics": list(view.metrics), **question.text_controls(view), **question.data_controls(data)}
     question.seed(values, force)
 
 
@@ -66,8 +67,11 @@ def draft() -> CandidatesView:
     )
 
 
-def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer."""
+def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
+    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+
+    So does the button with this ``label``.
+    """
     card = question.draw(run)
     _draw_method(card, run)
     _draw_budget()
@@ -85,7 +89,7 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
             *METRICS,
         ),
     )
-    button.button("Draw candidates", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 
 

@@ -18,6 +18,7 @@ from explainlab.analyses.candidates.page.worth import (
     sorted_by,
 )
 from explainlab.analyses.candidates.result import CandidatesData
+from explainlab.analyses.wording import counted
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
@@ -37,7 +38,9 @@ def draw_data(
     draw_answer(view, result)
     sort = sorted_by(list(body.selection), view.sort)
     words, definitions = st.columns([8, 2], vertical_alignment="center")
-    words.caption(f"Means of {body.summary.n} texts with 95% bootstrap intervals; the metric reported is chosen above.")
+    words.caption(
+        f"Means of {counted(body.summary.n, 'text')} with 95% bootstrap intervals; the metric reported is chosen above."
+    )
     with definitions:
         draw_definitions(body.metrics)
     draw_choice(result, sort, "candidates_data")

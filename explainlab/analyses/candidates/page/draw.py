@@ -14,9 +14,9 @@ from explainlab.analyses.candidates.page import results as candidates_results
 from explainlab.analyses.candidates.page.main import PAGE
 from explainlab.analyses.candidates.page.worth import draw_answer
 from explainlab.app import links
-from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_open_in, draw_sample
+from explainlab.app.page import draw_open_in
+from explainlab.app.question import card_of
 from explainlab.service.service import service as get_service
 
 
@@ -27,9 +27,10 @@ def draw() -> None:
 
     draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
-        card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service))
-    architecture = card.architecture if card else None
+        card = candidates_controls.draw_text_controls(partial(candidates_page.ask_text, service), PAGE.button)
     view = PAGE.settle(service)
+    shown = card_of(view.model)
+    architecture = shown.architecture if shown else None
     answer = PAGE.answer(service, view.text_request())
     link = PAGE.link(service, view)
 
@@ -39,24 +40,19 @@ def draw() -> None:
     if answer.result is not None:
         draw_answer(view, answer.result)
         candidates_results.draw_text(service, view, answer.result, architecture)
-    elif answer.running:
-        st.skeleton(height=160)
+    else:
+        candidates_results.give_up_text(service)
+        if answer.running:
+            st.skeleton(height=160)
     draw_open_in(service, view.carried(), PAGE.name)
 
-    st.divider()
-    st.header(
-        "A data set", anchor=False, help="The same candidates for many texts: what is the choice worth on average?"
+    open_text = partial(candidates_page.open_text, service)
+    PAGE.draw_data(
+        service,
+        view,
+        "The same candidates for many texts: what is the choice worth on average?",
+        partial(candidates_controls.draw_data_controls, card),
+        partial(PAGE.cost_by_text, view, answer),
+        lambda result: candidates_data_results.draw_data(service, view, result, architecture, open_text),
     )
-    candidates_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-    draw_mapping(candidates_controls.question, None)
-    st.caption(PAGE.cost_words("passes", "", candidates_page.pace(answer)))
-    request = view.data_request()
-    if request is not None:
-        study = PAGE.answer(service, request)
-        PAGE.draw_state(service, [study])
-        if study.result is not None:
-            draw_sample(study.result)
-            candidates_data_results.draw_data(
-                service, view, study.result, architecture, partial(candidates_page.open_text, service)
-            )
     links.draw(link)

@@ -1,13 +1,11 @@
-"""The Candidates page: its choices, and the pace of its answers."""
+"""The Candidates page: its choices."""
 
 from __future__ import annotations
 
 from explainlab.analyses.candidates.page import controls
 from explainlab.analyses.candidates.page.view import CandidatesView, first_view, shows
-from explainlab.analyses.registry import evaluations
 from explainlab.app.components import bring_into_view
 from explainlab.app.page import AnalysisPage
-from explainlab.app.place import Answer
 from explainlab.service.service import Service
 
 OPENED = "candidates_opened"
@@ -43,11 +41,3 @@ def pick(candidate: int | None) -> None:
     controls.question.set("picked", candidate)
     if candidate is not None:
         bring_into_view(OPENED)
-
-
-def pace(answer: Answer) -> float | None:
-    """Seconds that one pass of the text's study took; None if unknown."""
-    if answer.result is None or not answer.result.cost.seconds:
-        return None
-    seconds: float = answer.result.cost.seconds
-    return seconds / evaluations(answer.result.request)

@@ -13,7 +13,6 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates import figures as candidates
 from explainlab.analyses.candidates.heatmaps import (
-    TOP,
     candidate_attribution,
     open_map,
     scores_csv,
@@ -24,14 +23,23 @@ from explainlab.analyses.candidates.page.component import candidate_maps
 from explainlab.analyses.candidates.page.controls import question
 from explainlab.analyses.candidates.page.main import OPENED, PAGE, pick
 from explainlab.analyses.candidates.page.view import CandidatesView
-from explainlab.analyses.candidates.page.worth import draw_ablation, draw_choice, draw_definitions, sorted_by
-from explainlab.analyses.candidates.result import CandidatesText
+from explainlab.analyses.candidates.page.worth import (
+    ablation_place,
+    draw_ablation,
+    draw_choice,
+    draw_definitions,
+    sorted_by,
+)
+from explainlab.analyses.candidates.result import TOP, CandidatesText
 from explainlab.analyses.candidates.verdict import text_verdict
-from explainlab.analyses.judged_map.result import EvaluatedText
+from explainlab.analyses.judged_map.result import JudgedText
 from explainlab.analyses.records import metric_of
-from explainlab.app.chart import draw_chart
+from explainlab.analyses.wording import counted
+from explainlab.app.chart import File, draw_chart, draw_files
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
+from explainlab.app.page import draw_facts
+from explainlab.app.place import Place
 from explainlab.app.text import plain
 from explainlab.figures.export import ReportMap, report_maps, to_html
 from explainlab.figures.heatmap import number, spelled
@@ -41,8 +49,11 @@ from explainlab.result import with_verdict
 from explainlab.service.service import Service
 
 T = TypeVar("T")
+_PREFIX = "candidates_one"
 
 DOZEN = 12
+BEHIND = Place("candidates.behind")
+"""The texts behind the numbers of the open map, once they are unfolded."""
 
 
 def draw_text(
@@ -53,38 +64,31 @@ def draw_text(
     _draw_facts(result)
     sort = _draw_order(body)
     picked = body.winners[sort] if view.picked is None or view.picked >= len(body.candidates) else view.picked
-    _draw_table(body, sort)
+    _draw_table(body, sort, picked)
     _draw_open(service, view, result, picked)
     _draw_small(view, result, sort, picked)
     _draw_winners(view, result)
     _draw_scatter(result, picked)
     _draw_agreement(body)
     st.header("What the choice is worth", anchor=False)
-    draw_choice(result, sort, "candidates_one")
-    draw_ablation(service, view.ablation(architecture, of_data=False), sort, "candidates_one")
+    draw_choice(result, sort, _PREFIX)
+    draw_ablation(service, view.ablation(architecture, of_data=False), sort, _PREFIX)
     _draw_exports(view, result, picked)
+
+
+def give_up_text(service: Service) -> None:
+    """Give up what was unfolded about a text whose candidates are not shown any more."""
+    for place in (BEHIND, ablation_place(_PREFIX)):
+        place.keep(service, [])
 
 
 def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def _map_request(view: CandidatesView) -> Request:
-    shared = view.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
-    return Request(**shared, question=view.family)
-
-
 def _draw_facts(result: AnalysisResult[CandidatesText]) -> None:
-    body, cost = result.body, result.cost
-    prediction = body.prediction
-    likely = 100 * prediction.probabilities[prediction.label]
-    facts = [
-        f"Prediction **{plain(prediction.label)}**, {likely:.1f}%",
-        f"explained: **{plain(body.target.label)}**",
-        f"{len(body.candidates)} candidates",
-        f"{cost.forward:,} forward + {cost.backward:,} backward passes, {cost.seconds:.2f} s",
-    ]
-    st.markdown(" · ".join(facts))
+    body = result.body
+    draw_facts(result, counted(len(body.candidates), "candidate"))
     names = plain(", ".join(candidates.label_of(body, key) for key in body.undecided))
     if names:
         short = " This text is so short that they select no whole token." if not any(body.counted.values()) else ""
@@ -111,7 +115,7 @@ def _draw_metric(label: str, name: str, keys: list[str], body: CandidatesText) -
     return str(question.now(name))
 
 
-def _draw_table(body: CandidatesText, sort: str) -> None:
+def _draw_table(body: CandidatesText, sort: str, candidate: int) -> None:
     st.markdown(
         "**All candidates**", help="Press a heading to sort; tick the box at the left of a row to open its map."
     )
@@ -129,6 +133,7 @@ def _draw_table(body: CandidatesText, sort: str) -> None:
         )
         for name in body.winners
     }
+    st.session_state[key] = {"selection": {"rows": [order.index(candidate)], "columns": [], "cells": []}}
     st.dataframe(
         pd.DataFrame([rows[i] for i in order]),
         hide_index=True,
@@ -136,32 +141,34 @@ def _draw_table(body: CandidatesText, sort: str) -> None:
         height=320,
         column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **columns},
         on_select=picked,
-        selection_mode="single-row",
+        selection_mode="single-row-required",
     )
 
 
 def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], candidate: int) -> None:
     """The open heatmap, its values, and the texts behind them."""
     body = result.body
-    drawn = once(result, open_map, _map_request(view), body, candidate, view.palette)
+    drawn = once(result, open_map, candidates.family_request(result.request), body, candidate, view.palette)
     with st.container(key=OPENED):
         st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
         with st.container(border=True):
             token_heatmap(drawn, "candidates_open")
     values = body.candidates[candidate].metrics
     st.caption(" · ".join(f"{plain(candidates.directed(body, key))} {number(value)}" for key, value in values.items()))
+    request = view.metric_result(body, candidate)
+    BEHIND.keep(service, [request])
     behind = st.expander(
         "Texts behind these numbers", icon=":material/manage_search:", key="candidates_texts", on_change="rerun"
     )
     if behind.open:
         with behind:
-            evaluated = PAGE.answer(service, view.metric_result(body, candidate))
-            PAGE.draw_state(service, [evaluated])
+            (evaluated,) = PAGE.answers_in(BEHIND, service, [request])
+            BEHIND.draw_state(service, [evaluated])
             if evaluated.result is not None:
                 _draw_behind(evaluated.result.body)
 
 
-def _draw_behind(body: EvaluatedText) -> None:
+def _draw_behind(body: JudgedText) -> None:
     features = sum(not feature.special for feature in body.features)
     target = body.target.label
     before = body.prediction.probabilities[target]
@@ -202,13 +209,14 @@ def _draw_small(view: CandidatesView, result: AnalysisResult[CandidatesText], so
             "Maps shown", range(len(order)), key=key, format_func=lambda i: f"{ends[i][0]} to {ends[i][1]}", width=240
         )
     shared = view.scale == "shared"
-    small = once(result, small_maps, _map_request(view), body, tuple(order[shown]), sort, view.palette, shared)
+    request = candidates.family_request(result.request)
+    small = once(result, small_maps, request, body, tuple(order[shown]), sort, view.palette, shared)
     candidate_maps(small, picked, "candidates_small", pick)
 
 
 def _draw_winners(view: CandidatesView, result: AnalysisResult[CandidatesText]) -> None:
     body = result.body
-    winners = once(result, winner_maps, _map_request(view), body, view.palette)
+    winners = once(result, winner_maps, candidates.family_request(result.request), body, view.palette)
     st.header("The winner by each metric", anchor=False)
     if not winners:
         st.caption("No metric can tell these maps apart.")
@@ -265,10 +273,10 @@ def _report_maps(request: Request, body: CandidatesText, candidates: Sequence[in
 
 
 def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
-    request, body = _map_request(view), result.body
+    request, body = candidates.family_request(result.request), result.body
     shown = list(dict.fromkeys([*body.chosen.values(), picked]))
     words = text_verdict(body, sorted_by(list(body.winners), view.sort))
-    files = (
+    files: tuple[File, ...] = (
         (
             "HTML report",
             lambda: to_html(_report_maps(request, body, shown, view.palette), view.palette, verdict=words),
@@ -284,5 +292,6 @@ def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], 
         ),
     )
     st.header("Download", anchor=False)
-    for column, (label, write, name, kind) in zip(st.columns(3), files, strict=True):
-        column.download_button(label, write, name, kind, on_click="ignore", width="stretch")
+    for column, file in zip(st.columns(3), files, strict=True):
+        with column:
+            draw_files([file], "candidates")

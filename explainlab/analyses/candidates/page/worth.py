@@ -20,7 +20,9 @@ from explainlab.analyses.registry import get_study
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
+from explainlab.app.place import Place
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
 from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -46,7 +48,8 @@ def draw_choice(
     """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
     body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
-    definition = plain(metric_of(body.metrics, sort).definition)
+    metric = metric_of(body.metrics, sort)
+    definition = explained(plain(metric.definition), metric.metric)
     draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
     every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
     if every.open:
@@ -63,16 +66,23 @@ def draw_choice(
 
 def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
     """Other methods with as many attributions, on request."""
+    place = ablation_place(prefix)
+    place.keep(service, [request])
     others = st.expander(
         "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
     )
     if others.open:
         with others:
-            answer = PAGE.answer(service, request)
-            PAGE.draw_state(service, [answer])
+            (answer,) = PAGE.answers_in(place, service, [request])
+            place.draw_state(service, [answer])
             if answer.result is not None:
                 chart = once(answer.result, ablation, answer.result.body, sort)
                 draw_chart(chart, f"{prefix}_ablation_chart")
+
+
+def ablation_place(prefix: str) -> Place:
+    """Where the other methods are asked, of the text or of the data set."""
+    return Place(f"{prefix}.ablation")
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:

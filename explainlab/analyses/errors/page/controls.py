@@ -9,17 +9,17 @@ import streamlit as st
 
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app.components import bring_into_view
-from explainlab.app.question import Question, card_of
+from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.attribution.registry import methods, parse_method
-from explainlab.errors import ExplainLabError
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import checked, digest
 
 PAGE = "errors"
 ROWS, PICKED = "errors_shown_rows", "errors_picked"
 """The containers of the rows that the filters show, and of those of the driver that was picked."""
 question = Question(PAGE)
 
+_ASKED = ("model", "dtype")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
 DRAWN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
@@ -36,13 +36,13 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in ("model", *DRAWN)}
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
     question.seed({**values, **question.data_controls(view)}, force)
 
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in ("model", *DRAWN)}, **question.data_choice())
+    return checked(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *DRAWN)}, **question.data_choice())
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
@@ -66,8 +66,13 @@ def open_row(number: int) -> None:
     question.seed({"row": number, "edit": None, "edit_pair": None}, force=True)
 
 
-def draw_question(run: Callable[[], None]) -> ModelCard | None:
-    """Model and data set; ``run`` is called to submit them."""
+def of_row(name: str, view: ErrorsView, number: int) -> str:
+    """The key of the control ``name`` of one row: rows of other data sets have controls of their own."""
+    return question.key(f"{name}_{digest([view.source, number])[:8]}")
+
+
+def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
+    """Model and data set; ``run`` is called to submit them, by a button with this ``label``."""
 
     def change_model() -> None:
         question.keep_data(card_of(question.now("model") or ""))
@@ -79,7 +84,7 @@ def draw_question(run: Callable[[], None]) -> ModelCard | None:
         question.draw_data(card)
     with rows:
         question.draw_rows()
-    button.button("Predict", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 
 
@@ -110,8 +115,7 @@ def draw_filters(labels: Sequence[str]) -> None:
 def draw_map_options(card: ModelCard | None) -> None:
     """How the open row is explained."""
     method_column, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
-    known, current = methods(), question.now("method")
-    able = [name for name, method in known.items() if card is None or not method.unsupported(card.architecture)]
+    known, able, current = methods(), supported_methods(card), question.now("method")
     with method_column:
         question.select("Method", "method", {name: known[name].label for name in dict.fromkeys([*able, current])})
     with output:
@@ -124,10 +128,8 @@ def draw_map_options(card: ModelCard | None) -> None:
 
 def draw_drivers_method(card: ModelCard | None) -> None:
     """The method that explains all mistakes: its scores have signs, and the model supports it."""
-    known, current = methods(), question.now("drivers")
-    signed = {name: method for name, method in known.items() if method.is_signed(method.Parameters())}
-    able = [name for name, method in signed.items() if card is None or not method.unsupported(card.architecture)]
-    names = {name: _spec_label(name) for name in dict.fromkeys([*able, current])}
+    able = [name for name, method in supported_methods(card).items() if method.is_signed(method.Parameters())]
+    names = {name: chip(parse_method, name) for name in dict.fromkeys([*able, question.now("drivers")])}
     question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")
 
 
@@ -139,14 +141,6 @@ def draw_function_words() -> None:
         key=question.key("hide_function_words"),
         help="English words such as the, of or is, from a short list of our own; not, no and but stay.",
     )
-
-
-def _spec_label(spec: str) -> str:
-    """The label of a method with its options; ``spec`` itself where it names no method."""
-    try:
-        return parse_method(spec).label
-    except ExplainLabError:
-        return spec
 
 
 def _keep_known(name: str, classes: dict[str, str]) -> None:

@@ -33,9 +33,9 @@ def draw() -> None:
     ask = partial(errors_page.ask, service)
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
-        card = errors_controls.draw_question(ask)
+        card = errors_controls.draw_question(ask, PAGE.button)
     draw_mapping(errors_controls.question, card.labels if card else None)
-    view = PAGE.settle(service)
+    view = errors_page.settle(service)
     predictions = errors_page.find(service, view)
 
     st.divider()

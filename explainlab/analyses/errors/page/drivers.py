@@ -17,7 +17,7 @@ from explainlab.analyses.mistake_drivers.analysis import CLEAR_ROWS, MistakeDriv
 from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of, places
 from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
 from explainlab.analyses.mistake_drivers.verdict import folded
-from explainlab.analyses.wording import joined, quoted
+from explainlab.analyses.wording import counted, interval_words, joined, quoted
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
@@ -33,7 +33,7 @@ _KINDS: dict[Kind, str] = {"words": "word", "pairs": "pair of words"}
 _HELP = (
     "In every misclassified row, the wrongly predicted class is explained: a word with a high score "
     "there speaks for the wrong class. Beside it is the same word's score for that class in rows "
-    "where the class is right."
+    "that are predicted right, of any class."
 )
 _COLUMNS = {
     "Rows": st.column_config.NumberColumn(help="Misclassified rows that contain it."),
@@ -45,7 +45,9 @@ _COLUMNS = {
         ),
         format="%+.3f",
     ),
-    "In correct rows": st.column_config.NumberColumn(help="Mean score where that class is right.", format="%+.3f"),
+    "In correct rows": st.column_config.NumberColumn(
+        help="Mean score for the same class in rows that are predicted right, of any class.", format="%+.3f"
+    ),
 }
 
 _SCROLLED, _MOST_PICKED = 7, 3
@@ -96,6 +98,11 @@ def cost_words(table: PredictionTable) -> str:
     return f"{wrong + right * classes:,} maps: {rows}{toward}."
 
 
+def compared_words(body: MistakeDriversData) -> str:
+    """How many rows were explained: the misclassified ones, and those they are compared with."""
+    return f"{counted(body.n_wrong, 'misclassified row')} against {counted(body.n_compared, 'correct one')}"
+
+
 def _unsupported(spec: str, card: ModelCard | None) -> str:
     """Why the method does not support the model of ``card``; empty if it does, or if that is not known yet."""
     return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
@@ -104,7 +111,7 @@ def _unsupported(spec: str, card: ModelCard | None) -> str:
 def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], table: PredictionTable) -> None:
     body = result.body
     draw_headline(result)
-    rows = f"{body.n_wrong:,} misclassified rows against {body.n_right:,} correct ones"
+    rows = compared_words(body)
     method = plain(parse_method(body.method).label)
     words, hide = st.columns([9, 3], vertical_alignment="center")
     words.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows.")
@@ -121,9 +128,8 @@ def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], 
     listed, hide = drivers_of(result.body, kind), view.hide_function_words
     shown = places(result.body, kind, hide)
 
-    def pressed(data: Any) -> None:
-        place = data[0] if isinstance(data, list) else data
-        pick(PICKED, numbers=listed[int(place)].row_numbers)
+    def pressed(data: list[Any]) -> None:
+        pick(PICKED, numbers=listed[int(data[0])].row_numbers)
 
     if not listed:
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
@@ -171,9 +177,8 @@ def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTa
     names = joined([f"{quoted(driver.name)} toward {quoted(driver.predicted)}" for driver in picked[:_MOST_PICKED]])
     more = f" and {len(picked) - _MOST_PICKED} more" if len(picked) > _MOST_PICKED else ""
     with st.container(border=True, key=PICKED):
-        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
         words, button = st.columns([4, 1], vertical_alignment="center")
-        words.markdown(f"**Picked: {plain(names)}{more}, in {count}**")
+        words.markdown(f"**Picked: {plain(names)}{more}, in {counted(len(view.numbers), 'row')}**")
         button.button("Clear", key="errors_unpick", on_click=let_through, width="stretch")
         rows = table.frame.loc[
             table.frame["row"].isin(view.numbers), ["row", "text", "label", "predicted", "confidence"]
@@ -193,12 +198,8 @@ def _row(driver: Driver) -> dict[str, Any]:
         "Toward": driver.predicted,
         "Rows": driver.rows,
         "Score": driver.mean,
-        "Interval": _interval(driver.low, driver.high),
+        "Interval": interval_words(driver.wrong_interval, "+.3f"),
         "In correct rows": driver.right_mean,
-        "Interval there": _interval(driver.right_low, driver.right_high),
+        "Interval there": interval_words(driver.right_interval, "+.3f"),
         **({"Interaction": interaction.mean} if interaction else {}),
     }
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "none" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"

@@ -28,13 +28,14 @@ def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, le
     kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
     _draw_boxes(view, row)
     if kept:
-        _draw_kept(row, kept, remarks)
-    if view.edit is None or view.row != row["row"]:
+        _draw_kept(view, row, kept)
+    edit = _edit_of(view, row)
+    if edit is None:
         return
     try:
         target = row["predicted"]
         original = view.map_request(row["text"], row["text_pair"], target)
-        edited = view.map_request(view.edit, view.edit_pair, target)
+        edited = view.map_request(*edit, target)
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
@@ -55,29 +56,40 @@ def probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame
     return frame.sort_values("Difference", key=abs, ascending=False, kind="stable")
 
 
+def _keys(view: ErrorsView, row: Row) -> tuple[str, str]:
+    """The keys of the boxes of the text and of the second text."""
+    first, second = (controls.of_row(name, view, row["row"]) for name in ("edit_text", "edit_pair"))
+    return first, second
+
+
+def _edit_of(view: ErrorsView, row: Row) -> tuple[str, str | None] | None:
+    """The edited text and second text of ``row``; None if ``view`` edits another row, or none."""
+    return (view.edit, view.edit_pair) if view.edit is not None and view.row == row["row"] else None
+
+
 def _draw_boxes(view: ErrorsView, row: Row) -> None:
-    text, pair = f"errors_edit_text_{row['row']}", f"errors_edit_pair_{row['row']}"
+    text, pair = _keys(view, row)
+    first, second = _edit_of(view, row) or (row["text"], row["text_pair"])
 
     def ask() -> None:
-        second = st.session_state[pair] if row["text_pair"] is not None else None
-        controls.question.seed({"row": row["row"], "edit": st.session_state[text], "edit_pair": second}, force=True)
+        edit_pair = st.session_state[pair] if row["text_pair"] is not None else None
+        controls.question.seed({"row": row["row"], "edit": st.session_state[text], "edit_pair": edit_pair}, force=True)
 
-    draw_text_area("Edited text", view.edit or row["text"], text, 100)
+    draw_text_area("Edited text", first, text, 100)
     if row["text_pair"] is not None:
-        draw_text_area("Edited second text", view.edit_pair or row["text_pair"], pair, 70)
+        draw_text_area("Edited second text", second or "", pair, 70)
     st.button("Predict the edited text", icon=":material/edit:", on_click=ask, key="errors_edit_ask")
 
 
-def _draw_kept(row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
-    key = f"errors_edit_kept_{row['row']}"
+def _draw_kept(view: ErrorsView, row: Row, kept: Sequence[Remark]) -> None:
+    key = controls.of_row("edit_kept", view, row["row"])
 
     def take() -> None:
         chosen = st.session_state[key]
         if chosen is not None:
             edit = {"edit": kept[chosen].text, "edit_pair": kept[chosen].text_pair}
             controls.question.seed({"row": row["row"], **edit}, force=True)
-            st.session_state[f"errors_edit_text_{row['row']}"] = kept[chosen].text
-            st.session_state[f"errors_edit_pair_{row['row']}"] = kept[chosen].text_pair
+            st.session_state.update(zip(_keys(view, row), edit.values(), strict=True))
             st.session_state[key] = None
 
     st.selectbox(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,10 +68,25 @@ def ask(service: Service) -> None:
     PAGE.ask_text(service)
 
 
+def settle(service: Service) -> ErrorsView:
+    """The view to show; filters and the open row start anew where it is about another data set than before."""
+    before = PAGE.view
+    view: ErrorsView = PAGE.settle(service)
+    if view.subject == before.subject:
+        return view
+    controls.let_through()
+    return _with_controls(view, controls.DRAWN)
+
+
 def now(view: ErrorsView) -> ErrorsView:
     """``view`` with the row that is open now, for the part of the page that runs again without the rest."""
+    return _with_controls(view, controls.OF_ROW)
+
+
+def _with_controls(view: ErrorsView, names: Sequence[str]) -> ErrorsView:
+    """``view`` with the fields ``names``, which change no request, as the controls say now."""
     draft = PAGE.draft()
-    view = view.model_copy(update={name: getattr(draft, name) for name in controls.OF_ROW})
+    view = view.model_copy(update={name: getattr(draft, name) for name in names})
     PAGE.redraw(view)
     return view
 

@@ -10,7 +10,8 @@ from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells,
 from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.app.chart import draw_chart, draw_files, theme
+from explainlab.app.chart import draw_chart, draw_files, files_of, theme
+from explainlab.app.data.texts import draw_skipped
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
@@ -27,7 +28,9 @@ _HELP = {
     ),
     "confusion": "Press a cell to see its rows, and again to see all. The boxes for the true and the "
     "predicted class below do the same. Colours show the share of the true class.",
-    "reliability": "A well calibrated model is right as often as it is sure: its bars end on the diagonal.",
+    "reliability": explained(
+        "A well calibrated model is right as often as it is sure: its bars end on the diagonal.", "calibration"
+    ),
 }
 
 
@@ -53,7 +56,8 @@ def draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
         label = f"Rows left out: {len(result.skipped):,}"
         left_out = st.expander(label, icon=":material/block:", key="errors_skipped", on_change="rerun")
         if left_out.open:
-            left_out.dataframe(pd.DataFrame(result.skipped, columns=["Row", "Reason"]), hide_index=True)
+            with left_out:
+                draw_skipped(result.skipped)
 
 
 def _draw_numbers(body: PredictionsData) -> None:
@@ -82,7 +86,7 @@ def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=_HELP["confusion"], width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{_MATRIX}_export"):
-            draw_files(chart, _MATRIX)
+            draw_files(files_of(chart), _MATRIX)
     cells = once(result, confusion_cells, result.body, view.true, view.predicted, theme() == "dark")
     with st.container(key=_MATRIX):
         st.vega_lite_chart(cells, key=key, on_select=pressed, alt=chart.alt)

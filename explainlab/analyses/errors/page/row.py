@@ -10,12 +10,13 @@ import streamlit as st
 
 from explainlab.analyses.errors.figures import difference
 from explainlab.analyses.errors.page import main as errors_page
-from explainlab.analyses.errors.page.controls import draw_map_options
+from explainlab.analyses.errors.page.controls import draw_map_options, of_row
 from explainlab.analyses.errors.page.edit import draw_edit
 from explainlab.analyses.errors.page.rows import OPENED, draw_list, draw_walk
 from explainlab.analyses.errors.page.table import PredictionTable
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app import links, session
+from explainlab.app.chart import draw_files
 from explainlab.app.components import follow_press
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_open_in
@@ -59,10 +60,10 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
     draw_open_in(service, carried(view, row), errors_page.PAGE.name)
-    _draw_remark(remarks, left, own)
+    _draw_remark(view, remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
-        "Edit the text", edited, icon=":material/edit_note:", key=f"errors_edit_{row['row']}", on_change="rerun"
+        "Edit the text", edited, icon=":material/edit_note:", key=of_row("edit", view, row["row"]), on_change="rerun"
     )
     if editing.open:
         with editing:
@@ -144,19 +145,19 @@ def _draw_compared(maps: Sequence[ReportMap]) -> None:
 
 def _draw_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: Remark) -> None:
     shown, data = [entry.attribution for entry in maps], looks.source_name(view.source, session.user())
-    for label, write, suffix, kind in (
-        ("CSV", lambda: to_csv(*shown), "csv", "text/csv"),
-        ("JSON", lambda: to_json(shown), "json", "application/json"),
-        ("HTML", lambda: row_report(data, row, maps, view.palette, remark), "html", "text/html"),
-    ):
-        name, key = f"row-{row['row']}.{suffix}", f"errors_maps_{suffix}"
-        st.download_button(label, write, name, kind, key=key, on_click="ignore", width="stretch")
+    name = f"row-{row['row']}"
+    files = (
+        ("CSV", lambda: to_csv(*shown), f"{name}.csv", "text/csv"),
+        ("JSON", lambda: to_json(shown), f"{name}.json", "application/json"),
+        ("HTML", lambda: row_report(data, row, maps, view.palette, remark), f"{name}.html", "text/html"),
+    )
+    draw_files(files, "errors_maps")
 
 
-def _draw_remark(remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
+def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
     """This user's note and tags on a row; what is entered is stored at once."""
     number = own.row
-    note, tags = f"errors_note_{number}", f"errors_tags_{number}"
+    note, tags = of_row("note", view, number), of_row("tags", view, number)
 
     def keep() -> None:
         try:

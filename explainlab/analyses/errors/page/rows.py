@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,8 @@ from explainlab.analyses.errors.page.component import row_keys
 from explainlab.analyses.errors.page.main import place_of, step
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.analyses.wording import counted
+from explainlab.app.chart import draw_files
 from explainlab.app.components import bring_into_view
 from explainlab.app.text import plain
 from explainlab.service.store.remarks import Remark
@@ -52,8 +53,9 @@ def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str])
     order = table.order(view)
     if view.numbers:
         left, right = st.columns([4, 1], vertical_alignment="center")
-        count = f"{len(view.numbers):,} row{'' if len(view.numbers) == 1 else 's'}"
-        left.info(f"Only the {count} with what was picked below.", icon=":material/filter_alt:")
+        left.info(
+            f"Only the {counted(len(view.numbers), 'row')} with what was picked below.", icon=":material/filter_alt:"
+        )
         right.button("Show all mistakes", on_click=controls.let_through, width="stretch")
     if not len(order):
         _draw_nothing(view, table)
@@ -90,7 +92,7 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
         f"true **{plain(row['label'])}** ({100 * row['probability']:.1f}%)",
         f"predicted **{plain(row['predicted'])}** ({100 * row['confidence']:.1f}%)",
         f"loss {row['loss']:.3f}",
-        f"{row['tokens']:,} token{'' if row['tokens'] == 1 else 's'}{', the rest was cut' if row['cut'] else ''}",
+        f"{counted(row['tokens'], 'token')}{', the rest was cut' if row['cut'] else ''}",
     ]
     st.markdown(" · ".join(facts))
 
@@ -142,24 +144,9 @@ def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark])
     return frame
 
 
-def _file(
-    write: Callable[[Sequence[dict[str, Any]]], str], table: PredictionTable, order: np.ndarray, left: Sequence[Remark]
-) -> str:
-    """The rows at the positions ``order``, written out."""
-    return write(table.records(order, left))
-
-
 def _draw_files(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
-    for label, write, suffix, kind in (
-        ("CSV", to_csv, "csv", "text/csv"),
-        ("JSON", to_json, "json", "application/json"),
-    ):
-        st.download_button(
-            label,
-            partial(_file, write, table, order, remarks),
-            f"predictions.{suffix}",
-            kind,
-            key=f"errors_rows_{suffix}",
-            on_click="ignore",
-            width="stretch",
-        )
+    files = (
+        ("CSV", lambda: to_csv(table.records(order, remarks)), "predictions.csv", "text/csv"),
+        ("JSON", lambda: to_json(table.records(order, remarks)), "predictions.json", "application/json"),
+    )
+    draw_files(files, "errors_rows")

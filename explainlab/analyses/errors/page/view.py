@@ -55,6 +55,9 @@ class ErrorsView(ChosenData, AnalysisView):
         """What drives the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
+    def shown_requests(self) -> list[Request]:
+        return [self.request(), self.drivers_request()]
+
     @property
     def whole_data(self) -> str | None:
         """See :attr:`AnalysisView.whole_data`."""

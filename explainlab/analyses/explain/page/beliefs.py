@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
-from explainlab.analyses.registry import complete
+from explainlab.app.beliefs import beliefs_request, no_beliefs
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.place import Place
@@ -21,21 +20,11 @@ from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
 _PLACE = Place("explain.beliefs")
-_IGNORED = {"question", "parameters", "output", "seed"}
-
-
-def question(request: Request) -> Request:
-    """The complete request for the predictions on the way through the text of ``request``.
-
-    It leaves out output and seed: the predictions depend on neither.
-    """
-    shared = request.model_dump(exclude=_IGNORED)
-    return complete(Request(question=IntermediatePredictions.id, **shared))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the request for a text other than that of ``requests``, and give up its job."""
-    _PLACE.keep(service, [question(request) for request in requests[:1]])
+    _PLACE.keep(service, [beliefs_request(request) for request in requests[:1]])
 
 
 def draw_beliefs(service: Service, request: Request, palette: str) -> None:
@@ -46,10 +35,8 @@ def draw_beliefs(service: Service, request: Request, palette: str) -> None:
     card = card_of(request.model)
     if card is None:
         return
-    reason = card.architecture.capabilities["causal decoder"]
-    if reason:
-        family = plain(card.architecture.family)
-        why = f"this {family} model cannot tell, as {reason} and reads the text as a whole."
+    why = no_beliefs(card)
+    if why:
         st.caption(f":material/footprint: {ASK}: {why}")
         return
     folded = st.expander(ASK, icon=":material/footprint:", key="beliefs", on_change="rerun")
@@ -59,7 +46,7 @@ def draw_beliefs(service: Service, request: Request, palette: str) -> None:
 
 
 def _draw_open(service: Service, request: Request, palette: str) -> None:
-    (answer,) = _PLACE.answer_all(service, [question(request)])
+    (answer,) = _PLACE.answer_all(service, [beliefs_request(request)])
     if answer.result is None:
         _PLACE.draw_state(service, [answer])
     else:

@@ -26,23 +26,11 @@ question = Question(PAGE)
 
 def seed_controls(view: View, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values = {name: getattr(view, name) for name in _FIELDS}
-    values["pair_on"] = view.text_pair is not None
-    values["pair"] = view.text_pair or ""
+    values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
     values["methods"] = [choice.method for choice in view.methods]
     for request in view.text_requests():
         values |= {f"{request.question}_{name}": value for name, value in request.parameters.items()}
     question.seed(values, force)
-
-
-def set_target(label: str) -> None:
-    """Explain the class ``label`` (from a callback)."""
-    question.set("target", label)
-
-
-def draw_question(run: Callable[[], None]) -> ModelCard | None:
-    """The model and the text: see :meth:`explainlab.app.question.Question.draw`."""
-    return question.draw(run)
 
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:

@@ -24,12 +24,12 @@ def draw() -> None:
     ask = partial(PAGE.ask_text, service)
 
     def explain_class(label: str) -> None:
-        controls.set_target(label)
+        controls.question.set("target", label)
         ask()
 
     draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
-        card = controls.draw_question(ask)
+        card = controls.question.draw(ask)
         controls.draw_options(card, ask)
     view = PAGE.settle(service)
     requests = view.requests()
@@ -44,7 +44,7 @@ def draw() -> None:
     PAGE.draw_state(service, [answer for answer in answers if answer.result is None])
     attributions = [answer.result for answer in answers if answer.result is not None]
     if attributions:
-        comparisons = trust.comparisons(service, attributions)
+        comparisons = trust.comparisons(service, attributions, ask=not PAGE.waiting)
         judged = {i: answer.result for i, answer in enumerate(comparisons) if answer and answer.result is not None}
         first, words = results.draw_verdict(attributions, judged)
         results.draw_prediction(attributions, explain_class)
@@ -53,7 +53,7 @@ def draw() -> None:
         draw_beliefs(service, attributions[0].request, view.palette)
         pictures.draw_agreement(attributions)
         pictures.draw_ranking(service, attributions, judged)
-        results.draw_exports(service, view, attributions, words, link)
+        results.draw_exports(view, attributions, comparisons, words, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):

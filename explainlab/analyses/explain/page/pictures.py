@@ -20,6 +20,7 @@ from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
+from explainlab.figures.chart import Chart
 from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
 from explainlab.figures.scores import agreement_matrix, has_waterfall, score_bars, waterfall
 from explainlab.service.service import Service
@@ -61,7 +62,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     if len(results) == 2:
         _draw_pairs(results)
         return
-    draw_chart(agreement_matrix(results), "explain_agreement")
+    draw_chart(once(results[0], agreement_matrix, tuple(results)), "explain_agreement")
     pairs = st.expander("Every pair, with sign conflicts", icon=":material/table_rows:", key="pairs", on_change="rerun")
     if pairs.open:
         with pairs:
@@ -75,10 +76,10 @@ def draw_ranking(
     if len(results) < 2:
         return
     st.header("Which map to trust", anchor="trust", help="Each map against 100 random maps of the same text.")
-    bodies = [trust.body for trust in judged.values()]
-    if any(metric.counted for body in bodies for metric in body.metrics):
-        draw_chart(ranking(bodies), "explain_ranking")
-    elif bodies:
+    trusts = tuple(judged.values())
+    if any(metric.counted for trust in trusts for metric in trust.body.metrics):
+        draw_chart(once(trusts[0], _ranking, trusts), "explain_ranking")
+    elif trusts:
         st.info("This text is too short to tell.", icon=":material/short_text:")
     missing = [result for i, result in enumerate(results) if i not in judged]
     if missing:
@@ -89,10 +90,14 @@ def draw_ranking(
         button.button("Compare with random maps", icon=":material/help_center:", on_click=compare, width="stretch")
 
 
+def _ranking(trusts: Sequence[AnalysisResult[TrustText]]) -> Chart:
+    return ranking([trust.body for trust in trusts])
+
+
 def _draw_pairs(results: Sequence[Attribution]) -> None:
     """Rank correlation and sign conflicts of every pair."""
     rows = []
-    for pair in agreement(results):
+    for pair in once(results[0], agreement, tuple(results)):
         first, second = results[pair.first], results[pair.second]
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(

@@ -17,6 +17,7 @@ from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
 from explainlab.app.facts import facts
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.once import once
 from explainlab.app.page import draw_predicted, draw_words
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
@@ -62,13 +63,13 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
     with left:
         draw_predicted(prediction)
         share = label_share_words(result)
-        facts = [f"Label words: **{plain(share)}**"] if share else []
-        facts.append(token_words(result))
+        read = [f"Label words: **{plain(share)}**"] if share else []
+        read.append(token_words(result))
         if result.truncated:
-            facts.append(f"**{cut_words(result.cut)}**")
+            read.append(f"**{cut_words(result.cut)}**")
         if target.label != prediction.label:
-            facts.append(f"explained: **{plain(target.label)}**")
-        st.caption(" · ".join(facts))
+            read.append(f"explained: **{plain(target.label)}**")
+        st.caption(" · ".join(read))
     with right:
         class_bars(result, on_pick)
     for warning in shared_warnings(results):
@@ -79,7 +80,8 @@ def draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
     """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
-    cards, shared = heatmaps(results, view.palette, view.scale == "shared"), shared_warnings(results)
+    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared")
+    shared = shared_warnings(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
@@ -89,10 +91,12 @@ def draw_maps(
                 _draw_card(service, drawn, result, comparison, shared)
 
 
-def draw_exports(service: Service, view: View, results: Sequence[Attribution], words: str, link: str) -> None:
+def draw_exports(
+    view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None], words: str, link: str
+) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Download")
-    trust = [trust_words(service, result) for result in results]
+    trust = [trust_words(comparison) for comparison in comparisons]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
     report, table, record, _ = st.columns([1, 1, 1, 3])

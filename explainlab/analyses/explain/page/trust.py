@@ -8,9 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.explain.page.view import trust_request
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
+from explainlab.analyses.trust.verdict import BETTER, BEYOND, WORSE
+from explainlab.analyses.wording import counted
 from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
@@ -24,51 +27,44 @@ from explainlab.service.service import Service
 ASK = "Can I trust this map?"
 _ASK_HELP = (
     "The part that the map ranks highest is removed, then kept alone, and the model is asked again "
-    "each time. The same is done with 100 random maps of the text. A map that shows what the model "
+    f"each time. The same is done with {RANDOM_MAPS} random maps of the text. A map that shows what the model "
     "relies on does better than they do."
 )
 _VERDICTS = (
-    (0.95, ":material/verified:", "well beyond chance"),
-    (0.75, ":material/trending_up:", "somewhat better than chance"),
-    (0.05, ":material/drag_handle:", "no better than a random map"),
+    (BEYOND, ":material/verified:", "well beyond chance"),
+    (BETTER, ":material/trending_up:", "somewhat better than chance"),
+    (WORSE, ":material/drag_handle:", "no better than a random map"),
     (0.0, ":material/trending_down:", "worse than a random map"),
 )
 _VERDICTS_HELP = (
-    "Well beyond chance: better than at least 95 of the 100 random maps. Somewhat better than chance: "
-    "than at least 75. Worse than a random map: than fewer than 5. Ties count half."
+    f"Well beyond chance: better than at least {BEYOND:.0%} of the random maps. Somewhat better than chance: "
+    f"than at least {BETTER:.0%}. Worse than a random map: than fewer than {WORSE:.0%}. Ties count half."
 )
-
-
-def question(request: Request) -> Request:
-    """The complete request that compares the attribution of the complete ``request`` with random ones."""
-    shared = request.model_dump(exclude={"question", "parameters"})
-    parameters = {"method": request.question, "settings": request.parameters}
-    return complete(Request(question=Trust.id, **shared, parameters=parameters))
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
-    shown = [question(request) for request in requests]
+    shown = [trust_request(request) for request in requests]
     for method_id in methods():
         _place(method_id).keep(service, shown)
 
 
-def comparisons(service: Service, results: Sequence[Attribution]) -> list[Answer | None]:
-    """The comparison of every attribution, asked for where it takes fewer passes than the attribution did.
+def comparisons(service: Service, results: Sequence[Attribution], ask: bool = True) -> list[Answer | None]:
+    """The comparison of every attribution; where it takes fewer passes than the attribution did, it is asked for.
 
-    None where a button is still to be pressed.
+    None where a button is still to be pressed. Without ``ask`` only what is stored or was requested before is shown.
     """
-    asked = [(_place(result.request.question), question(result.request)) for result in results]
-    for result, (place, request) in zip(results, asked, strict=True):
-        if _is_cheap(result) and (place.view is None or request not in place.view.requests()):
-            place.ask(service, Requests((request,)))
-    return [place.answer_if_requested(service, request) for place, request in asked]
+    compared = [(_place(result.request.question), trust_request(result.request)) for result in results]
+    for result, (place, request) in zip(results, compared, strict=True):
+        if ask and _is_cheap(result) and (place.view is None or request not in place.view.requests()):
+            place.ask(service, Requests((request,)), record=False)  # nobody pressed a button
+    return [place.answer_if_requested(service, request) for place, request in compared]
 
 
 def judge_all(service: Service, results: Sequence[Attribution]) -> None:
     """Ask for the comparison of all ``results`` (a callback)."""
     for result in results:
-        _place(result.request.question).ask(service, Requests((question(result.request),)))
+        _place(result.request.question).ask(service, Requests((trust_request(result.request),)))
 
 
 def draw_trust(service: Service, result: Attribution, answer: Answer | None) -> None:
@@ -94,9 +90,8 @@ def _is_cheap(result: Attribution) -> bool:
     return result.cost.forward + result.cost.backward > 2 * (RANDOM_MAPS + 1)
 
 
-def trust_words(service: Service, result: Attribution) -> str:
-    """The stored answer about ``result`` in a sentence, in plain text; empty if there is none."""
-    answer = _place(result.request.question).answer_if_requested(service, question(result.request))
+def trust_words(answer: Answer | None) -> str:
+    """The ``answer`` of :func:`comparisons` in a sentence, in plain text; empty if it has no result."""
     if answer is None or answer.result is None:
         return ""
     return f"{ASK} {get_analysis(Trust.id).headline(answer.result)}"
@@ -105,6 +100,10 @@ def trust_words(service: Service, result: Attribution) -> str:
 def _place(method_id: str) -> Place:
     """The place of the button under a method's heatmap, and of its answer."""
     return Place(f"explain.trust.{method_id}")
+
+
+def _metric_help(metric: Comparison) -> str:
+    return explained(plain(metric.definition), metric.metric)
 
 
 def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
@@ -118,10 +117,10 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
             st.warning(plain(warning), icon=":material/warning:")
     if any(metric.counted for metric in body.metrics):
         for metric in body.metrics:
-            st.markdown(finding(metric, body, unit))
-            st.caption(random_values(metric), help=plain(metric.definition))
+            st.markdown(_finding(metric, body, unit))
+            st.caption(_random_values(metric), help=_metric_help(metric))
     else:
-        st.markdown(too_short(body, unit), help="\n\n".join(plain(metric.definition) for metric in body.metrics))
+        st.markdown(_too_short(body, unit), help="\n\n".join(map(_metric_help, body.metrics)))
     behind = st.expander(
         "Texts behind these numbers",
         icon=":material/manage_search:",
@@ -133,12 +132,12 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
         behind.caption("Texts are shown as the model reads them, with special tokens.")
 
 
-def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
+def _finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
     """In Markdown: what was done, how the prediction changed, and how many random attributions do worse."""
     (step,) = metric.steps
     icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if metric.beaten >= least)
     removes, label, total = metric.higher_is_better, body.target.label, body.random_maps
-    features = f"{'this' if metric.counted == 1 else 'these'} {_count(metric.counted, unit)}"
+    features = f"{'this' if metric.counted == 1 else 'these'} {counted(metric.counted, unit)}"
     change = _change(body.prediction.probabilities[label], step.probability)
     return (
         f"{icon} **{'Remove' if removes else 'Keep only'} its top {step.level}%: {verdict}.** "
@@ -147,25 +146,21 @@ def finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
     )
 
 
-def random_values(metric: Comparison) -> str:
+def _random_values(metric: Comparison) -> str:
     """In Markdown: the values of random attributions by ``metric``, and which way is better."""
     median, low, high = (number(value) for value in (metric.median, metric.low, metric.high))
     better = "more" if metric.higher_is_better else "less"
     return f"Random: median {median}, 5–95% {low} to {high}; {better} is better."
 
 
-def too_short(body: TrustText, unit: Unit) -> str:
+def _too_short(body: TrustText, unit: Unit) -> str:
     """In Markdown: k% of the text is less than one feature, so there is no answer."""
     level, labels = body.metrics[0].steps[0].level, " and ".join(metric.label for metric in body.metrics)
-    features = _count(sum(not feature.special for feature in body.features), unit)
+    features = counted(sum(not feature.special for feature in body.features), unit)
     return (
         f":material/short_text: **This text is too short to tell.** {level}% of its {features} is not one whole "
         f"{unit}, so nothing is removed or kept: {plain(labels)} are 0 for every map, this one and random ones alike."
     )
-
-
-def _count(n: int, unit: str) -> str:
-    return f"{n} {unit}{'' if n == 1 else 's'}"
 
 
 def _change(before: float, after: float) -> str:
@@ -177,7 +172,7 @@ def _change(before: float, after: float) -> str:
 
 def _behind(body: TrustText) -> pd.DataFrame:
     """A column for each metric: what was selected and removed, what the model read, and the probability."""
-    features = _count(sum(not feature.special for feature in body.features), "feature")
+    features = counted(sum(not feature.special for feature in body.features), "feature")
     rows = ["Selected", "Removed", "What is left", f"Probability of {plain(body.target.label)}"]
     columns = {
         plain(metric.label): [

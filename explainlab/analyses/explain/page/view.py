@@ -6,12 +6,20 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from explainlab.analyses.registry import get_study
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.registry import complete, get_method
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
+
+
+def trust_request(request: Request) -> Request:
+    """The complete request that compares the attribution of the complete ``request`` with random ones."""
+    shared = request.model_dump(exclude={"question", "parameters"})
+    parameters = {"method": request.question, "settings": request.parameters}
+    return get_study(Trust.id).complete(Request(question=Trust.id, **shared, parameters=parameters))
 
 
 class Choice(BaseModel):
@@ -61,6 +69,10 @@ class View(AnalysisView):
             )
             for choice in self.methods
         ]
+
+    def shown_requests(self) -> list[Request]:
+        requests = self.text_requests()
+        return [*requests, *map(trust_request, requests)]
 
     def method_labels(self) -> list[str]:
         return [get_method(choice.method).label for choice in self.methods]

@@ -19,7 +19,7 @@ from explainlab.request import checked
 PAGE = "integration"
 question = Question(PAGE)
 
-_FIELDS = ("model", "text", "target", "output", "unit", "baseline", "steps", "rule", "palette")
+_FIELDS = ("model", "text", "target", "output", "unit", "baseline", "steps", "rule", "palette", "seed", "dtype")
 _RULES: dict[str, str] = {rule: STYLES[rule].label for rule in RULES}
 _SHORT: dict[str, str] = {**{rule: rule.capitalize() for rule in RULES}, "gauss_legendre": "Gauss"}
 _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's grid: 10 to 1,000 by 10"}
@@ -27,9 +27,7 @@ _GRIDS = {COARSE: "Coarse: 11 step counts up to 1,000", PAPER_GRID: "The paper's
 
 def seed_controls(view: IntegrationView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values = {name: getattr(view, name) for name in _FIELDS}
-    values["pair_on"] = view.text_pair is not None
-    values["pair"] = view.text_pair or ""
+    values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
     values["first"], values["second"] = view.compare
     data = view.data or DataChoice(source="embedded:sentiment", sample="random")
     values |= {**question.data_controls(data), "grid": data.steps, "rules": list(data.rules)}
@@ -53,8 +51,11 @@ def draft() -> IntegrationView:
     )
 
 
-def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer."""
+def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
+    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+
+    So does the button with this ``label``.
+    """
     card = question.draw(run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
@@ -70,20 +71,20 @@ def draw_text_controls(run: Callable[[], None]) -> ModelCard | None:
         on_change=run,
         help=f"Ascending, separated by commas; {PAPER_GRID} stands for the paper's grid, 10 to 1,000 by 10.",
     )
-    for column, label, name in ((first, "Compare", "first"), (second, "with", "second")):
+    for column, words, name in ((first, "Compare", "first"), (second, "with", "second")):
         column.number_input(
-            label,
+            words,
             1,
             MOST_STEPS,
             question.now(name),
             step=10,
             key=question.key(name),
             on_change=run,
-            help="A second step count, drawn beside the first.",
+            help="The maps of these two step counts are drawn side by side.",
         )
     with colours:
         question.draw_palette()
-    button.button("Integrate", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+    button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 
 

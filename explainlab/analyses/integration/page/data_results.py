@@ -14,29 +14,29 @@ from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
+from explainlab.app.page import draw_headline
+from explainlab.app.words.terms import explained
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES
 
 
-def draw_data(result: AnalysisResult[IntegrationErrorData], rule: Rule, open_text: OpenText) -> None:
-    """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
-    body = result.body
-    if not body.texts:
-        st.info("No row of this data set could be studied.", icon=":material/info:")
-        return
+def draw_data(rule: Rule, open_text: OpenText, result: AnalysisResult[IntegrationErrorData]) -> None:
+    """The answer and every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    draw_headline(result)
+    body, tolerance = result.body, result.request.parameters["tolerance"]
     rules = list(body.summary.mean)
     rule = rule if rule in rules else rules[0]
     open_row = row_opener(body.texts, open_text)
     boxes, histogram = st.columns([3, 2], gap="large")
     with boxes:
-        chart = once(result, integration_data.error_boxes, body, rule)
+        chart = once(result, integration_data.error_boxes, body, rule, tolerance)
         draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
     with histogram:
-        chart = once(result, integration_data.ideal_histogram, body, rule)
-        draw_chart(chart, "integration_ideal", help=IDEAL_HELP)
+        chart = once(result, integration_data.ideal_histogram, body, rule, tolerance)
+        draw_chart(chart, "integration_ideal", help=explained(IDEAL_HELP, "completeness"))
     means, within = st.columns([3, 2], gap="large")
     with means:
-        draw_chart(once(result, integration_data.mean_by_rule, body), "integration_means")
+        draw_chart(once(result, integration_data.mean_by_rule, body, tolerance), "integration_means")
     with within:
         draw_chart(once(result, integration_data.within_limit, body), "integration_within")
     draw_opener(question, body.texts, open_row, "Choose a row, or press a point in the box plot")

@@ -13,7 +13,6 @@ from explainlab.analyses.integration.page import main as integration_page
 from explainlab.analyses.integration.page import results as integration_results
 from explainlab.analyses.integration.page.main import PAGE
 from explainlab.app import links
-from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.service.service import service as get_service
@@ -26,7 +25,7 @@ def draw() -> None:
 
     draw_title(ENTRY, service.notice)
     with PAGE.place_of_controls():
-        card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service))
+        card = integration_controls.draw_text_controls(partial(PAGE.ask_text, service), PAGE.button)
     view = PAGE.settle(service)
     errors, path = (PAGE.answer(service, request) for request in view.text_requests())
     link = PAGE.link(service, view)
@@ -44,19 +43,13 @@ def draw() -> None:
         st.skeleton(height=160)
     draw_open_in(service, view.carried(), PAGE.name)
 
-    st.divider()
-    st.header("A data set", anchor=False, help="The same question for many texts: do they all need as many steps?")
-    integration_controls.draw_data_controls(card, partial(PAGE.ask_data, service))
-    draw_mapping(integration_controls.question, None)
-    seconds_each = integration_page.pace(errors, path)
-    st.caption(
-        PAGE.cost_words("gradient evaluations", ", and more for the adaptive and the doubling rule", seconds_each)
+    more = ", and more for the adaptive and the doubling rule"
+    PAGE.draw_data(
+        service,
+        view,
+        "The same question for many texts: do they all need as many steps?",
+        partial(integration_controls.draw_data_controls, card),
+        partial(PAGE.cost_words, "gradient evaluations", more, integration_page.pace(errors, path)),
+        partial(integration_data_results.draw_data, view.rule, partial(PAGE.open_text, service)),
     )
-    request = view.data_request()
-    if request is not None:
-        study = PAGE.answer(service, request)
-        PAGE.draw_state(service, [study])
-        if study.result is not None:
-            draw_headline(study.result)
-            integration_data_results.draw_data(study.result, view.rule, partial(PAGE.open_text, service))
     links.draw(link)

@@ -16,7 +16,7 @@ from explainlab.analyses.integration.page.view import IntegrationView
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.analyses.path_gradients import figures as path_gradients
 from explainlab.analyses.path_gradients.result import PathGradientsText
-from explainlab.app.chart import draw_chart, draw_files, theme
+from explainlab.app.chart import draw_chart, draw_files, files_of, theme
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_predicted
@@ -82,14 +82,16 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     doubling = body.doubling
     if doubling is not None:
         end = f"evaluations up to {doubling.steps:,} steps" if doubling.steps else "evaluations, never close enough"
-        columns[3].metric("Doubling", f"{doubling.evaluations:,}", end, help=DOUBLING_HELP, **shown)
+        columns[3].metric(
+            "Doubling", f"{doubling.evaluations:,}", end, help=explained(DOUBLING_HELP, "integration-rule"), **shown
+        )
     if body.cancels:
         _draw_cancelling(body)
     else:
         chart, table = st.columns([3, 1], gap="large")
         with chart:
             draw_chart(
-                once(result, integration.error_curve, body),
+                once(result, integration.error_curve, body, result.request.parameters["tolerance"]),
                 "integration_error_curve",
                 help=explained(ERROR_HELP, "completeness"),
             )
@@ -101,7 +103,8 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
 
 def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorText]) -> None:
     """The heatmap of the chosen rule at every step count."""
-    morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, view.palette)
+    tolerance = result.request.parameters["tolerance"]
+    morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             f"The map at every step count, {morph.rule}",
@@ -110,7 +113,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
             width="stretch",
         )
         with st.popover("Export", icon=":material/download:", key="integration_morph_export"):
-            draw_files(morph, "integration_morph")
+            draw_files(files_of(morph), "integration_morph")
     with st.container(border=True):
         draw_step_morph(morph, "integration_morph", _pick)
 
@@ -161,7 +164,7 @@ def _draw_cancelling(body: IntegrationErrorText) -> None:
 
 
 def _draw_ideal(body: IntegrationErrorText) -> None:
-    st.markdown("**Ideal steps**", help=IDEAL_HELP)
+    st.markdown("**Ideal steps**", help=explained(IDEAL_HELP, "completeness"))
     rows = [{"Rule": STYLES[rule].label, "Steps": steps} for rule, steps in body.ideal_steps.items()]
     st.dataframe(pd.DataFrame(rows).astype({"Steps": "Int64"}), hide_index=True)
     if any(row["Steps"] is None for row in rows):

@@ -11,7 +11,7 @@ export default function ({ data, parentElement, setStateValue }) {
     views.set(parentElement, morph);
   }
   const asked = [data.heatmap.key, data.rule, data.frames.length].join();
-  if (morph.asked !== asked) morph.slider.value = String(data.start);
+  if (morph.asked !== asked) morph.slider.value = "0";
   morph.asked = asked;
   morph.data = data;
   morph.view.pick = (index) => setStateValue("picked", index === null ? null : { key: data.heatmap.key, index });
