@@ -50,6 +50,9 @@ class Settings(BaseSettings):
     max_unpacked_mb: int = Field(500, gt=0, description="Most that a data file may hold when it is unpacked, in MB.")
     max_read_seconds: int = Field(60, gt=0, description="Longest time that reading a data file may take, in seconds.")
     max_upload_mb: int = Field(200, gt=0, description="Largest data file that a user may upload, in MB.")
+    max_waiting_uploads_mb: int = Field(
+        400, gt=0, description="Most MB that one user's uploads may have before a page has taken them."
+    )
     max_kept_days: int = Field(
         0, ge=0, description="Days after their last use for which results, links and uploads are kept; 0: for ever."
     )
@@ -70,6 +73,9 @@ class Settings(BaseSettings):
         "X-Forwarded-Email",
         min_length=1,
         description="Header in which the proxy says who it is; it must strip the browser's own.",
+    )
+    sign_in_hours: int = Field(
+        168, gt=0, le=720, description="Hours after which one must sign in again (with oidc); sign-out ends it earlier."
     )
     allow_anyone: bool = Field(
         False, description="Without sign-in, serve also those who are not at this machine. All share everything."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,11 +18,11 @@ SETTINGS = {f"EXPLAINLAB_{name.upper()}" for name in Settings.model_fields}
 
 
 def test_the_image_copies_what_there_is_and_all_that_the_app_needs() -> None:
-    copied = [source for source, _ in re.findall(r"^COPY (\S+) (\S+)$", DOCKERFILE, re.MULTILINE)]
+    copied = [source for source, _ in re.findall(r"^COPY (\S+) (\S+)$", DOCKERFILE.replace("$DEVICE", "cpu"), re.M)]
     assert all((ROOT / source).exists() for source in copied)
     needed = {path.name for path in ASSETS.iterdir()} - {"deploy", "explain.png"}
-    assert needed == {source.removeprefix("assets/") for source in copied if source.startswith("assets/")}
-    assert {"app.py", "pages", "explainlab", ".streamlit/config.toml", "requirements.txt"} <= set(copied)
+    assert needed == {source.split("/")[1] for source in copied if source.startswith("assets/")} - {"deploy"}
+    assert {"app.py", "pages", "explainlab", ".streamlit/config.toml", "assets/deploy/requirements.lock"} <= set(copied)
     assert re.search(r"^USER explainlab$", DOCKERFILE, re.MULTILINE)
     (command,) = re.findall(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
     assert (ROOT / yaml.safe_load(command)[-1]).is_file()
@@ -49,3 +50,28 @@ def test_the_secrets_are_those_that_sign_in_needs() -> None:
     secrets = tomllib.loads((DEPLOY / "secrets.example.toml").read_text(encoding="utf-8"))
     needed = {"redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url"}
     assert secrets["auth"].keys() == needed
+
+
+def test_images_are_named_by_digest() -> None:
+    images = [service["image"] for service in COMPOSE["services"].values() if "image" in service]
+    images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(images) == 3
+    assert all(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image) for image in images)
+
+
+def test_the_image_has_every_package_by_hash_and_from_one_index() -> None:
+    assert "--require-hashes" in DOCKERFILE
+    assert re.findall(r"--(?:extra-)?index-url (\S+)", DOCKERFILE) == ["https://pypi.org/simple"]
+    locks = {path.name: locked(path) for path in DEPLOY.glob("*.lock")}
+    assert all(hashes for lock in locks.values() for hashes in lock.values())
+    for device in ("cpu", "cuda"):
+        pinned = locks["requirements.lock"] | locks[f"torch.{device}.lock"]
+        wanted = re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+        assert {(name.lower().replace("_", "-"), version) for name, version in wanted} <= pinned.keys()
+
+
+def locked(path: Path) -> dict[tuple[str, str], list[str]]:
+    """The hashes of every package of a lock file, by its name and version."""
+    packages = re.split(r"^(?=[a-z])", re.sub("^#.*$", "", path.read_text(), flags=re.MULTILINE), flags=re.MULTILINE)
+    named = re.compile(r"([a-z0-9.-]+)(?:\[.*\])?(?:==| @ \S+/torch-)(\d[\w.]*)")
+    return {named.match(p).groups(): re.findall(r"--hash=sha256:[0-9a-f]{64}", p) for p in packages if p.strip()}

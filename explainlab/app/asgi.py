@@ -15,66 +15,28 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import config
+from streamlit import config, logger
+from streamlit.runtime import memory_uploaded_file_manager
 
+from explainlab.app.hosted.door import Door
+from explainlab.app.hosted.headers import SecurityHeaders
+from explainlab.app.hosted.uploads import Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
-from explainlab.service.logs import log_as_json
+from explainlab.service.logs import leave_to_root, log_as_json
 from explainlab.service.service import service
 from explainlab.service.status import health, library_versions
 from explainlab.settings import ROOT, settings
 
 log = logging.getLogger(__name__)
 
-_HEADERS = {
-    "Content-Security-Policy": "; ".join(
-        [
-            "default-src 'self'",
-            "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            "connect-src 'self' data: blob:",
-            "worker-src 'self' blob:",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        ]
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
-"""Streamlit needs inline scripts and styles; nothing is fetched from, or sent to, another server."""
-
-
-class SecurityHeaders:
-    """Adds security headers to every response."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, with the headers added to HTTP responses."""
-
-        async def send_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        await self._app(scope, receive, send_on)
-
 
 @asynccontextmanager
 async def warm(_: Any) -> AsyncIterator[None]:
-    """Before the first request: logs as JSON, the store open and the worker waiting."""
+    """Before the first request: the store open and the worker waiting; logs as JSON, also those of uvicorn."""
     log_as_json()
     await asyncio.to_thread(service)
     yield
@@ -102,13 +64,18 @@ def tell_error(error: Exception) -> bool:
     return True
 
 
+log_as_json()
+logger.setup_formatter = leave_to_root  # of loggers that Streamlit makes later
+
 if settings().auth == "proxy":
     config.set_option("server.trustedUserHeaders", {settings().auth_header: PROXY_USER})
+
+memory_uploaded_file_manager.MemoryUploadedFileManager = WaitingUploads  # type: ignore[misc]  # st.App takes this one
 
 app = st.App(
     ROOT / "app.py",
     lifespan=warm,
     routes=[Route("/api/ready", ready), Route("/api/version", tell_versions)],
-    middleware=[Middleware(SecurityHeaders)],
+    middleware=[Middleware(SecurityHeaders), Middleware(Door), Middleware(Uploads)],
     on_script_error=tell_error,
 )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.typing import UploadedFile
 
 from explainlab.app.sign_in import signed_in
 from explainlab.app.text import plain
@@ -69,6 +71,13 @@ def arriving(page: str) -> CarriedText | None:
         return None
     st.session_state[_QUESTION] = _Question(page, question.carried)
     return question.carried
+
+
+def let_go(file: UploadedFile) -> None:
+    """Delete an upload that a page has read, which Streamlit would keep until the session ends."""
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)  # type: ignore[attr-defined]
 
 
 def guarded(act: Callable[..., None]) -> Callable[..., None]:

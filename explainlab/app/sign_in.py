@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import ipaddress
+import time
+from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explainlab.app.components import component
+from explainlab.app.hosted.door import CLOSED, why_not_local
+from explainlab.app.hosted.uploads import WaitingUploads
 from explainlab.app.text import plain
+from explainlab.errors import ResourceError
+from explainlab.request import digest
+from explainlab.service.service import service
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
 PROXY_USER = "proxy_user"
 """The key of the proxy's header in ``st.user``, as `explainlab/app/asgi.py` configures Streamlit."""
-_SETTLED = "sign_in.settled"
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_SETTLED, _CHECKED = "sign_in.settled", "sign_in.checked"
+_ended: set[str] = set()
+"""The sign-ins that are known to have ended; the store has those of earlier processes."""
 
 _bring_back = component("bring_back", styles=())
 
 
 def signed_in() -> User | None:
-    """The user of this session; None for somebody who is not served.
+    """The user of this session; None for somebody who is not served, or whose sign-in has ended.
 
     A user's id is made of the provider's issuer and subject, or of the proxy's header.
     """
@@ -32,16 +39,19 @@ def signed_in() -> User | None:
         return LOCAL if settings().allow_anyone or _from_here() else None
     if how == "proxy":
         name = claims.get(PROXY_USER)
-        return User(f"proxy:{name}", name) if name else None
-    if not (claims.get("is_logged_in") and claims.get("iss") and claims.get("sub")):
+        return User.known_as(f"proxy:{name}", name) if name else None
+    if not (claims.get("is_logged_in") and claims.get("iss") and claims.get("sub")) or _has_ended(claims):
         return None
-    return User(f"{claims['iss']}#{claims['sub']}", claims.get("name") or claims.get("email") or claims["sub"])
+    name = claims.get("name") or claims.get("email") or claims["sub"]
+    return User.known_as(f"{claims['iss']}#{claims['sub']}", name)
 
 
 def gate() -> None:
     """Let users who are served pass; all others see how to sign in, and nothing else."""
-    if signed_in() is None:
-        _draw_door()
+    user = signed_in()
+    watched = _admit_uploads(user)
+    if user is None or not (watched or settings().auth == "none"):
+        _draw_door(watched)
         st.stop()
     if settings().auth == "oidc" and not st.query_params and _SETTLED not in st.session_state:
         _bring_back(data={"signed_in": True}, key="bring_back", on_settled_change=_settle)
@@ -56,18 +66,13 @@ def draw_account() -> None:
     with st.sidebar:
         st.caption(f":material/account_circle: {plain(user.name)}")
         if settings().auth == "oidc":
-            st.button("Sign out", icon=":material/logout:", type="tertiary", on_click=st.logout)
+            st.button("Sign out", icon=":material/logout:", type="tertiary", on_click=_sign_out)
 
 
-def _draw_door() -> None:
+def _draw_door(watched: bool) -> None:
     st.title("ExplainLab", anchor=False)
     if settings().auth == "none":
-        st.warning(
-            "This instance can only be used on the machine that it runs on. Whoever runs it can "
-            "switch on sign-in (`EXPLAINLAB_AUTH`), or open it to everyone who can reach it "
-            "(`EXPLAINLAB_ALLOW_ANYONE`).",
-            icon=":material/lock:",
-        )
+        st.warning(CLOSED, icon=":material/lock:")
     elif settings().auth == "proxy":
         st.warning(
             "The proxy in front of this instance did not say who you are. Open it by the proxy's address and sign in "
@@ -78,6 +83,11 @@ def _draw_door() -> None:
         st.warning(
             "Sign-in is switched on, but no provider is set up: `.streamlit/secrets.toml` needs an `[auth]` section as "
             "in `assets/deploy/secrets.example.toml`.",
+            icon=":material/lock:",
+        )
+    elif not watched:
+        st.warning(
+            "Where people sign in, the app is started by `python -m streamlit run explainlab/app/asgi.py`.",
             icon=":material/lock:",
         )
     else:
@@ -103,14 +113,43 @@ def _from_here() -> bool:
     Streamlit gives the addresses of other machines alone, as text; a script under test has no connection at all.
     """
     headers = st.context.headers
-    if isinstance(st.context.ip_address, str) or any(name in headers for name in _FORWARDED):
-        return False
-    host = urlsplit(f"//{headers.get('host', 'localhost')}").hostname or ""
-    return host == "localhost" or _is_loopback(host)
+    names = [name.lower() for name in headers]
+    peer = st.context.ip_address if isinstance(st.context.ip_address, str) else "127.0.0.1"
+    origin = headers.get("origin")
+    return not names or not why_not_local(peer, headers.get_all("host"), names, origin, page=True)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+def _admit_uploads(user: User | None) -> bool:
+    """Let the session upload if it has a user; False where nothing watches over uploads, as without `asgi.py`."""
+    context = get_script_run_ctx()
+    if context is None or not isinstance(context.uploaded_file_mgr, WaitingUploads):
         return False
+    context.uploaded_file_mgr.admit(context.session_id, user)
+    return True
+
+
+def _sign_out() -> None:
+    """End the sign-in, also for copies of its cookie."""
+    key = _sign_in_key(st.user.to_dict())
+    _ended.add(key)
+    with suppress(ResourceError):
+        service().store.end_sign_in(key, settings().sign_in_hours)
+    st.logout()
+
+
+def _has_ended(claims: dict[str, Any]) -> bool:
+    """Whether the sign-in with these claims is too old, or has been ended by its user."""
+    if time.time() - (claims.get("iat") or 0) > settings().sign_in_hours * 3600:
+        return True
+    key = _sign_in_key(claims)
+    if st.session_state.get(_CHECKED) != key:
+        with suppress(ResourceError):
+            if service().store.sign_in_ended(key):
+                _ended.add(key)
+            st.session_state[_CHECKED] = key
+    return key in _ended
+
+
+def _sign_in_key(claims: dict[str, Any]) -> str:
+    """Names a sign-in: no two have the same claims, as each has a time and a nonce."""
+    return digest(["sign-in", {name: value for name, value in claims.items() if name != "tokens"}])

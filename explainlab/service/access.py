@@ -204,6 +204,7 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
     text = about(request, user)
     return Run(
         owner=user.id,
+        owner_full_id=user.full_id or user.id,
         owner_name=user.name,
         kind=kind_of(request),
         question=request.question,

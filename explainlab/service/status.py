@@ -66,7 +66,7 @@ def status(service: Service, user: User) -> Status:
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting"}``: whether work can be done, and how much."""
+    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting"}``: what works, and what there is to do."""
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     able = {

@@ -234,7 +234,7 @@ class Worker:
         except ExplainLabError as error:
             return "failed", str(error)
         except BaseException:  # also those that would end the thread
-            log.exception("job %s failed", job.key[:12])
+            log.exception("job %s failed", job.key[:12], extra={"job": job.key[:12]})
             return "failed", _unexpected(job)
         return "done", ""
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainlab.app import sign_in
 from explainlab.app.frame import PAGES
+from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
 
-CLAIMS = {"is_logged_in": True, "iss": "https://sign-in.example.org", "sub": "0123", "name": "Ann *Example*"}
+CLAIMS = {
+    "is_logged_in": True,
+    "iss": "https://sign-in.example.org",
+    "sub": "0123",
+    "name": "Ann *Example*",
+    "iat": int(time.time()),
+}
 
 
 def _who() -> None:
@@ -24,6 +33,12 @@ def _who() -> None:
         st.text(f"{found.id}|{found.name}")
     except RequestError as error:
         st.text(f"nobody: {error}")
+
+
+def _account() -> None:
+    from explainlab.app.sign_in import draw_account
+
+    draw_account()
 
 
 def who(**claims: Any) -> str:
@@ -44,6 +59,27 @@ def test_an_openid_user_is_the_providers_name_and_its_name_for_the_user(monkeypa
     for lacking in ({"is_logged_in": False}, {"iss": None}, {"sub": ""}):
         assert who(**{**CLAIMS, **lacking}).startswith("nobody: Nobody is signed in")
     assert who(proxy_user="ann").startswith("nobody")
+
+
+def test_a_sign_in_lasts_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "auth", "oidc")
+    monkeypatch.setattr(settings(), "sign_in_hours", 8)
+    hour = 3600
+    assert who(**{**CLAIMS, "iat": time.time() - 7.9 * hour}).startswith("https://")
+    for late in (time.time() - 8.1 * hour, None):
+        assert who(**{**CLAIMS, "iat": late}).startswith("nobody")
+
+
+def test_a_copy_of_a_sign_in_ends_with_it(monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
+    monkeypatch.setattr(settings(), "auth", "oidc")
+    claims = {**CLAIMS, "nonce": "1"}
+    app = AppTest.from_function(_account)
+    app.user = claims
+    app.run().button[0].click().run()
+    assert who(**claims).startswith("nobody")
+    assert who(**{**claims, "nonce": "2"}).startswith("https://"), "another sign-in of the same user"
+    sign_in._ended.clear()
+    assert who(**claims).startswith("nobody"), "also after a restart"
 
 
 def test_a_proxys_user_is_what_its_header_says(monkeypatch: pytest.MonkeyPatch) -> None:

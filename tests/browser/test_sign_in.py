@@ -86,8 +86,10 @@ def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> Non
     expect(select(stranger, "Target")).to_have_value("negative")
     assert stranger.url.startswith(f"{signing.url}/integration?r=")
     expect(stranger.get_by_text("Ann *Example* [x](/x)")).to_be_visible()
+    copied = stranger.context.cookies()
     press(stranger, "Sign out")
     shows_only_the_door(stranger)
+    stranger.context.add_cookies(copied)
     go(stranger, link)
     shows_only_the_door(stranger)
 
@@ -102,6 +104,10 @@ def test_whoever_comes_by_the_front_door_stays_there_and_deep_links_need_no_seco
     go(stranger, f"{signing.url}/status")
     expect(stranger.get_by_role("heading", name="Status", exact=True)).to_be_visible()
     assert stranger.url == f"{signing.url}/status"
+    table = stranger.get_by_test_id("stDataFrame").first
+    table.hover()
+    expect(stranger.get_by_role("button", name="Search").first).to_be_visible()
+    expect(stranger.get_by_role("button", name="Download as CSV")).to_have_count(0)
 
 
 def test_where_hosted_no_file_and_no_model_of_the_server_is_looked_at(
@@ -127,9 +133,14 @@ def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, st
     stranger.on("console", lambda line: refused.append(line.text) if "Content Security Policy" in line.text else None)
     answer = stranger.goto(signing.link(view(TEXT, "occlusion", "gradient")))
     assert answer.headers["x-frame-options"] == "DENY"
-    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    policy = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert re.search("script-src 'self' blob: 'sha256-[^ ]+';", policy)
     sign_in(stranger, "Ann")
     expect(heatmaps(stranger)).to_have_count(2)
+    go(stranger, f"{signing.url}/errors")
+    press(stranger, "Predict")
+    expect(stranger.locator(".st-key-errors_confusion svg.marks")).to_be_visible()
     assert not refused
 
 
@@ -157,7 +168,7 @@ def test_the_proxys_header_says_who_it_is_and_logs_hold_no_text(serve: Serve, st
             expect(text_box(stranger)).to_have_value("a secret film")
             expect(stranger.get_by_role("button", name="Sign out")).to_have_count(0)
     log = (tmp_path / "log.txt").read_text(encoding="utf-8")
-    jobs = [line for line in map(json.loads, re.findall(r"^\{.*\}$", log, re.MULTILINE)) if "status" in line]
+    jobs = [line for line in map(json.loads, log.splitlines()) if "status" in line]
     assert [(job["user"], job["method"], job["status"]) for job in jobs] == [
         ("proxy:ann@example.org", "occlusion", "done")
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,11 +20,13 @@ TIMEOUT = 120.0
 class Session:
     """One connection to a running app at ``url`` (``http://host:port``), on ``page`` with ``query`` in its address.
 
-    ``elements`` holds what the page shows, by its place; ``errors`` the exceptions that the page has shown.
+    ``headers`` are sent beside those of a browser. ``id`` is what the server calls the session; ``elements`` holds what
+    the page shows, by its place; ``errors`` the exceptions that the page has shown.
     """
 
-    def __init__(self, url: str, query: str = "", page: str = "") -> None:
-        self._url = url.replace("http", "ws", 1) + "/_stcore/stream"
+    def __init__(self, url: str, query: str = "", page: str = "", headers: Mapping[str, str] | None = None) -> None:
+        self._origin, self._headers = url, headers
+        self.id = ""
         self._query = query
         self._name, self._page = page, ""
         self._pages: dict[str, str] = {}
@@ -33,7 +35,13 @@ class Session:
         self.errors: list[str] = []
 
     async def __aenter__(self) -> Self:
-        self._socket = await websockets.connect(self._url, subprotocols=["streamlit"], max_size=None)
+        self._socket = await websockets.connect(
+            self._origin.replace("http", "ws", 1) + "/_stcore/stream",
+            subprotocols=["streamlit"],
+            origin=self._origin,
+            additional_headers=self._headers,
+            max_size=None,
+        )
         await self.run()
         return self
 
@@ -97,6 +105,7 @@ class Session:
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 self.elements.clear()
+                self.id = message.new_session.initialize.session_id
             elif kind == "navigation":
                 self._page = message.navigation.page_script_hash
                 self._pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}

@@ -172,6 +172,8 @@ def _draw_upload(question: Question) -> None:
             question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
             st.session_state[problem] = str(error)
+        finally:
+            session.let_go(file)
 
     most = settings().max_upload_mb
     st.file_uploader(

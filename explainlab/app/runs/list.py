@@ -191,7 +191,10 @@ def _draw_import(service: Service) -> None:
     if file is None:
         st.warning("Choose a file first.")
     else:
-        made = service.import_runs(file.getvalue(), session.user())
+        try:
+            made = service.import_runs(file.getvalue(), session.user())
+        finally:
+            session.let_go(file)
         _go(0)
         st.success(f"Imported: {', '.join(plain(runs_page.name(run)) for run in made)}.")
         st.button("Show", on_click=runs_page.open_runs, args=(made[0].id,) if len(made) == 1 else ())

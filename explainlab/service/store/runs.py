@@ -29,8 +29,9 @@ class Run:
     """One user's request with its result, which is stored under ``key``.
 
     ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
-    ``created`` and ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count
-    passes; ``imported``: the result came from a file; ``about`` names the text or the data set (see
+    ``owner`` is a user's ``id`` and ``owner_full_id`` the id of any length that it is made of; ``created`` and
+    ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count passes;
+    ``imported``: the result came from a file; ``about`` names the text or the data set (see
     :func:`explainlab.service.questions.about_key`).
     """
 
@@ -50,6 +51,7 @@ class Run:
     title: str = ""
     visibility: Visibility = "private"
     imported: bool = False
+    owner_full_id: str = ""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     asked: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -165,6 +167,7 @@ def row_of(run: Run, request_key: str) -> dict[str, Any]:
     return {
         **vars(run),
         **texts,
+        "owner_full_id": _UNWRITABLE.sub("\ufffd", run.owner_full_id),
         "request": json.dumps(run.request, allow_nan=False),
         "request_key": request_key,
         "words": _words(texts["subject"], texts["title"], texts["model"], run.question, texts["owner_name"]),

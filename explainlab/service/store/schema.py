@@ -57,6 +57,7 @@ RUNS = Table(
     metadata,
     Column("id", String(32), primary_key=True),
     Column("owner", String(255), nullable=False),
+    Column("owner_full_id", Text, nullable=False),
     Column("owner_name", Text, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("question", String(64), nullable=False),
@@ -80,8 +81,11 @@ RUNS = Table(
     Index("runs_key", "key"),
     Index("runs_about", "owner", "about"),
 )
-"""Users' requests with their results; ``request_key`` names equal requests, ``words`` is what a search reads, ``about``
-the text or the data set."""
+"""Users' requests with their results.
+
+``owner`` is a user's key, ``owner_full_id`` the id that it stands for; ``request_key`` names equal requests, ``words``
+is what a search reads, ``about`` the text or the data set.
+"""
 
 HELD = Table(
     "held",
@@ -127,3 +131,11 @@ SERVERS = Table(
     Column("until", DateTime(timezone=True), nullable=False),
 )
 """The servers on this database, each with the end of its lease."""
+
+SIGN_OUTS = Table(
+    "sign_outs",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("created", DateTime(timezone=True), nullable=False),
+)
+"""Sign-ins that have been ended: the digests of their claims."""

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from explainlab.service.store.held import Held
 from explainlab.service.store.lease import Lease
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
-from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, UNFINISHED, VIEWS
+from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
@@ -145,6 +145,16 @@ class Store:
         written = json.dumps(body, allow_nan=False)
         if not self._database.change(update(NOTES).where(NOTES.c.key == key).values(body=written)):
             self._database.insert(NOTES, {"key": key, "body": written})
+
+    def end_sign_in(self, key: str, most_hours: int) -> None:
+        """Remember for ``most_hours`` that the sign-in with this ``key`` (64 hexadecimal digits) has ended."""
+        earliest = datetime.now(UTC) - timedelta(hours=most_hours)
+        self._database.change(delete(SIGN_OUTS).where(SIGN_OUTS.c.created < earliest))
+        self._database.insert(SIGN_OUTS, {"key": key})
+
+    def sign_in_ended(self, key: str) -> bool:
+        """Whether :meth:`end_sign_in` has been called for ``key``."""
+        return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
     def _body(self, key: str) -> str | None:
         body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "v9"
-down_revision = "v6"
+revision = "v8"
+down_revision = "v7"
 
 
 def upgrade() -> None:

@@ -1,0 +1,142 @@
+"""Uploads on their way to a page: only of sessions that a page has admitted, bounded in bytes, and on the disk."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit.runtime import get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from explainlab.request import digest
+from explainlab.service.users import User
+from explainlab.settings import settings
+
+log = logging.getLogger(__name__)
+
+_ENDPOINT = "/_stcore/upload_file/"
+_LEAST = 2**16
+"""Bytes that a file counts at least, so that their number is bounded too."""
+
+
+class _Session(NamedTuple):
+    user: User
+    sizes: dict[str, int]
+    """Bytes by file; of one that is arriving, what its request says."""
+
+
+class WaitingUploads(MemoryUploadedFileManager):
+    """Uploads until a page takes them, in a folder where Streamlit's own manager has them in memory.
+
+    A session holds ``EXPLAINLAB_MAX_UPLOAD_MB`` at most, all sessions of a user ``EXPLAINLAB_MAX_WAITING_UPLOADS_MB``.
+    Files are deleted with their session. Safe to use from any thread.
+    """
+
+    def __init__(self, upload_endpoint: str) -> None:
+        super().__init__(upload_endpoint)
+        folder = settings().home / "waiting"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = TemporaryDirectory(dir=folder)
+        self._sessions: dict[str, _Session] = {}
+        self._changing = threading.RLock()
+
+    def admit(self, session_id: str, user: User | None) -> None:
+        """From now on the session may upload as ``user``; with None, no more."""
+        with self._changing:
+            known = self._sessions.get(session_id)
+            if user is None:
+                self.remove_session_files(session_id)
+            elif known is None or known.user != user:
+                self._sessions[session_id] = _Session(user, known.sizes if known else {})
+
+    def reserve(self, session_id: str, file_id: str, size: int) -> str:
+        """Keep room for a file of ``size`` bytes that arrives; why there is none, or nothing."""
+        with self._changing:
+            session = self._sessions.get(session_id)
+            if session is None:
+                return "Sign in before you upload a file."
+            if file_id in session.sizes:
+                return "This file is here already."
+            of_user = sum(sum(each.sizes.values()) for each in self._sessions.values() if each.user == session.user)
+            for held, most in (
+                (sum(session.sizes.values()), settings().max_upload_mb),
+                (of_user, settings().max_waiting_uploads_mb),
+            ):
+                if held + max(size, _LEAST) > most * 2**20:
+                    return f"Uploads that wait for a page may have {most:,} MB. Reload the page and try again."
+            session.sizes[file_id] = max(size, _LEAST)
+            return ""
+
+    def settle(self, session_id: str, file_id: str) -> None:
+        """Give the room back if the file has not arrived."""
+        with self._changing:
+            if session_id in self._sessions and not self._path(session_id, file_id).exists():
+                self._sessions[session_id].sizes.pop(file_id, None)
+
+    def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
+        """The files with their bytes."""
+        known = super().get_files(session_id, file_ids)
+        paths = {file: self._path(session_id, file.file_id) for file in known}
+        return [file._replace(data=path.read_bytes()) for file, path in paths.items() if path.exists()]
+
+    def add_file(self, session_id: str, file: UploadedFileRec) -> None:
+        """Write a file of a session that has not ended meanwhile."""
+        with self._changing:
+            if session_id in self._sessions:
+                self._path(session_id, file.file_id).write_bytes(file.data)
+                super().add_file(session_id, file._replace(data=b""))
+
+    def remove_file(self, session_id: str, file_id: str) -> None:
+        """Delete a file."""
+        with self._changing:
+            super().remove_file(session_id, file_id)
+            self._path(session_id, file_id).unlink(missing_ok=True)
+            self.settle(session_id, file_id)
+
+    def remove_session_files(self, session_id: str) -> None:
+        """Delete the files of a session that has ended; it may upload no more."""
+        with self._changing:
+            super().remove_session_files(session_id)
+            ended = self._sessions.pop(session_id, None)
+            for file_id in ended.sizes if ended else ():
+                self._path(session_id, file_id).unlink(missing_ok=True)
+
+    def _path(self, session_id: str, file_id: str) -> Path:
+        return Path(self._folder.name) / digest([session_id, file_id])
+
+
+class Uploads:
+    """Passes an upload on if its session has been admitted and there is room for it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 403, 411 or 413 where a file must not arrive."""
+        if scope["type"] != "http" or _ENDPOINT not in scope["path"] or scope["method"] != "PUT":
+            await self._app(scope, receive, send)
+            return
+        _, session_id, file_id = scope["path"].rsplit("/", 2)
+        waiting = get_instance().uploaded_file_mgr
+        assert isinstance(waiting, WaitingUploads)
+        length = Headers(scope=scope).get("content-length", "")
+        if not length.isdecimal():
+            await PlainTextResponse("Say how long the upload is (Content-Length).", 411)(scope, receive, send)
+            return
+        problem = waiting.reserve(session_id, file_id, int(length))
+        if problem:
+            log.warning("an upload was refused", extra={"reason": problem})
+            await PlainTextResponse(problem, 413 if "MB" in problem else 403)(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            waiting.settle(session_id, file_id)

@@ -1,0 +1,118 @@
+"""Uploads before a page has them: only of users, bounded for a session and for a user, and not in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from explainlab.app.hosted.uploads import WaitingUploads
+from explainlab.service.users import User
+from explainlab.settings import settings
+from tests.app.hosted.conftest import ASGI, log_of
+from tests.load.session import Session
+
+MB = 2**20
+
+
+@pytest.fixture(scope="module")
+def hosted(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    home = tmp_path_factory.mktemp("hosted")
+    limits = {"EXPLAINLAB_MAX_UPLOAD_MB": "20", "EXPLAINLAB_MAX_WAITING_UPLOADS_MB": "30"}
+    with serve(ASGI, {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_AUTH": "proxy", **limits}) as url:
+        yield url, home
+
+
+def put(url: str, session: Session, name: str, size: int) -> int:
+    """Upload ``size`` bytes as a browser does; the status of the answer."""
+    token = httpx.get(f"{url}/_stcore/health").cookies["_streamlit_xsrf"]
+    return httpx.put(
+        f"{url}/_stcore/upload_file/{session.id}/{name}",
+        files={"file": ("data.csv", b"x" * size)},
+        headers={"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}"},
+        timeout=60,
+    ).status_code
+
+
+def on_disk(home: Path) -> int:
+    return sum(file.stat().st_size for file in (home / "waiting").rglob("*") if file.is_file())
+
+
+def of(url: str, name: str) -> Session:
+    return Session(url, headers={"X-Forwarded-Email": name} if name else None)
+
+
+def test_a_session_that_has_not_signed_in_uploads_nothing(hosted: tuple[str, Path]) -> None:
+    url, home = hosted
+
+    async def attack() -> list[int]:
+        async with of(url, "") as session:
+            assert "did not say who you are" in session.told()
+            return [put(url, session, f"file{i}", MB) for i in range(5)]
+
+    assert asyncio.run(attack()) == [403] * 5
+    assert on_disk(home) == 0
+    assert log_of(home)[-1]["reason"] == "Sign in before you upload a file."
+
+
+def test_bytes_of_a_session_and_of_a_user_are_bounded_and_on_the_disk(hosted: tuple[str, Path]) -> None:
+    url, home = hosted
+
+    async def attack() -> None:
+        async with AsyncExitStack() as stack:
+            one, two, three = [await stack.enter_async_context(of(url, "ann")) for _ in range(3)]
+            others = [await stack.enter_async_context(of(url, f"user {i}")) for i in range(3)]
+            assert [put(url, one, name, 14 * MB) for name in ("a", "b")] == [204, 413], "20 MB a session"
+            assert put(url, one, "a", MB) == 403, "the same file again would be counted once"
+            assert [put(url, each, "c", 14 * MB) for each in (two, three)] == [204, 413], "30 MB a user"
+            assert [put(url, each, "d", 14 * MB) for each in others] == [204] * 3
+            assert on_disk(home) == 5 * 14 * MB
+
+    asyncio.run(attack())
+
+
+def test_nothing_arrives_without_its_length(hosted: tuple[str, Path]) -> None:
+    url, _ = hosted
+
+    async def attack() -> int:
+        async with of(url, "cy") as session:
+            endless = (b"x" * MB for _ in range(100))
+            return httpx.put(f"{url}/_stcore/upload_file/{session.id}/a", content=endless).status_code
+
+    assert asyncio.run(attack()) == 411
+
+
+def test_room_comes_back_when_a_file_is_taken_or_a_session_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    monkeypatch.setattr(settings(), "max_upload_mb", 1)
+    waiting, ann = WaitingUploads("/upload"), User("ann", "Ann")
+    waiting.admit("s", ann)
+
+    def bring(name: str) -> str:
+        problem = waiting.reserve("s", name, MB // 2)
+        if not problem:
+            waiting.add_file("s", UploadedFileRec(name, "data.csv", "text/csv", name.encode() * 100))
+        waiting.settle("s", name)
+        return problem
+
+    assert [bring(name) for name in ("a", "b")] == ["", ""]
+    assert [file.data for file in waiting.get_files("s", ["a", "b", "c"])] == [b"a" * 100, b"b" * 100]
+    assert not any(file.data for file in waiting.file_storage["s"].values()), "nothing is kept in memory"
+    assert waiting.reserve("s", "c", MB) != ""
+    waiting.remove_file("s", "a")
+    assert bring("c") == ""
+    waiting.remove_file("s", "b")
+    assert waiting.reserve("s", "late", MB // 4) == ""
+    waiting.settle("s", "late")
+    waiting.admit("s", None)
+    assert on_disk(tmp_path) == 0
+    assert bring("d").startswith("Sign in")
+    waiting.admit("s", ann)
+    assert bring("a") == ""
