@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import torch
 from huggingface_hub import snapshot_download
@@ -37,6 +38,11 @@ PREFIX = "embedded:"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 _VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
+_MOST_DIGESTS = 64
+
+_Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
+"""Files with their sizes and the times of their last change, ns."""
+_digests: dict[_Stamp, str] = {}
 
 
 def embedded_models() -> list[str]:
@@ -70,7 +76,10 @@ def describe(model_id: str) -> ModelCard | None:
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
     files = _files_here(model_id)
-    return _card(model_id, files, _digest_of(files, split_id(model_id)[0])) if files else None
+    if files is None:
+        return None
+    template, _ = split_id(model_id)
+    return _card(model_id, files, template and template.digest, tuple(stamp for _, stamp in _stamps(files)))
 
 
 def model_digest(model_id: str) -> str:
@@ -143,12 +152,33 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
 
 
 def known_digest(model_id: str) -> str | None:
-    """:func:`model_digest`; None for a hub model that would first have to be fetched.
+    """:func:`model_digest` without a wait.
 
-    Raises :class:`ModelError` for a name that can be no model.
+    None for a hub model that would first have to be fetched, and for a directory of which :func:`model_digest` has
+    not read the files as they are now. Raises :class:`ModelError` for a name that can be no model.
     """
     files = _files_here(model_id)
-    return _digest_of(files, split_id(model_id)[0]) if files else None
+    if files is None or any(source == "directory" and stamp not in _digests for source, stamp in _stamps(files)):
+        return None
+    return _digest_of(files, split_id(model_id)[0])
+
+
+def resolved_id(model_id: str) -> str:
+    """The id of a model without a template; a path is made absolute, without links and ``..``."""
+    path = _path_of(model_id)
+    with suppress(ValueError):  # characters that no path has
+        return model_id if path is None else os.path.realpath(path)
+    return model_id
+
+
+def changed_model(model_id: str, fetch: bool = False) -> str | None:
+    """The id of the model that an adapter changes; None for any other model.
+
+    An adapter of the hub is fetched, without the model that it changes, or None without ``fetch``. Raises as
+    :func:`load_model` for a model that does not exist or cannot be fetched.
+    """
+    directory, _ = locate(model_id, fetch)
+    return adapted_model(model_id, directory) if directory else None
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
@@ -164,14 +194,21 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
     if not model_id.strip():
         raise ModelError("There is no model without a name.", _nearest(""))
-    path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
-    if os.path.isdir(path):
-        if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
-            raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
-        return path.resolve(), "directory"
-    if path.is_absolute() or model_id.startswith((".", "~")) or model_id.count("/") != 1 or "\\" in model_id:
+    path = _path_of(model_id)
+    if path is None:
+        return _from_hub(model_id, fetch), "hub"
+    if not os.path.isdir(path):
         raise ModelError(f"There is no model '{model_id}'.", _nearest(model_id))
-    return _from_hub(model_id, fetch), "hub"
+    if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
+        raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
+    return path.resolve(), "directory"
+
+
+def _path_of(model_id: str) -> Path | None:
+    """The directory that ``model_id`` names, there or not; None for an embedded model and for an id of the hub."""
+    path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
+    on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
+    return None if model_id.startswith(PREFIX) or (on_hub and not os.path.isdir(path)) else path
 
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
@@ -228,10 +265,17 @@ def _digest_of(files: Files, template: Template | None) -> str:
 
 
 def _digest_in(directory: Path, source: str) -> str:
-    if source == "hub":
-        return directory.name
+    return directory.name if source == "hub" else _digest(_stamp(directory))
+
+
+def _stamps(files: Files) -> list[tuple[str, _Stamp]]:
+    """Of the files of a model, and of its adapter: their source and their stamp."""
+    return [(part.source, _stamp(part.directory)) for part in (files, files.adapter) if part]
+
+
+def _stamp(directory: Path) -> _Stamp:
     files = sorted(path for pattern in _FILES for path in directory.glob(pattern))
-    return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+    return tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
@@ -264,8 +308,8 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
 
 
 @lru_cache(maxsize=64)
-def _card(model_id: str, files: Files, digest: str) -> ModelCard:
-    """The card of the files with this digest."""
+def _card(model_id: str, files: Files, template_digest: str | None, stamps: tuple[_Stamp, ...]) -> ModelCard:
+    """The card of the files as they are now."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
@@ -319,14 +363,18 @@ def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) ->
     return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
 
 
-@lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+def _digest(stamp: _Stamp) -> str:
+    known = _digests.get(stamp)
+    if known is not None:
+        return known
     total = hashlib.sha256()
-    for path, _, _ in files:
+    for path, _, _ in stamp:
         total.update(path.name.encode())
         with path.open("rb") as handle:
             total.update(hashlib.file_digest(handle, "sha256").digest())
-    return total.hexdigest()
+    while len(_digests) >= _MOST_DIGESTS:
+        _digests.pop(next(iter(_digests)), None)
+    return _digests.setdefault(stamp, total.hexdigest())
 
 
 def _nearest(model_id: str) -> str:

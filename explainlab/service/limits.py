@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,6 +16,7 @@ from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
+from explainlab.models.loading import changed_model, resolved_id
 from explainlab.request import CompleteRequest
 from explainlab.service.templates import require_template
 from explainlab.settings import limit_words, settings
@@ -33,20 +38,44 @@ def require_allowed(request: CompleteRequest) -> None:
 def require_model(model_id: str, user_id: str) -> None:
     """Raise :class:`ModelError`, with what is allowed, unless a pattern of the settings matches ``model_id``.
 
-    A language model with a template may be matched with the template or without. The template must be one that the
-    user with the id ``user_id`` may read.
+    A language model with a template may be matched with the template or without, and a directory is matched by the
+    path to which all links lead. The model that an adapter changes must be allowed as well. The template must be one
+    that the user with the id ``user_id`` may read.
     """
-    names = {model_id}
+    prompt, model = "", model_id
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         require_template(template, user_id)
-        names.add(model)
-    patterns = settings().model_patterns
-    if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
+        prompt = f"{COMPLETION}{template}:"
+    if not (_matched(prompt, model) and all(_matched(prompt, changed) for changed in _changed(model))):
         raise ModelError(
             f"The model {model_id!r} is not served here.",
-            f"Choose one of {', '.join(patterns)}; EXPLAINLAB_ALLOWED_MODELS is set by whoever runs this instance.",
+            f"Choose one of {', '.join(settings().model_patterns)}; "
+            "EXPLAINLAB_ALLOWED_MODELS is set by whoever runs this instance.",
         )
+
+
+def _matched(prompt: str, model: str) -> bool:
+    name = resolved_id(model)
+    patterns = {form for pattern in settings().model_patterns for form in (pattern, _resolved(pattern))}
+    return any(fnmatchcase(form, pattern) for form in (name, prompt + name) for pattern in patterns)
+
+
+def _resolved(pattern: str) -> str:
+    """A pattern of paths, absolute and without links and ``..`` in what comes before its first wildcard."""
+    prompt = pattern[: pattern.rfind(":") + 1] if pattern.startswith(COMPLETION) else ""
+    path = os.path.expanduser(pattern.removeprefix(prompt))
+    fixed = re.split(r"[*?[]", path, maxsplit=1)[0]
+    start = fixed if fixed == path else fixed[: fixed.rfind("/") + 1]
+    return f"{prompt}{glob.escape(os.path.join(os.path.realpath(start), ''))}{path.removeprefix(start)}".rstrip("/")
+
+
+def _changed(model: str) -> list[str]:
+    """The model that an adapter changes, if it is here."""
+    with suppress(ModelError):  # loading it says why
+        changed = changed_model(model)
+        return [] if changed is None else [changed]
+    return []
 
 
 def require_source(source: str) -> None:

@@ -14,13 +14,13 @@ from explainlab.analyses.registry import answer_targets, targets_together
 from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, is_out_of_memory
-from explainlab.models.loading import known_digest, model_digest
+from explainlab.models.loading import known_digest, locate, model_digest
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
-from explainlab.service.limits import require_allowed, require_bounded
+from explainlab.service.limits import require_allowed, require_bounded, require_model
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
@@ -179,6 +179,8 @@ class Service(Access):
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
         context.begin("loading the model")
+        locate(request.model)
+        require_model(request.model, request.reader)  # an adapter of the hub names the model that it changes only now
         context.estimate.pace = self.paces.of(request)
         result = self._attempt(request, context)
         if isinstance(result, MemoryShortage):
