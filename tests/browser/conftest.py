@@ -62,9 +62,12 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
 
 @pytest.fixture(scope="session")
 def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """One ExplainLab for all tests that need no fresh one; a test leaves no job of its own running there."""
+    """One ExplainLab for all tests that need no fresh one; a test leaves no job of its own running there.
+
+    However long its jobs of one text are expected to take on this machine, they keep their place in the queue.
+    """
     home = tmp_path_factory.mktemp("app")
-    with serve(ROOT / "app.py", {"EXPLAINLAB_HOME": str(home)}) as url:
+    with serve(ROOT / "app.py", {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_MAX_URGENT_SECONDS": "1000000"}) as url:
         yield App(url, home)
 
 

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from explainlab.app.frame import PAGES
 from explainlab.models.loading import model_name
 from explainlab.settings import ROOT
+from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import (
     NEWS,
     App,
@@ -68,6 +69,8 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
         page = browser_page(app.link(ASKED).replace("/?", "/explain?"))
         shows_what_was_asked(page)
         has_the_frame(page)
+        press(page, "Explain")  # a visit alone stores nothing
+        wait_for_run(page)
         computed = costs(page)
     with serve(ROOT / "app.py", home) as url:
         again = browser_page(App(url, tmp_path).link(ASKED))
