@@ -12,6 +12,8 @@ MAX_RATIO, ALWAYS_UNPACKED = 100, 32 * 2**20
 """How many times its bytes a data file may hold when it is unpacked; and the bytes that any may hold."""
 MAX_RECORD_BYTES = 4 * 2**20
 """Longest row of a data file, in bytes."""
+MAX_MODEL_TEXT_MB = 64
+"""The largest file of a model beside its weights, in MB: configurations, vocabularies, templates."""
 MAX_TEMPLATES = 100
 """The most templates of a user."""
 MAX_TEMPLATE_KB = 100

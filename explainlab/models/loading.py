@@ -26,6 +26,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
+from explainlab.models.directory import FILES, require_files
 from explainlab.models.model_types import model_type_of
 from explainlab.models.templates import Template, template_parts
 from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
@@ -35,7 +36,6 @@ from explainlab.settings import ASSETS
 transformers_logging.disable_progress_bar()
 
 PREFIX = "embedded:"
-_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 _VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
 _MOST_DIGESTS = 64
@@ -201,6 +201,7 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         raise ModelError(f"There is no model '{model_id}'.", _nearest(model_id))
     if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
         raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
+    require_files(model_id, path)
     return path.resolve(), "directory"
 
 
@@ -213,7 +214,7 @@ def _path_of(model_id: str) -> Path | None:
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
     try:
-        return Path(snapshot_download(model_id, allow_patterns=_FILES, local_files_only=not fetch))
+        return Path(snapshot_download(model_id, allow_patterns=FILES, local_files_only=not fetch))
     except HFValidationError as error:
         raise ModelError(f"'{model_id}' is not a model id.", _nearest(model_id)) from error
     except LocalEntryNotFoundError as error:
@@ -274,7 +275,7 @@ def _stamps(files: Files) -> list[tuple[str, _Stamp]]:
 
 
 def _stamp(directory: Path) -> _Stamp:
-    files = sorted(path for pattern in _FILES for path in directory.glob(pattern))
+    files = sorted(path for pattern in FILES for path in directory.glob(pattern))
     return tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 

@@ -53,7 +53,7 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
         return None
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(
             f"The adapter {model_id} does not name the model that it changes: {first_line(error)}.",
             f"Save it again, or write base_model_name_or_path into its {ADAPTER}.",
