@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, fiel
 from explainlab.declared import named
 from explainlab.errors import RequestError
 from explainlab.files import write_file
-from explainlab.limits import MAX_MODEL_TEXT_MB
+from explainlab.limits import MAX_CONFIGURATION_MB
 from explainlab.request import checked, digest
 from explainlab.settings import ASSETS, settings
 from explainlab.text.prompt import Prompt
@@ -152,7 +152,7 @@ def read_template(template_id: str) -> Template:
     path = own or named("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
     try:
         with path.open("rb") as file:
-            fields = json.loads(file.read(MAX_MODEL_TEXT_MB * 2**20))
+            fields = json.loads(file.read(MAX_CONFIGURATION_MB * 2**20))
     except (OSError, ValueError, RecursionError) as error:
         raise RequestError(f"The template '{name}' cannot be read: {error}", "Save it again.") from error
     if not isinstance(fields, dict):

@@ -19,10 +19,10 @@ import transformers
 from safetensors import safe_open
 
 from explainlab.errors import ModelError, ResourceError
+from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 
 ADAPTER = "adapter_config.json"
-MOST_LAYERS = 1_000
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 
@@ -125,9 +125,9 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
     layers = getattr(config, "num_hidden_layers", 1)
-    if not isinstance(layers, int) or not 1 <= layers <= MOST_LAYERS:
+    if not isinstance(layers, int) or not 1 <= layers <= MAX_LAYERS:
         raise ModelError(
-            f"{model_id} says that it has {quote(layers)} layers; from 1 to {MOST_LAYERS:,} are accepted.",
+            f"{model_id} says that it has {quote(layers)} layers; from 1 to {MAX_LAYERS:,} are accepted.",
             "Correct num_hidden_layers in its config.json.",
         )
     for name in ("vocab_size", "hidden_size"):
