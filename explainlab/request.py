@@ -90,6 +90,8 @@ class Request(BaseModel):
         name = "study" if "study" in fields else "method"
         if name not in fields:
             raise RequestError("The request names neither a method nor a study.", "Use one that was exported here.")
+        if "question" in fields:
+            raise RequestError("The request names its question twice.", "Use one that was exported here.")
         return checked(cls, question=fields.pop(name), **fields)
 
     @classmethod

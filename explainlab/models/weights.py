@@ -100,6 +100,7 @@ def load_weights(
     if files.adapter is not None:
         model = _adapted(model_id, model, files.adapter.directory, quantised)
     model.requires_grad_(False).eval()
+    model.config.return_dict = True
     if placed is None:
         return model.to(device), device
     if placed == "auto" and {"cpu", "disk"} & {str(place) for place in model.hf_device_map.values()}:

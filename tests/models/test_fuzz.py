@@ -208,7 +208,7 @@ def take_form(path: Path, form: str) -> None:
         os.mkfifo(path)
     elif form == "sparse":
         path.touch()
-        os.truncate(path, 2**30)
+        os.truncate(path, 17 * 2**20)  # above the limit of a configuration
     elif form == "deep":
         path.write_bytes(b"[" * 200_000)
     elif form == "forbidden":
