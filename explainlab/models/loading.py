@@ -354,11 +354,15 @@ def _max_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTo
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     try:
         offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
-        return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
-    except (TypeError, ValueError, OverflowError) as error:
+        most = int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
+    except (TypeError, ValueError, OverflowError):
+        most = 0
+    if most < 1:
         raise ModelError(
-            f"How many tokens {model_id} reads is no number.", "Correct model_max_length in its tokenizer_config.json."
-        ) from error
+            f"{model_id} does not say how many tokens it reads.",
+            "Correct max_position_embeddings in its config.json and model_max_length in its tokenizer_config.json.",
+        )
+    return most
 
 
 def _digest(stamp: _Stamp) -> str:
