@@ -10,6 +10,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import settings
@@ -46,6 +47,7 @@ def bounded() -> Iterator[None]:
 
 def changed(body: Any, path: list[int], change: str, value: Any) -> None:
     """Change what a walk along ``path`` comes to: each number chooses an entry."""
+    value = deepcopy(value)
     for step, place in enumerate(path):
         if not isinstance(body, dict | list) or not body:
             return

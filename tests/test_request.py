@@ -203,3 +203,9 @@ def test_a_complete_request_equals_one_written_out_in_full() -> None:
     done = complete(Request(**FIELDS))
     assert done == Request(**done.model_dump()) != Request(**FIELDS)
     assert complete(done) is done
+
+
+def test_a_question_that_is_named_twice() -> None:
+    record = {"method": "occlusion", "question": "gradient", "model": "m", "text": "a"}
+    with pytest.raises(RequestError, match="names its question twice"):
+        Request.from_json(record)

@@ -75,6 +75,7 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
         fields = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         _require_measure(model_id, fields)
         config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
+        config.return_dict, config.chunk_size_feed_forward = True, 0  # how outputs are returned and layers are run
         return config, dict(fields)
     except ModelError:
         raise

@@ -18,7 +18,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from explainlab.errors import ModelError, RequestError
+from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
@@ -121,7 +121,7 @@ def load_model(
     _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
-    return Classifier(
+    classifier = Classifier(
         id=model_id,
         source=(files.adapter or files).source,
         digest=_digest_of(files, template),
@@ -133,6 +133,8 @@ def load_model(
         limits=limits,
         prompt=template.prompt if template else None,
     )
+    _require_working(classifier)
+    return classifier
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
@@ -348,6 +350,15 @@ def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) 
             f"The tokenizer of {model_id} has {len(tokenizer):,} tokens, its model only {rows:,}.",
             "Save the tokenizer that the model was trained with.",
         )
+
+
+def _require_working(classifier: Classifier) -> None:
+    """Raise for a model that cannot read a word, whatever its configuration has in it."""
+    try:
+        with suppress(ExplainLabError), torch.no_grad():
+            classifier.logits(classifier.inputs([classifier.encode("a")]))
+    except Exception as error:
+        raise ModelError(f"{classifier.id} cannot read a text: {first_line(error)}") from error
 
 
 def _max_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:

@@ -87,6 +87,7 @@ def load_weights(
     try:
         model, info = factory.from_pretrained(
             files.directory,
+            config=config,
             dtype=dtype,
             device_map=placed,
             use_safetensors=True,
@@ -100,7 +101,6 @@ def load_weights(
     if files.adapter is not None:
         model = _adapted(model_id, model, files.adapter.directory, quantised)
     model.requires_grad_(False).eval()
-    model.config.return_dict = True
     if placed is None:
         return model.to(device), device
     if placed == "auto" and {"cpu", "disk"} & {str(place) for place in model.hf_device_map.values()}:
@@ -133,7 +133,7 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
         )
     for name in ("vocab_size", "hidden_size"):
         value = getattr(config, name, None)
-        if value is not None and value not in sizes:
+        if value is not None and not (isinstance(value, int) and value in sizes):
             raise ModelError(
                 f"The weights of {model_id} do not have the {name} of its configuration, {quote(value)}.",
                 "Save the configuration and the weights together with save_pretrained.",
@@ -200,5 +200,11 @@ def _adapted(
             f"The adapter {model_id} puts vectors before the text and changes no weights.",
             "Give one that changes weights, such as LoRA.",
         )
-    merged: transformers.PreTrainedModel = changed.get_base_model() if quantised else changed.merge_and_unload()
+    if quantised:
+        beside: transformers.PreTrainedModel = changed.get_base_model()
+        return beside
+    try:
+        merged: transformers.PreTrainedModel = changed.merge_and_unload()
+    except Exception as error:
+        raise ModelError(f"The adapter {model_id} cannot be merged into its model: {first_line(error)}") from error
     return merged
