@@ -124,6 +124,8 @@ def checked(record: type[R], /, **fields: Any) -> R:
             raise RequestError("This is not accepted.", f"{first['msg']}.") from None
         problem = "is missing" if first["type"] == "missing" else f"= {quote(first['input'])} is not accepted"
         raise RequestError(f"{name} {problem}.", f"{first['msg']}.") from None
+    except UnicodeEncodeError:
+        raise RequestError("A name or a value has a character that cannot be written.", "Write it again.") from None
 
 
 def digest(body: Any) -> str:

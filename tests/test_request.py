@@ -209,3 +209,8 @@ def test_a_question_that_is_named_twice() -> None:
     record = {"method": "occlusion", "question": "gradient", "model": "m", "text": "a"}
     with pytest.raises(RequestError, match="names its question twice"):
         Request.from_json(record)
+
+
+def test_a_choice_that_cannot_be_written() -> None:
+    with pytest.raises(RequestError, match="a character that cannot be written"):
+        checked(Request, question="occlusion", model="m", text="a", unit="\ud800")
