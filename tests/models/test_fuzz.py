@@ -29,7 +29,7 @@ from tests.fuzz import bounded, changed, changes, damaged, inputs, steps, values
 from tests.zoo import model_of, tokenizer_of
 
 CONFIG, TOKENIZER, OPTIONS, WEIGHTS = "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"
-TEMPLATE = "template.json"
+TEMPLATE, ADAPTER = "template.json", "adapter_config.json"
 CODE = "import pathlib; pathlib.Path(__file__).with_name('executed').touch()\nclass Evil: pass\n"
 AUTO_MAP = {
     name: "evil.Evil"
@@ -38,106 +38,34 @@ AUTO_MAP = {
 
 FIELDS = {
     CONFIG: [
-        "architectures",
-        "model_type",
-        "num_hidden_layers",
-        "n_layer",
-        "hidden_size",
-        "n_embd",
-        "vocab_size",
-        "num_attention_heads",
-        "n_head",
-        "intermediate_size",
-        "type_vocab_size",
-        "max_position_embeddings",
-        "n_positions",
-        "pad_token_id",
-        "eos_token_id",
-        "id2label",
-        "label2id",
-        "num_labels",
-        "problem_type",
-        "quantization_config",
-        "auto_map",
-        "dtype",
-        "torch_dtype",
-        "hidden_act",
-        "activation_function",
-        "layer_norm_eps",
-        "attn_implementation",
-        "_attn_implementation",
-        "tie_word_embeddings",
-        "is_decoder",
-        "chunk_size_feed_forward",
-        "is_encoder_decoder",
-        "add_cross_attention",
-        "rope_scaling",
-        "base_model_tp_plan",
-        "transformers_weights",
-        "attention_probs_dropout_prob",
-        "initializer_range",
-        "output_attentions",
-        "return_dict",
-        "use_cache",
-        "_name_or_path",
-        "name_or_path",
+        "architectures", "model_type", "num_hidden_layers", "n_layer", "hidden_size", "n_embd", "vocab_size", "n_head",
+        "num_attention_heads", "intermediate_size", "type_vocab_size", "max_position_embeddings", "n_positions",
+        "pad_token_id", "eos_token_id", "id2label", "label2id", "num_labels", "problem_type", "quantization_config",
+        "auto_map", "dtype", "torch_dtype", "hidden_act", "activation_function", "layer_norm_eps", "rope_scaling",
+        "attn_implementation", "_attn_implementation", "tie_word_embeddings", "is_decoder", "chunk_size_feed_forward",
+        "is_encoder_decoder", "add_cross_attention", "base_model_tp_plan", "transformers_weights", "use_cache",
+        "attention_probs_dropout_prob", "initializer_range", "output_attentions", "return_dict", "_name_or_path",
     ],
     OPTIONS: [
-        "model_max_length",
-        "tokenizer_class",
-        "auto_map",
-        "chat_template",
-        "extra_special_tokens",
-        "added_tokens_decoder",
-        "mask_token",
-        "pad_token",
-        "unk_token",
-        "padding_side",
-        "truncation_side",
-        "do_lower_case",
-        "backend",
-        "model_input_names",
-        "tokenizer_file",
-        "additional_special_tokens",
-        "vocab_file",
-        "fix_mistral_regex",
+        "model_max_length", "tokenizer_class", "auto_map", "chat_template", "extra_special_tokens", "mask_token",
+        "added_tokens_decoder", "pad_token", "unk_token", "padding_side", "truncation_side", "do_lower_case",
+        "backend", "model_input_names", "tokenizer_file", "additional_special_tokens", "vocab_file",
     ],
-    TOKENIZER: [
-        "version",
-        "truncation",
-        "padding",
-        "added_tokens",
-        "normalizer",
-        "pre_tokenizer",
-        "post_processor",
-        "decoder",
-        "model",
-    ],
+    TOKENIZER: ["truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "model"],
     TEMPLATE: ["name", "instruction", "text", "separator", "labels", "examples"],
-    "adapter_config.json": [
-        "base_model_name_or_path",
-        "peft_type",
-        "task_type",
-        "target_modules",
-        "r",
-        "lora_alpha",
-        "auto_mapping",
-        "modules_to_save",
-        "layers_to_transform",
-        "rank_pattern",
-        "init_lora_weights",
-        "lora_dropout",
-        "bias",
-        "revision",
+    ADAPTER: [
+        "base_model_name_or_path", "peft_type", "task_type", "target_modules", "r", "lora_alpha", "auto_mapping",
+        "modules_to_save", "layers_to_transform", "rank_pattern", "init_lora_weights", "lora_dropout", "bias",
     ],
-}
+}  # fmt: skip
 HOSTILE: list[Any] = [
-    10**9, 999, 48, 2, 1.5, float("nan"), float("inf"), "a" * 10_000, "../../etc/passwd", "\ud800", AUTO_MAP, ["GPT2LMHeadModel"],
-    ["BertModel"], ["XForSequenceClassification"], [None], "bert", "gpt2", "llama", "t5", "deberta-v2", "modernbert", "bfloat16",
-    "float8_e4m3fn", {"quant_method": "bitsandbytes", "load_in_8bit": True}, {"quant_method": "gptq", "bits": 4},
-    {"0": "a", "1": "b"}, {"0": "a", "2": "b"}, {"a": "b"}, dict.fromkeys(map(str, range(3)), "a"), {"x": [{"y": "z"}] * 99},
-    "LlamaTokenizer", "BertTokenizer", "evil.Evil", "{{ cycler.__init__.__globals__.os.system('touch executed') }}", "eager",
-    "flash_attention_2", "gelu_new", "regression", "LORA", "PROMPT_TUNING", ["query"], "all-linear",
+    10**9, 999, 48, 2, 1.5, float("nan"), float("inf"), "a" * 10_000, "../../etc/passwd", "\ud800", AUTO_MAP,
+    ["GPT2LMHeadModel"], ["BertModel"], ["XForSequenceClassification"], [None], "bert", "gpt2", "llama", "t5", "qwen2",
+    "deberta-v2", "modernbert", "bfloat16", "float8_e4m3fn", {"quant_method": "bitsandbytes", "load_in_8bit": True},
+    {"quant_method": "gptq", "bits": 4}, {"0": "a", "1": "b"}, {"0": "a", "2": "b"}, {"a": "b"},
+    dict.fromkeys("012", "a"), {"x": [{"y": "z"}] * 99}, "LlamaTokenizer", "BertTokenizer", "evil.Evil",
+    "{{ cycler.__init__.__globals__.os.system('touch executed') }}", "eager", "flash_attention_2", "gelu_new",
+    "regression", "LORA", "PROMPT_TUNING", ["query"], "all-linear",
 ]  # fmt: skip
 
 fields = st.sampled_from([(file, name) for file, names in FIELDS.items() for name in names])
@@ -181,8 +109,8 @@ def seeds() -> dict[str, dict[str, bytes]]:
     found = {
         kind.name: {p.name: p.read_bytes() for p in kind.iterdir() if p.suffix != ".md"} for kind in root.iterdir()
     }
-    named = json.loads(found["adapter"]["adapter_config.json"]) | {"base_model_name_or_path": str(root / "classifier")}
-    found["adapter"]["adapter_config.json"] = json.dumps(named).encode()
+    named = json.loads(found["adapter"][ADAPTER]) | {"base_model_name_or_path": str(root / "classifier")}
+    found["adapter"][ADAPTER] = json.dumps(named).encode()
     found["speaker"][TEMPLATE] = ASKED.model_dump_json().encode()
     return found
 
@@ -217,30 +145,34 @@ def take_form(path: Path, form: str) -> None:
         path.symlink_to({"loop": path.name, "dangling": "nowhere", "zeros": "/dev/zero"}[form])
 
 
+def content_changed(content: bytes, kind: str, where: Any, what: Any) -> bytes:
+    """The content of a file with a damage of this kind."""
+    if kind == "field":
+        return json.dumps({**json.loads(content), where[1]: what}).encode()
+    if kind == "json":
+        body = json.loads(content)
+        for path, change, value in what:
+            changed(body, path, change, value)
+        return json.dumps(body).encode()
+    if kind == "bytes":
+        return damaged(content, what)
+    if kind == "header":
+        return header_changed(content, where)
+    return content[: -40 * what - 4] + np.float32(where).tobytes() * (10 * what + 1)
+
+
 def write(folder: Path, files: dict[str, bytes], damage: list) -> None:
     """Write ``files`` into ``folder`` with the damage, beside code that nobody may run."""
     files, forms, names = dict(files), {}, sorted(files)
     weights = next(name for name in names if name.endswith(".safetensors"))
     for kind, where, what in damage:
-        name = names[where % len(names)] if isinstance(where, int) else weights
-        if kind == "field":
-            name = where[0]
-        with suppress(KeyError, ValueError, AttributeError, TypeError):  # damaged before
-            if kind == "field":
-                files[name] = json.dumps({**json.loads(files[name]), where[1]: what}).encode()
-            elif kind == "json":
-                body = json.loads(files[name])
-                for path, change, value in what:
-                    changed(body, path, change, value)
-                files[name] = json.dumps(body).encode()
-            elif kind == "bytes":
-                files[name] = damaged(files[name], what)
-            elif kind == "form":
-                forms[name] = what
-            elif kind == "header":
-                files[name] = header_changed(files[name], where)
-            elif kind == "numbers":
-                files[weights] = files[weights][: -40 * what - 4] + np.float32(where).tobytes() * (10 * what + 1)
+        on_weights = kind in ("header", "numbers")
+        name = weights if on_weights else where[0] if kind == "field" else names[where % len(names)]
+        if kind == "form":
+            forms[name] = what
+        else:
+            with suppress(KeyError, ValueError, AttributeError, TypeError):  # damaged before, or not there
+                files[name] = content_changed(files[name], kind, where, what)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     for name, form in forms.items():
@@ -270,22 +202,25 @@ def use(model_id: str) -> None:
         classifier.predict(classifier.encode("a good film"))
 
 
+def place_template(folder: Path) -> str:
+    """Make the template in ``folder`` one of this instance; the id of the model with it."""
+    template = settings().home / "templates" / "fuzzed.json"
+    template.parent.mkdir(exist_ok=True, parents=True)
+    if template.is_dir() and not template.is_symlink():
+        template.rmdir()
+    template.unlink(missing_ok=True)
+    if os.path.lexists(folder / TEMPLATE):
+        (folder / TEMPLATE).rename(template)
+    return f"completion:fuzzed:{folder}"
+
+
 @given(st.sampled_from(["classifier", "classifier", "speaker", "adapter"]), damages)
 @inputs(300)
 def test_damaged_models_are_loaded_or_refused(kind: str, damage: list) -> None:
     with TemporaryDirectory() as place, bounded():
-        folder = Path(place)
-        write(folder, seeds()[kind], damage)
-        model_id = place
-        if kind == "speaker":
-            template = settings().home / "templates" / "fuzzed.json"
-            template.parent.mkdir(exist_ok=True, parents=True)
-            if template.is_dir() and not template.is_symlink():
-                template.rmdir()
-            template.unlink(missing_ok=True)
-            (folder / TEMPLATE).rename(template) if os.path.lexists(folder / TEMPLATE) else None
-            model_id = f"completion:fuzzed:{place}"
-        before = listing(folder)
+        write(Path(place), seeds()[kind], damage)
+        model_id = place_template(Path(place)) if kind == "speaker" else place
+        before = listing(Path(place))
         use(model_id)
-        assert listing(folder) == before
+        assert listing(Path(place)) == before
         assert "evil" not in sys.modules
