@@ -368,7 +368,7 @@ def test_an_adapter_changes_the_weights(adapter: Path, folder: Path) -> None:
 def test_the_digest_of_an_adapter_knows_both_files(adapter: Path, folder: Path) -> None:
     model_id = f"completion:asked:{adapter}"
     first = model_digest(model_id)
-    assert first != model_digest(f"completion:asked:{folder}")
+    assert first not in (model_digest(f"completion:asked:{folder}"), None)
     configure(folder, rope_theta=20000.0)
     second = model_digest(model_id)
     path = adapter / "adapter_config.json"
