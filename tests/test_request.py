@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
@@ -213,4 +214,4 @@ def test_a_question_that_is_named_twice() -> None:
 
 def test_a_choice_that_cannot_be_written() -> None:
     with pytest.raises(RequestError, match="a character that cannot be written"):
-        checked(Request, question="occlusion", model="m", text="a", unit="\ud800")
+        checked(View, model="m", text="a", palette="\ud800")
