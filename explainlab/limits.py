@@ -12,6 +12,10 @@ MAX_RATIO, ALWAYS_UNPACKED = 100, 32 * 2**20
 """How many times its bytes a data file may hold when it is unpacked; and the bytes that any may hold."""
 MAX_RECORD_BYTES = 4 * 2**20
 """Longest row of a data file, in bytes."""
+MAX_VOCABULARY_MB, MAX_CONFIGURATION_MB = 64, 16
+"""The largest vocabulary of a model, and the largest of its other files beside weights."""
+MAX_LAYERS, MAX_CLASSES, MAX_POSITIONS = 1_000, 100_000, 2**24
+"""What the configuration of a model may ask for."""
 MAX_TEMPLATES = 100
 """The most templates of a user."""
 MAX_TEMPLATE_KB = 100

@@ -90,6 +90,8 @@ class Request(BaseModel):
         name = "study" if "study" in fields else "method"
         if name not in fields:
             raise RequestError("The request names neither a method nor a study.", "Use one that was exported here.")
+        if "question" in fields:
+            raise RequestError("The request names its question twice.", "Use one that was exported here.")
         return checked(cls, question=fields.pop(name), **fields)
 
     @classmethod
@@ -122,6 +124,8 @@ def checked(record: type[R], /, **fields: Any) -> R:
             raise RequestError("This is not accepted.", f"{first['msg']}.") from None
         problem = "is missing" if first["type"] == "missing" else f"= {quote(first['input'])} is not accepted"
         raise RequestError(f"{name} {problem}.", f"{first['msg']}.") from None
+    except UnicodeEncodeError:
+        raise RequestError("A name or a value has a character that cannot be written.", "Write it again.") from None
 
 
 def digest(body: Any) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
@@ -203,3 +204,14 @@ def test_a_complete_request_equals_one_written_out_in_full() -> None:
     done = complete(Request(**FIELDS))
     assert done == Request(**done.model_dump()) != Request(**FIELDS)
     assert complete(done) is done
+
+
+def test_a_question_that_is_named_twice() -> None:
+    record = {"method": "occlusion", "question": "gradient", "model": "m", "text": "a"}
+    with pytest.raises(RequestError, match="names its question twice"):
+        Request.from_json(record)
+
+
+def test_a_choice_that_cannot_be_written() -> None:
+    with pytest.raises(RequestError, match="a character that cannot be written"):
+        checked(View, model="m", text="a", palette="\ud800")

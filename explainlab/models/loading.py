@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import os
 import sys
 from contextlib import suppress
@@ -16,16 +15,17 @@ from typing import Any, TypeAlias, get_args
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from explainlab.errors import ModelError, RequestError
+from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
+from explainlab.models.directory import FILES, VOCABULARIES, read_config, require_files
 from explainlab.models.model_types import model_type_of
 from explainlab.models.templates import Template, template_parts
 from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
@@ -35,9 +35,7 @@ from explainlab.settings import ASSETS
 transformers_logging.disable_progress_bar()
 
 PREFIX = "embedded:"
-_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
-_VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
 _MOST_DIGESTS = 64
 
 _Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
@@ -109,7 +107,7 @@ def load_model(
     model_type = model_type_of(config)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     tokenizer = _tokenizer(model_id, files)
-    max_tokens = _max_tokens(config, tokenizer)
+    max_tokens = _max_tokens(model_id, config, tokenizer)
     answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
     network, device_of_inputs = load_weights(
         model_id,
@@ -123,7 +121,7 @@ def load_model(
     _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
-    return Classifier(
+    classifier = Classifier(
         id=model_id,
         source=(files.adapter or files).source,
         digest=_digest_of(files, template),
@@ -135,6 +133,8 @@ def load_model(
         limits=limits,
         prompt=template.prompt if template else None,
     )
+    _require_working(classifier)
+    return classifier
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
@@ -147,7 +147,7 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     if files is None:
         return None
     config, tokenizer = _config(model_id, files, template), _tokenizer(model_id, files)
-    answers = answer_tokens(template, tokenizer, _max_tokens(config, tokenizer))
+    answers = answer_tokens(template, tokenizer, _max_tokens(model_id, config, tokenizer))
     return dict(zip(answers, tokenizer.convert_ids_to_tokens(list(answers.values())), strict=True))
 
 
@@ -202,6 +202,7 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         raise ModelError(f"There is no model '{model_id}'.", _nearest(model_id))
     if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
         raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
+    require_files(model_id, path)
     return path.resolve(), "directory"
 
 
@@ -214,7 +215,7 @@ def _path_of(model_id: str) -> Path | None:
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
     try:
-        return Path(snapshot_download(model_id, allow_patterns=_FILES, local_files_only=not fetch))
+        return Path(snapshot_download(model_id, allow_patterns=FILES, local_files_only=not fetch))
     except HFValidationError as error:
         raise ModelError(f"'{model_id}' is not a model id.", _nearest(model_id)) from error
     except LocalEntryNotFoundError as error:
@@ -275,19 +276,13 @@ def _stamps(files: Files) -> list[tuple[str, _Stamp]]:
 
 
 def _stamp(directory: Path) -> _Stamp:
-    files = sorted(path for pattern in _FILES for path in directory.glob(pattern))
+    files = sorted(path for pattern in FILES for path in directory.glob(pattern))
     return tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
-    try:
-        raw = json.loads((files.directory / "config.json").read_text(encoding="utf-8"))
-        config: PreTrainedConfig = AutoConfig.from_pretrained(
-            files.directory, trust_remote_code=False, local_files_only=True
-        )
-    except Exception as error:
-        raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
-    heads = raw.get("architectures") or [""]
+    config, fields = read_config(model_id, files.directory)
+    heads = fields.get("architectures") or [""]
     if not (isinstance(heads, list) and isinstance(heads[0], str)):
         raise ModelError(
             f"The configuration of {model_id} names no architecture.", "Write a list of names into architectures."
@@ -334,7 +329,7 @@ def _labels(model_id: str, config: Any) -> tuple[str, ...]:
 def _tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
     places = [part.directory for part in (files.adapter, files) if part]
     try:
-        directory = next((d for d in places if any(path for v in _VOCABULARIES for path in d.glob(v))), None)
+        directory = next((d for d in places if any(path for v in VOCABULARIES for path in d.glob(v))), None)
         if directory is None:
             raise FileNotFoundError("there is no vocabulary")  # transformers would make up an empty one
         tokenizer = AutoTokenizer.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
@@ -357,11 +352,29 @@ def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) 
         )
 
 
-def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
+def _require_working(classifier: Classifier) -> None:
+    """Raise for a model that cannot read a word, whatever its configuration has in it."""
+    try:
+        with suppress(ExplainLabError), torch.no_grad():
+            classifier.logits(classifier.inputs([classifier.encode("a")]))
+    except Exception as error:
+        raise ModelError(f"{classifier.id} cannot read a text: {first_line(error)}") from error
+
+
+def _max_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """The longest input: the smaller of the tokenizer's limit and the position table's."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
-    return int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
+    try:
+        offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0
+        most = int(min(tokenizer.model_max_length, table - offset, sys.maxsize))
+    except (TypeError, ValueError, OverflowError):
+        most = 0
+    if most < 1:
+        raise ModelError(
+            f"{model_id} does not say how many tokens it reads.",
+            "Correct max_position_embeddings in its config.json and model_max_length in its tokenizer_config.json.",
+        )
+    return most
 
 
 def _digest(stamp: _Stamp) -> str:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, fiel
 from explainlab.declared import named
 from explainlab.errors import RequestError
 from explainlab.files import write_file
+from explainlab.limits import MAX_CONFIGURATION_MB
 from explainlab.request import checked, digest
 from explainlab.settings import ASSETS, settings
 from explainlab.text.prompt import Prompt
@@ -150,8 +151,9 @@ def read_template(template_id: str) -> Template:
     own = _files(template_folder(owner)).get(name) if _OWNER.fullmatch(owner) else None
     path = own or named("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        with path.open("rb") as file:
+            fields = json.loads(file.read(MAX_CONFIGURATION_MB * 2**20))
+    except (OSError, ValueError, RecursionError) as error:
         raise RequestError(f"The template '{name}' cannot be read: {error}", "Save it again.") from error
     if not isinstance(fields, dict):
         raise RequestError(f"The template '{name}' is not a JSON object.", "Save it again.")
@@ -181,4 +183,4 @@ def _pieces(text: str) -> tuple[str | int, ...]:
 
 def _files(folder: Path) -> dict[str, Path]:
     """The templates of a folder by name; a file of another name is none."""
-    return {path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem)}
+    return {path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem) and path.is_file()}

@@ -19,10 +19,10 @@ import transformers
 from safetensors import safe_open
 
 from explainlab.errors import ModelError, ResourceError
+from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 
 ADAPTER = "adapter_config.json"
-MOST_LAYERS = 1_000
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 
@@ -53,7 +53,7 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
         return None
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(
             f"The adapter {model_id} does not name the model that it changes: {first_line(error)}.",
             f"Save it again, or write base_model_name_or_path into its {ADAPTER}.",
@@ -87,6 +87,7 @@ def load_weights(
     try:
         model, info = factory.from_pretrained(
             files.directory,
+            config=config,
             dtype=dtype,
             device_map=placed,
             use_safetensors=True,
@@ -125,14 +126,14 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
     layers = getattr(config, "num_hidden_layers", 1)
-    if not isinstance(layers, int) or not 1 <= layers <= MOST_LAYERS:
+    if not isinstance(layers, int) or not 1 <= layers <= MAX_LAYERS:
         raise ModelError(
-            f"{model_id} says that it has {quote(layers)} layers; from 1 to {MOST_LAYERS:,} are accepted.",
+            f"{model_id} says that it has {quote(layers)} layers; from 1 to {MAX_LAYERS:,} are accepted.",
             "Correct num_hidden_layers in its config.json.",
         )
     for name in ("vocab_size", "hidden_size"):
         value = getattr(config, name, None)
-        if value is not None and value not in sizes:
+        if value is not None and not (isinstance(value, int) and value in sizes):
             raise ModelError(
                 f"The weights of {model_id} do not have the {name} of its configuration, {quote(value)}.",
                 "Save the configuration and the weights together with save_pretrained.",
@@ -199,5 +200,11 @@ def _adapted(
             f"The adapter {model_id} puts vectors before the text and changes no weights.",
             "Give one that changes weights, such as LoRA.",
         )
-    merged: transformers.PreTrainedModel = changed.get_base_model() if quantised else changed.merge_and_unload()
+    if quantised:
+        beside: transformers.PreTrainedModel = changed.get_base_model()
+        return beside
+    try:
+        merged: transformers.PreTrainedModel = changed.merge_and_unload()
+    except Exception as error:
+        raise ModelError(f"The adapter {model_id} cannot be merged into its model: {first_line(error)}") from error
     return merged

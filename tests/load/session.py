@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+import httpx
 import websockets
 from google.protobuf.message import Message
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs, UploadedFileInfo
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
@@ -32,6 +35,7 @@ class Session:
         self._pages: dict[str, str] = {}
         self._values: dict[str, WidgetState] = {}
         self.elements: dict[tuple[int, ...], Message] = {}
+        self._folds: dict[str, str] = {}
         self.errors: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -79,6 +83,30 @@ class Session:
         area = next(widget for widget in self.shown("text_area") if widget.label == label)
         return await self.run([WidgetState(id=area.id, string_value=text)])
 
+    async def unfold(self, label: str) -> float:
+        """Open the expander of this label; the seconds until the page has run."""
+        return await self.run([WidgetState(id=self._folds[label], bool_value=True)])
+
+    async def upload(self, label: str, name: str, content: bytes) -> int:
+        """Choose a file in the uploader of this label; the status with which the server answered its bytes."""
+        number = uuid.uuid4().hex
+        status = await asyncio.to_thread(self.put, number, name, content)
+        info = UploadedFileInfo(file_id=number, name=name, size=len(content), file_urls=FileURLs(file_id=number))
+        uploader = next(widget for widget in self.shown("file_uploader") if widget.label.startswith(label))
+        files = FileUploaderState(uploaded_file_info=[info])
+        await self.run([WidgetState(id=uploader.id, file_uploader_state_value=files)])
+        return status
+
+    def put(self, number: str, name: str, content: bytes) -> int:
+        """Send the bytes of a file as a browser does; the status of the answer."""
+        token = httpx.get(f"{self._origin}/_stcore/health").cookies["_streamlit_xsrf"]
+        return httpx.put(
+            f"{self._origin}/_stcore/upload_file/{self.id}/{number}",
+            files={"file": (name, content)},
+            headers={"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}"},
+            timeout=60,
+        ).status_code
+
     async def visit(self, page: str) -> float:
         """Go to another page by its name in the address; the seconds until it has run."""
         self._page, self._query, self._values = self._pages[page], "", {}
@@ -105,6 +133,7 @@ class Session:
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 self.elements.clear()
+                self._folds.clear()
                 self.id = message.new_session.initialize.session_id
             elif kind == "navigation":
                 self._page = message.navigation.page_script_hash
@@ -113,6 +142,8 @@ class Session:
                 self._query = message.page_info_changed.query_string
             elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
                 self._take(tuple(message.metadata.delta_path), message.delta.new_element)
+            elif kind == "delta" and message.delta.add_block.expandable.id:
+                self._folds[message.delta.add_block.expandable.label] = message.delta.add_block.expandable.id
             elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return
 

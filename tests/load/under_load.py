@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice
 from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.view import AnalysisView
 from explainlab.service.store.store import Store
 from explainlab.settings import ROOT, Settings
 from tests.load.session import Session
@@ -54,16 +55,20 @@ class Server:
 
 
 @contextmanager
-def serving(home: Path, database_url: str = "") -> Iterator[Server]:
+def serving(
+    home: Path, database_url: str = "", script: Path = ROOT / "app.py", environment: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """The app on a free port of this machine with its store in ``home``, or elsewhere; stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}"]
     command += ["--server.headless=true", "--server.fileWatcherType=none"]
     places = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_DATABASE_URL": database_url, "PYTHONPATH": str(ROOT)}
     out = subprocess.DEVNULL
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **places}, stdout=out, stderr=out)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **places, **(environment or {})}, stdout=out, stderr=out
+    )
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url)
@@ -91,7 +96,7 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     busy = ActivationView(
         model=MODEL, text="busy", methods=methods, data=DataChoice(source="embedded:sentiment", rows=240)
     )
-    async with Session(url, f"r={store.save_view(busy.model_dump(mode='json'))}", "activation") as keeper:
+    async with Session(url, link_to(store, busy), "activation") as keeper:
         until = time.monotonic() + seconds
         await asyncio.gather(*(quiet_user(url, store, number, until, met) for number in range(sessions)))
         await keeper.run()
@@ -99,17 +104,26 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     return met
 
 
-async def quiet_user(url: str, store: Store, number: int, until: float, met: Clicks) -> None:
+def link_to(store: Store, view: AnalysisView) -> str:
+    """The address of a view that everybody may open."""
+    view_id = store.save_view(view.model_dump(mode="json"))
+    store.share_view(view_id, "link")
+    return f"r={view_id}"
+
+
+async def quiet_user(
+    url: str, store: Store, number: int, until: float, met: Clicks, headers: Mapping[str, str] | None = None
+) -> None:
     """Ask about a text of one's own, click from page to page, and come back for the answer."""
     asked = View(model=MODEL, text=f"A film for number {number}.", methods=(Choice(method="occlusion"),))
-    link = f"r={store.save_view(asked.model_dump(mode='json'))}"
+    link = link_to(store, asked)
     await asyncio.sleep(PAUSE * number / 50)
-    async with Session(url, link) as session:
+    async with Session(url, link, headers=headers) as session:
         for page in islice(cycle(PAGES), number, None):
             await asyncio.sleep(PAUSE)
             if time.monotonic() > until:
                 break
             met.seconds.append(await session.visit(page))
         met.errors += session.errors
-    async with Session(url, link) as session:
+    async with Session(url, link, headers=headers) as session:
         met.lost += any(button.label == "Cancel" for button in session.shown("button"))

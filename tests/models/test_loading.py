@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -151,13 +152,20 @@ def test_a_corrupt_configuration(folder: Path, content: str) -> None:
         ({"architectures": 5}, "names no architecture"),
         ({"architectures": [5]}, "names no architecture"),
         ({"architectures": {"a": 1}}, "names no architecture"),
-        ({"num_hidden_layers": 10**6}, "from 1 to 1,000"),
+        ({"num_hidden_layers": 10**6}, "the most is 1,000"),
+        ({"model_type": "qwen2", "num_hidden_layers": 10**9}, "the most is 1,000"),
+        ({"text_config": {"num_hidden_layers": 10**9}}, "the most is 1,000"),
+        ({"num_labels": 10**9, "id2label": None}, "num_labels = 1000000000; the most is 100,000"),
         ({"num_hidden_layers": -1}, ""),
         ({"num_hidden_layers": "many"}, ""),
         ({"vocab_size": 10**12}, "vocab_size of its configuration"),
         ({"hidden_size": 10**9, "num_attention_heads": 1}, "hidden_size of its configuration"),
         ({"intermediate_size": 10**12}, ""),
-        ({"max_position_embeddings": 10**12}, ""),
+        ({"max_position_embeddings": 10**12}, "the most is 16,777,216"),
+        ({"max_position_embeddings": -1}, "does not say how many tokens"),
+        ({"max_position_embeddings": ["a"]}, ""),
+        ({"hidden_size": [[1], 2]}, ""),
+        ({"type_vocab_size": ["a"]}, ""),
         ({"num_attention_heads": 0}, ""),
         ({"hidden_act": "exec"}, ""),
     ],
@@ -166,6 +174,52 @@ def test_a_corrupt_configuration(folder: Path, content: str) -> None:
 def test_a_hostile_configuration_is_refused(folder: Path, changes: dict[str, Any], problem: str) -> None:
     _configure(folder, **changes)
     _refused(folder, problem)
+
+
+@pytest.mark.parametrize("changes", [{"return_dict": False}, {"chunk_size_feed_forward": 2}])
+def test_a_configuration_does_not_change_how_layers_are_run(folder: Path, changes: dict[str, Any]) -> None:
+    expected = load_model(str(folder), device="cpu")
+    expected = expected.predict(expected.encode("a good film"))
+    _configure(folder, **changes)
+    classifier = load_model(str(folder), device="cpu")
+    assert classifier.predict(classifier.encode("a good film")) == expected
+
+
+@pytest.mark.parametrize("most", ["many", [1], -1, 0])
+def test_a_tokenizer_that_does_not_say_how_many_tokens_it_reads(folder: Path, most: Any) -> None:
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": most}))
+    _refused(folder, "does not say how many tokens it reads")
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "model.safetensors", "more.txt", "chat_template.jinja"]
+)
+def test_pipes_and_devices_are_not_opened(folder: Path, name: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    for ask in (describe, known_digest, model_digest, lambda model_id: load_model(model_id, device="cpu")):
+        with pytest.raises(ModelError, match="has no config.json" if name == "config.json" else f"{name} of .* cannot"):
+            ask(str(folder))
+
+
+@pytest.mark.parametrize("form", ["folder", "dangling", "endless", "huge"])
+def test_files_that_are_no_ordinary_ones(folder: Path, form: str) -> None:
+    path = folder / "added.json"
+    if form == "folder":
+        path.mkdir()
+    elif form == "huge":
+        path.touch()
+        os.truncate(path, 17 * 2**20)
+    else:
+        path.symlink_to("nowhere" if form == "dangling" else "/dev/zero")
+    with pytest.raises(ModelError, match="larger than 16 MB" if form == "huge" else "added.json of .* cannot be read"):
+        model_digest(str(folder))
+
+
+def test_an_adapter_nested_too_deeply(folder: Path) -> None:
+    (folder / "adapter_config.json").write_text("[" * 200_000)
+    _refused(folder, "does not name the model that it changes")
 
 
 def test_an_unsupported_model_type(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from explainlab.analyses.wording import counted
 from explainlab.app import session
@@ -166,7 +167,7 @@ def _draw_upload(question: Question) -> None:
 
     def take() -> None:
         file = st.session_state[key]
-        if file is None:
+        if not isinstance(file, UploadedFile):  # none, or one that was let go
             return
         try:
             question.set("data", keep_upload(file.getvalue(), file.name, session.user()))

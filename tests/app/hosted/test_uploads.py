@@ -28,15 +28,9 @@ def hosted(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
         yield url, home
 
 
-def put(url: str, session: Session, name: str, size: int) -> int:
+def put(session: Session, name: str, size: int) -> int:
     """Upload ``size`` bytes as a browser does; the status of the answer."""
-    token = httpx.get(f"{url}/_stcore/health").cookies["_streamlit_xsrf"]
-    return httpx.put(
-        f"{url}/_stcore/upload_file/{session.id}/{name}",
-        files={"file": ("data.csv", b"x" * size)},
-        headers={"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}"},
-        timeout=60,
-    ).status_code
+    return session.put(name, "data.csv", b"x" * size)
 
 
 def on_disk(home: Path) -> int:
@@ -53,7 +47,7 @@ def test_a_session_that_has_not_signed_in_uploads_nothing(hosted: tuple[str, Pat
     async def attack() -> list[int]:
         async with of(url, "") as session:
             assert "did not say who you are" in session.told()
-            return [put(url, session, f"file{i}", MB) for i in range(5)]
+            return [put(session, f"file{i}", MB) for i in range(5)]
 
     assert asyncio.run(attack()) == [403] * 5
     assert on_disk(home) == 0
@@ -67,13 +61,27 @@ def test_bytes_of_a_session_and_of_a_user_are_bounded_and_on_the_disk(hosted: tu
         async with AsyncExitStack() as stack:
             one, two, three = [await stack.enter_async_context(of(url, "ann")) for _ in range(3)]
             others = [await stack.enter_async_context(of(url, f"user {i}")) for i in range(3)]
-            assert [put(url, one, name, 14 * MB) for name in ("a", "b")] == [204, 413], "20 MB a session"
-            assert put(url, one, "a", MB) == 403, "the same file again would be counted once"
-            assert [put(url, each, "c", 14 * MB) for each in (two, three)] == [204, 413], "30 MB a user"
-            assert [put(url, each, "d", 14 * MB) for each in others] == [204] * 3
+            assert [put(one, name, 14 * MB) for name in ("a", "b")] == [204, 413], "20 MB a session"
+            assert put(one, "a", MB) == 403, "the same file again would be counted once"
+            assert [put(each, "c", 14 * MB) for each in (two, three)] == [204, 413], "30 MB a user"
+            assert [put(each, "d", 14 * MB) for each in others] == [204] * 3
             assert on_disk(home) == 5 * 14 * MB
 
     asyncio.run(attack())
+
+
+def test_a_page_goes_on_after_an_upload(hosted: tuple[str, Path]) -> None:
+    url, _ = hosted
+
+    async def upload() -> str:
+        async with Session(url, page="errors", headers={"X-Forwarded-Email": "uma"}) as session:
+            await session.unfold("File, columns and labels")
+            assert await session.upload("Upload a file", "a.csv", b"text,label\na,positive\n") == 204
+            await session.press("Predict")
+            assert session.errors == []
+            return session.told()
+
+    assert "unexpected" not in asyncio.run(upload())
 
 
 def test_nothing_arrives_without_its_length(hosted: tuple[str, Path]) -> None:

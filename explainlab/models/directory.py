@@ -1,0 +1,99 @@
+"""The files of a model's directory: ordinary ones, and a configuration that asks for nothing beyond measure."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from reprlib import repr as quote
+from typing import Any
+
+from transformers import AutoConfig, PreTrainedConfig
+
+from explainlab.errors import ModelError
+from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS, MAX_VOCABULARY_MB
+from explainlab.models.weights import first_line
+
+FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+"""What is read of a model: its digest is over these files."""
+VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
+_SIZES = {
+    **dict.fromkeys([*VOCABULARIES, "merges.txt"], MAX_VOCABULARY_MB),
+    **dict.fromkeys(["*.json", "*.txt", "*.jinja"], MAX_CONFIGURATION_MB),
+}
+_TEMPLATES = "additional_chat_templates"
+_MOST = {r".*layers?": MAX_LAYERS, r"num_labels": MAX_CLASSES, r".*positions?(_embeddings)?": MAX_POSITIONS}
+
+
+def require_files(model_id: str, directory: Path) -> None:
+    """Raise :class:`ModelError` for pipes, devices, broken links and huge texts among the files of a model."""
+    try:
+        for path in _entries(directory):
+            _require_file(model_id, path)
+    except OSError as error:
+        raise ModelError(
+            f"The directory {model_id} cannot be read: {error.strerror}.", "Correct its permissions."
+        ) from error
+
+
+def _entries(directory: Path) -> Iterator[Path]:
+    yield from sorted(directory.iterdir())
+    if (directory / _TEMPLATES).is_dir():
+        yield from sorted((directory / _TEMPLATES).iterdir())
+
+
+def _require_file(model_id: str, path: Path) -> None:
+    is_read = any(fnmatchcase(path.name, pattern) for pattern in FILES)
+    try:
+        found = path.stat()
+    except OSError:
+        found = None
+    folder = found is not None and stat.S_ISDIR(found.st_mode)
+    regular = found is not None and stat.S_ISREG(found.st_mode)
+    broken = found is None or folder or not os.access(path, os.R_OK)
+    if (broken and is_read) or not (broken or regular):
+        raise ModelError(f"The file {path.name} of {model_id} cannot be read.", "Put an ordinary file in its place.")
+    most = next((mb for pattern, mb in _SIZES.items() if fnmatchcase(path.name, pattern)), None)
+    if found and most and found.st_size > most * 2**20:
+        raise ModelError(
+            f"The file {path.name} of {model_id} is larger than {most} MB.",
+            "Only weights may be so large: save the model again with save_pretrained.",
+        )
+
+
+def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[str, Any]]:
+    """The configuration in a directory, and its fields as they are written.
+
+    transformers fills some of them with lists as long as a number says, so that numbers are checked before. Raises
+    :class:`ModelError` for one that cannot be read or asks for too much.
+    """
+    try:
+        fields = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        _require_measure(model_id, fields)
+        config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
+        config.return_dict, config.chunk_size_feed_forward = True, 0  # how outputs are returned and layers are run
+        return config, dict(fields)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
+
+
+def _require_measure(model_id: str, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        most = next((most for pattern, most in _MOST.items() if re.fullmatch(pattern, name)), None)
+        if most is not None and isinstance(value, int | float) and not value <= most:
+            raise ModelError(
+                f"The configuration of {model_id} says {name} = {quote(value)}; the most is {most:,}.",
+                "Correct it in its config.json.",
+            )
+        if isinstance(value, dict | list) and len(value) > MAX_CLASSES:
+            raise ModelError(
+                f"The configuration of {model_id} has {len(value):,} entries in {name}.", "Correct its config.json."
+            )
+        if isinstance(value, dict):
+            _require_measure(model_id, value)

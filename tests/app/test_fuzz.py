@@ -1,0 +1,189 @@
+"""Random requests, options and links are accepted within the limits or refused: nothing uncaught, quickly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explainlab.analyses.activation.page import view as activation_view
+from explainlab.analyses.candidates.page import view as candidates_view
+from explainlab.analyses.errors.page import view as errors_view
+from explainlab.analyses.explain.page import view as explain_view
+from explainlab.analyses.integration.page import view as integration_view
+from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
+from explainlab.app.runs.opening import page_of
+from explainlab.app.view import AnalysisView
+from explainlab.attribution.registry import methods, parse_method
+from explainlab.declared import ParameterSpec, specs
+from explainlab.errors import ExplainLabError
+from explainlab.metrics.registry import evaluation_work, metrics, parse_metric
+from explainlab.request import Request, checked
+from explainlab.service.limits import named_files, require_allowed, require_bounded
+from explainlab.service.questions import about_key, job_key, request_json
+from explainlab.settings import settings
+from tests.fuzz import bounded, changed, inputs, steps, values
+
+T = TypeVar("T")
+VIEWS: list[AnalysisView] = [
+    page.first_view() for page in (explain_view, activation_view, candidates_view, integration_view, errors_view)
+]
+DECLARED = {**methods(), **metrics(), **analyses()}
+OPTIONS = sorted({name for owner in DECLARED.values() for name in owner.Parameters.model_fields})
+PLAIN = [
+    *("probability", "logit", "own", "token", "word", "mask", "pad", "zero", "right", "left", "all", "first", "random"),
+    *("2n", "16n", "1:5:1", "10,20", "true", "none", "0.5", "rpi", "paper", "embedded:sentiment", "bfloat16"),
+]
+LARGE = [
+    *("-200000000:5:1", "1:2000000000:1", "2000000000:1:-1", "1:5:0", "9" * 5_000 + "n", "1," * 200_000, "[" * 99_999),
+    *("occlusion," * 20_000, ":" * 9_999, "=:" * 9_999, 10**12, -(10**400), 10**4_000, float("nan"), float("inf")),
+    *([1] * 200_000, ["occlusion"] * 20_000, {"occlusion": {"seed": [0] * 200_000}}, "\ud800", "²", "１０", "١", "1_0"),
+]  # fmt: skip
+
+
+def deep(depth: int) -> Any:
+    """A list in a list in a list."""
+    nested: Any = []
+    for _ in range(depth):
+        nested = [nested]
+    return nested
+
+
+names = st.sampled_from(sorted(DECLARED)) | st.text(max_size=4)
+small = st.sampled_from(PLAIN) | st.integers(-2, 40) | st.floats(-1, 2) | st.booleans() | values
+scalars = small | st.sampled_from(LARGE) | st.integers() | st.floats() | st.text(max_size=20)
+written = st.tuples(names, st.lists(st.tuples(st.sampled_from(OPTIONS), scalars), max_size=3)).map(
+    lambda spec: ":".join(
+        [
+            spec[0],
+            *(f"{name}={value:.99}" if isinstance(value, str) else f"{name}={value!r:.99}" for name, value in spec[1]),
+        ]
+    )
+)
+given_options = st.dictionaries(st.sampled_from(OPTIONS) | st.text(max_size=3), scalars, max_size=3)
+anything = st.one_of(
+    small,
+    scalars,
+    written,
+    st.lists(written | scalars, max_size=4),
+    st.lists(written, max_size=3).map(",".join),
+    st.dictionaries(names, given_options | scalars, max_size=3),
+    st.integers(1, 900).map(deep),
+)
+
+
+def fitting(spec: ParameterSpec) -> Any:
+    """Values that mostly have the form of this parameter."""
+    usual = st.sampled_from([spec.default, *spec.choices])
+    low, high = int(spec.minimum or 0), int(spec.maximum or 60)
+    return st.one_of(usual, st.integers(low, max(low, high)), small, anything)
+
+
+@st.composite
+def records(draw: Any) -> dict[str, Any]:
+    """A request as JSON: mostly a question that there is with options that it has, and now and then something else."""
+    question = draw(st.sampled_from(sorted(analyses())) if draw(st.integers(0, 9)) else names)
+    owner = analyses().get(question)
+    own = {spec.name: spec for spec in (specs(owner.Parameters) if owner else ())}
+    options = (
+        st.lists(st.sampled_from(sorted(own)), max_size=3, unique=True).flatmap(
+            lambda names: st.fixed_dictionaries({name: fitting(own[name]) for name in names})
+        )
+        if own
+        else given_options
+    )
+    kind = owner.kind if owner else draw(st.sampled_from(["method", "study"]))
+    about = draw(
+        st.sampled_from([{"text": "a film"}, {"text": "a film", "text_pair": "b"}, {"data": "embedded:sentiment"}])
+    )
+    fields = {"study" if kind == "study" else "method": question, "model": "embedded:bert-mini-sst2", **about}
+    fields["parameters"] = draw(options)
+    known = sorted({*Request.model_fields, "study", "method"})
+    return fields | draw(
+        st.one_of(st.just({}), st.just({}), st.dictionaries(st.sampled_from(known), anything, max_size=2))
+    )
+
+
+def accepted(read: Callable[[], T]) -> T:
+    """What ``read`` returns, which may not be refused."""
+    try:
+        return read()
+    except ExplainLabError as error:
+        raise AssertionError(f"Refused: {error}") from error
+
+
+def ask(request: Request) -> None:
+    """Everything that pages and the service do with a request before it becomes a job."""
+    whole = complete(request)
+    require_allowed(whole)
+    require_bounded(whole)
+    list(named_files(whole))
+    json.dumps(request_json(whole), allow_nan=False)
+    about_key(whole)
+    analysis = get_analysis(whole.question)
+    parameters = analysis.parameters(whole)
+    assert analysis.evaluations(parameters) <= settings().max_evaluations
+    analysis.work(parameters, 60, 4)
+    analysis.adaptive(parameters)
+    for method in analysis.method_requests(parameters):
+        assert accepted(lambda: parse_method(method.name)) == method  # noqa: B023 (called at once)
+        assert len(method.label) < 1_000
+    if whole.data is None or whole.data.startswith("embedded:"):
+        job_key(whole)
+    shown = page_of(whole)
+    if shown:
+        look(shown.view)
+
+
+def look(view: AnalysisView) -> None:
+    """What a page does with a view, and its link."""
+    body = json.loads(json.dumps(view.model_dump(mode="json"), allow_nan=False))
+    assert accepted(lambda: checked(type(view), **body)) == view
+    view.line()
+    view.shown_requests()
+
+
+@given(records())
+@inputs(4_000)
+def test_requests_are_bounded_or_refused(record: dict[str, Any]) -> None:
+    with bounded(), suppress(ExplainLabError):
+        ask(Request.from_json(record))
+    with bounded(), suppress(ExplainLabError):
+        fields = {"question": record.get("study", record.get("method")), **record}
+        ask(new_request(**{name: value for name, value in fields.items() if name not in ("study", "method")}))
+
+
+@given(written | st.text(max_size=30))
+@inputs(4_000)
+def test_written_options_are_read_or_refused(text: str) -> None:
+    with bounded(), suppress(ExplainLabError):
+        request = parse_method(text)
+        assert accepted(lambda: parse_method(request.name)) == request
+        assert len(request.label) < 1_000
+    with bounded(), suppress(ExplainLabError):
+        metric = parse_metric(text)
+        assert accepted(lambda: parse_metric(metric.name)) == metric
+        assert len(metric.label) < 1_000
+        evaluation_work([metric], 60)
+
+
+damage = st.lists(st.tuples(st.lists(st.integers(0, 40), min_size=1, max_size=4), st.just("set"), anything), max_size=3)
+
+
+@given(st.sampled_from(VIEWS), damage, steps)
+@inputs(2_000)
+def test_links_open_or_are_refused(view: AnalysisView, first: list, second: list) -> None:
+    body = deepcopy(view.model_dump(mode="json"))
+    for path, change, value in [*first, *second[: len(first) % 2]]:
+        changed(body, path, change, value)
+    with bounded(), suppress(ExplainLabError):
+        opened = checked(type(view), **body)
+        requests = opened.requests()
+        look(opened)
+        for request in requests:
+            ask(request)

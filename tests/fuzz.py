@@ -1,0 +1,82 @@
+"""What the fuzz targets share: how many inputs, what an input may cost, and JSON with damage in it.
+
+By hand with more inputs, and others each time: EXPLAINLAB_FUZZ=10000 python -m pytest FILE
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+SECONDS, BYTES = 10, 500 * 2**20
+
+odd: list[Any] = [0, -1, 2**31, 2**63, 2**64, 10**30, 1e308, -0.0, "", "x", "\0", "../x", "<b>", [], {}, [[]], [{}]]
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from(odd),
+    st.text(max_size=8),
+    st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3), max_leaves=6),
+)
+walks = st.lists(st.integers(0, 40), min_size=1, max_size=6)
+steps = st.lists(st.tuples(walks, st.sampled_from(["set", "drop", "add"]), values), min_size=1, max_size=3)
+
+
+def inputs(few: int) -> Callable[[Any], Any]:
+    """``few`` inputs, the same each time, or as many as EXPLAINLAB_FUZZ says."""
+    many = os.environ.get("EXPLAINLAB_FUZZ")
+    return settings(max_examples=int(many or few), derandomize=not many, deadline=None)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Fails if what is inside takes too long or too much memory."""
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    yield
+    assert time.monotonic() - start < SECONDS
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < BYTES
+
+
+def changed(body: Any, path: list[int], change: str, value: Any) -> None:
+    """Change what a walk along ``path`` comes to: each number chooses an entry."""
+    value = deepcopy(value)
+    for step, place in enumerate(path):
+        if not isinstance(body, dict | list) or not body:
+            return
+        key = list(body)[place % len(body)] if isinstance(body, dict) else place % len(body)
+        inner = body[key]
+        if step < len(path) - 1 and isinstance(inner, dict | list) and inner:
+            body = inner
+            continue
+        if change == "set":
+            body[key] = value
+        elif change == "drop":
+            del body[key]
+        elif isinstance(body, dict):
+            body[str(value)] = value
+        else:
+            body.append(value)
+        return
+
+
+places = st.floats(0, 1, exclude_max=True)
+pieces = st.one_of(
+    st.binary(max_size=8), st.sampled_from([b'"', b"\n", b"\0", b",", b"\xff", b"{", b"[" * 99, b"\xff" * 9])
+)
+changes = st.lists(st.tuples(places, st.integers(0, 64), pieces, st.integers(1, 3)), max_size=5)
+
+
+def damaged(content: bytes, changed: list[tuple[float, int, bytes, int]]) -> bytes:
+    """``content`` with pieces put in at places, each as often as said, in place of so many bytes."""
+    for share, gone, piece, times in changed:
+        place = int(share * (len(content) + 1))
+        content = content[:place] + piece * times + content[place + gone :]
+    return content
