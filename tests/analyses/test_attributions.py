@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from explainlab import explain, load_model, study
+from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
@@ -46,6 +47,14 @@ def test_every_map_says_which_output_it_explains(classifier: Classifier, name: s
         scores = {own.id: own.scores for own in result.body.methods} if name == "activation" else result.body.scores
         np.testing.assert_allclose(scores[method], alone.scores, rtol=1e-5, atol=1e-7)
         assert said[label_of(method)] == f"explains the {explained} of positive"
+
+
+def test_the_text_that_is_revealed_says_it_too(classifier: Classifier) -> None:
+    result = answer(classifier, "activation")
+    drawn = activation_scrubber(result.request, result.body)
+    said = {method.name: method.explained for method in drawn.methods}
+    assert said["occlusion"] == "explains the probability of positive"
+    assert said["lrp"] == "explains the logit of positive"
 
 
 @STUDIES

@@ -96,8 +96,7 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
 
 
 def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText]) -> None:
-    request = view.map_request(result.body.methods[0].id)
-    scrubber = once(result, activation_scrubber, request, result.body, view.palette)
+    scrubber = once(result, activation_scrubber, result.request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             "The text as it is revealed",
