@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -62,7 +63,7 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
 def _chart(name: str, drawn: Bars, palette: str, theme: str) -> Chart:
     hues = getattr(PALETTES[palette], theme)
     bars = [replace(bar, name=shortened(bar.name, _LONGEST)) for bar in drawn.bars]
-    figure = go.Figure(layout=layout(shown(drawn.axis), "", height=90 + 26 * max(len(bars), 3)))
+    figure = go.Figure(layout=layout(_wrapped(drawn.axis), "", height=90 + 26 * max(len(bars), 3)))
     figure.add_bar(
         x=[bar.size for bar in bars],
         y=list(range(len(bars))),
@@ -81,6 +82,11 @@ def _chart(name: str, drawn: Bars, palette: str, theme: str) -> Chart:
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     rows = [{"name": b.name, "score": b.size, "from": b.start, "total": b.kind == "total"} for b in bars]
     return Chart(name, drawn.title, replace(drawn, bars=tuple(bars)).finding, figure, rows)
+
+
+def _wrapped(axis: str) -> str:
+    """The words of an axis in lines that fit a phone."""
+    return "<br>".join(map(shown, textwrap.wrap(axis, _LONGEST)))
 
 
 def _first(pair: tuple[float, object]) -> float:
