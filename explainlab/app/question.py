@@ -99,7 +99,7 @@ class Question:
 
     def draw_outputs(self) -> None:
         """The number that several methods explain: each its own, or one for all."""
-        options = {"own": "each method's own", "probability": "probability", "logit": "logit"}
+        options = {"own": "each its own", "probability": "probability", "logit": "logit"}
         help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
         self.select("Output", "output", options, explained(help_text, "probability", "logit"))
 
