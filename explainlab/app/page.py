@@ -122,7 +122,7 @@ class AnalysisPage(Place):
         if view is not None:
             self.ask(service, view, record=False)
             self.seed(view, force=True)
-            self._fold(True)
+            self._fold(st.query_params["r"] != links.FIRST)
         elif arriving is not None and "r" not in st.query_params:
             with suppress(ExplainLabError):  # a question that this page cannot ask stays where it was
                 self._prefill((self.view or self.first()).carrying(arriving))

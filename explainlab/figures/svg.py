@@ -7,8 +7,9 @@ Font metrics are not needed: every character takes whole cells (two for wide cha
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, groupby
 
 import regex
@@ -24,6 +25,7 @@ WIDEST = 0.66
 INK, MUTED, PAPER = "#101814", "#5c6560", "#ffffff"
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif"
+_GRAPHEME = regex.compile(r"\X")
 _NOT_XML = regex.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -38,14 +40,16 @@ class _Glyph:
 
 @dataclass
 class _Line:
-    """A line of glyphs; ``rtl`` lines run from the right edge."""
+    """A line of glyphs, ``cells`` wide; ``rtl`` lines run from the right edge."""
 
     rtl: bool
     glyphs: list[_Glyph] = field(default_factory=list)
+    cells: int = 0
 
-    @property
-    def cells(self) -> int:
-        return sum(glyph.cells for glyph in self.glyphs)
+    def extend(self, glyphs: Iterable[_Glyph]) -> None:
+        for glyph in glyphs:
+            self.glyphs.append(glyph)
+            self.cells += glyph.cells
 
 
 def draw_svg(heatmap: Heatmap) -> str:
@@ -88,6 +92,7 @@ def _wrapped(text: str, size: float, width: float = COLUMNS * CELL) -> list[str]
     return ["".join(glyph.text for glyph in line.glyphs) for line in lines]
 
 
+@lru_cache(maxsize=4096)
 def cells(grapheme: str) -> int:
     """Width of a user-perceived character in cells: 2 if any code point is wide, 0 if none is visible, else 1."""
     if any(unicodedata.east_asian_width(c) in "WF" for c in grapheme) or "\ufe0f" in grapheme:
@@ -105,7 +110,7 @@ def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
     lines = [_Line(rtl)]
     for word in _words(glyphs):
         if word[-1].text == "\n":
-            lines[-1].glyphs += word[:-1]
+            lines[-1].extend(word[:-1])
             lines.append(_Line(rtl))
             continue
         visible = sum(glyph.cells for glyph in word if not glyph.text.isspace())
@@ -117,7 +122,7 @@ def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
                 continue
             if not fits:
                 lines.append(_Line(rtl))
-            lines[-1].glyphs.append(glyph)
+            lines[-1].extend([glyph])
     return lines
 
 
@@ -133,7 +138,7 @@ def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
 
 def _split(text: str, token: int | None) -> Iterator[_Glyph]:
     text = text.replace("\r\n", "\n").replace("\t", "    ")
-    for grapheme in regex.findall(r"\X", text):
+    for grapheme in _GRAPHEME.findall(text):
         if grapheme == "\n" or cells(grapheme):
             yield _Glyph(grapheme, cells(grapheme), token)
 

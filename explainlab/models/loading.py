@@ -151,16 +151,17 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     return dict(zip(answers, tokenizer.convert_ids_to_tokens(list(answers.values())), strict=True))
 
 
-def known_digest(model_id: str) -> str | None:
-    """:func:`model_digest` without a wait.
+def known_digest(model_id: str, read: bool = False) -> str | None:
+    """:func:`model_digest`, if it is known; None for a hub model that would first have to be fetched.
 
-    None for a hub model that would first have to be fetched, and for a directory of which :func:`model_digest` has
-    not read the files as they are now. Raises :class:`ModelError` for a name that can be no model.
+    None also for a directory whose files have not been read as they are now, unless ``read``. Raises
+    :class:`ModelError` for a name that can be no model.
     """
     files = _files_here(model_id)
-    if files is None or any(source == "directory" and stamp not in _digests for source, stamp in _stamps(files)):
+    if files is None:
         return None
-    return _digest_of(files, split_id(model_id)[0])
+    known = all(source != "directory" or stamp in _digests for source, stamp in _stamps(files))
+    return _digest_of(files, split_id(model_id)[0]) if read or known else None
 
 
 def resolved_id(model_id: str) -> str:

@@ -176,6 +176,14 @@ class Service(Access):
         """
         return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
+    def read_models(self) -> None:
+        """Read the files of the models that runs name and that are served here, so that pages know their digests."""
+        with suppress(ResourceError):
+            for model in self.store.runs.models():
+                with suppress(ModelError, OSError):
+                    require_model(model, LOCAL.id)
+                    known_digest(model, read=True)
+
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
         context.begin("loading the model")
@@ -318,4 +326,8 @@ def service() -> Service:
         return _service()
 
 
-_service = lru_cache(maxsize=1)(open_service)
+@lru_cache(maxsize=1)
+def _service() -> Service:
+    opened = open_service()
+    threading.Thread(target=opened.read_models, name="explainlab-digests", daemon=True).start()
+    return opened

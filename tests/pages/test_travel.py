@@ -13,7 +13,7 @@ from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, charts, opened, press, words
+from tests.pages.scripted import answered, charts, following, opened, press, words
 
 TEXT = "Nobody has asked about this quiet film yet."
 NEWS = "embedded:gpt2-mini-ag-news"
@@ -149,6 +149,6 @@ def test_the_controls_are_a_line_on_a_link_and_open_otherwise() -> None:
     assert app.session_state["integration_controls"]
     line = "bert-mini-sst2 · “The first act drags a little, but the ending is…” · Integrated gradients"
     assert app.expander[0].label.replace("\\", "") == line
-    linked = opened("integration", r=app.query_params["r"])
+    linked = following(opened("integration"), first_view())
     assert not linked.session_state["integration_controls"]
     assert charts(linked)

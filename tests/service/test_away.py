@@ -26,17 +26,17 @@ def test_what_is_computed_while_the_store_is_away_is_stored_when_it_is_back(
     postgres: PostgresServer, postgres_url: str
 ) -> None:
     service = opened(postgres_url)
-    assert service.engine.wait(service.submit(ask(seed=1), "ann"), SOON)
+    assert service.engine.wait(service.submit(ask(seed=1)), SOON)
     service.store.unfinished.begin(service.key(ask()), LOCAL.id, "attribution", {})
     postgres.stop()
-    job = service.submit(ask(), "ann")
+    job = service.submit(ask())
     assert service.engine.wait(job, SOON)
     assert "It will be when the store is back" in job.result.warnings[-1]
     service.late.flush()
     postgres.ensure_postgres_running()
     after = opened(postgres_url)
     assert (after.find(ask()), after.runs(LOCAL).total) == (None, 1)
-    service.ask(ask(), "ann")  # a page is drawn before the next beat
+    service.ask(ask())  # a page is drawn before the next beat
     service.late.flush()
     assert job.result.warnings == (), "the page says so no longer"
     assert after.find(ask()).to_json() == job.result.to_json()

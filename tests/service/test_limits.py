@@ -72,7 +72,7 @@ def refusals(service: Service, question: Request, error: type[Exception], match:
         ("gpt2", "completion:sst2:gpt2", True),
         ("completion:sst2:*", "completion:sst2:gpt2", True),
         ("completion:sst2:*", "gpt2", False),
-        ("embedded:*", "completion:embedded:gpt2", False),
+        ("embedded:*", "completion:sst2:gpt2", False),
         ("EMBEDDED:*", MODEL, False),
     ],
 )

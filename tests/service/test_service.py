@@ -102,7 +102,7 @@ def test_one_model_under_several_names_computes_once(url: str, ask: Ask, folder:
     first = finished(service, ask()).result
     names = [str(shutil.copytree(folder, tmp_path / "copy")), f"{folder}/", f"{folder}/../{folder.name}"]
     for name in names:
-        for found in (service.find(ask(model=name)), finished(service, ask(model=name)).result):
+        for found in (finished(service, ask(model=name)).result, service.find(ask(model=name))):
             assert found.cost == first.cost, "the very same computation"
             np.testing.assert_array_equal(found.scores, first.scores)
             assert found.request.model == name, "but under the name that was asked"

@@ -63,14 +63,14 @@ def test_a_template_is_its_owners_until_shared(hosted: Path, speaker_path: Calla
     service = Service(Store("sqlite://"), "cpu")
     request = Request(model=f"completion:{mine}:{speaker_path('gpt2')}", text="a film", question="occlusion")
     missing = Request(**{**dict(request), "model": request.model.replace("mine@", "nothing@")})
-    for ask in (service.find, service.key, lambda asked, user: service.submit(asked, "bob", user)):
+    for ask in (service.find, service.key, lambda asked, user: service.submit(asked, user)):
         told = []
         for asked in (request, missing):
             with pytest.raises(ModelError, match="There is no template") as caught:
                 ask(asked, BOB)
             told.append(str(caught.value).replace("nothing@", "mine@"))
         assert told[0] == told[1], "what is hidden looks like what does not exist"
-    job = service.submit(request, "ann", ANN)
+    job = service.submit(request, ANN)
     assert service.engine.wait(job, 60)
     assert job.result.prediction.label in ASKED.labels
     run = service.runs(ANN).runs[0]

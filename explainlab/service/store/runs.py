@@ -136,6 +136,11 @@ class Runs:
             owners=dict(sorted(owners.items(), key=lambda item: item[1].casefold())),
         )
 
+    def models(self) -> list[str]:
+        """The models of all runs, those of the newest first."""
+        query = select(RUNS.c.model).group_by(RUNS.c.model).order_by(func.max(RUNS.c.asked).desc())
+        return [row.model for row in self._database.rows(query)]
+
     def share(self, run_id: str, visibility: Visibility) -> None:
         """Set who may see the run."""
         self._database.change(update(RUNS).where(RUNS.c.id == run_id).values(visibility=visibility))
