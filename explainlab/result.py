@@ -16,7 +16,7 @@ VERDICT = "verdict"
 
 @dataclass(frozen=True)
 class Cost:
-    """Passes spent, counted per single input (a batch of 8 counts 8; a gradient is one of each), and wall time."""
+    """Passes spent, counted per single input (a batch of 8 counts 8, a gradient is one of each), and own seconds."""
 
     forward: int
     backward: int

@@ -12,7 +12,7 @@ from explainlab.analyses.parameters import Outputs
 from explainlab.attribution.explain import attribute_subjects
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import complete, get_method
+from explainlab.attribution.registry import complete, get_method, methods
 from explainlab.attribution.subject import Subject
 from explainlab.models.batching import HALVED
 from explainlab.request import Output, Request
@@ -56,7 +56,7 @@ def _of_method(
                 question=name,
                 parameters=dict(settings),
                 target=subject.target.label,
-                output=output_of(subject, name, settings, outputs),
+                output=output_of(subject.output, name, settings, outputs),
                 unit=subject.unit,
                 seed=seed,
             )
@@ -80,11 +80,17 @@ def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:
     return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.caveats, HALVED)]
 
 
-def output_of(subject: Subject, method_id: str, settings: Mapping[str, Any], outputs: Outputs) -> Output:
-    """The subject's output; where that is the probability and ``outputs`` are own, the method's own."""
-    if outputs == "all" or subject.output == "logit":
-        return subject.output
+def output_of(output: Output, method_id: str, settings: Mapping[str, Any], outputs: Outputs) -> Output:
+    """``output``; where that is the probability and ``outputs`` are own, the method's own."""
+    if outputs == "all" or output == "logit" or method_id not in methods():
+        return output
     return get_method(method_id).default_output(settings)
+
+
+def method_request(study: Request, method_id: str, settings: Mapping[str, Any]) -> Request:
+    """The request of a method's attribution in the result of ``study``, with the output that was explained."""
+    output = output_of(study.output, method_id, settings, study.parameters.get("outputs", "own"))
+    return study.model_copy(update={"question": method_id, "parameters": dict(settings), "output": output})
 
 
 def text_seed(subject: Subject) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -33,11 +34,16 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[bool
     unfinished = [job for job in jobs if not (job.progress.finished or _given_up(job))]
     for job in unfinished:
         job.watch(user(), place.page)
+    failed: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
-        if job not in unfinished:
-            _draw_ended(job, place)
-        else:
+        if job in unfinished:
             _draw_running(service, job)
+        elif job.progress.status == "cancelled" or _given_up(job):
+            _draw_cancelled(job, place)
+        else:
+            failed[job.progress.error].append(job)
+    for alike in failed.values():
+        _draw_failed(alike, place)
     if len(unfinished) > 1:
         draw_cancel_all(service, unfinished, place.name)
 
@@ -71,14 +77,27 @@ def _draw_running(service: Service, job: Job) -> None:
         )
 
 
-def _draw_ended(job: Job, place: Place) -> None:
-    name = plain(label(job))
+def _draw_cancelled(job: Job, place: Place) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        if job.progress.status == "cancelled" or _given_up(job):
-            st.info(f"**{name}** was cancelled. {plain(job.progress.error)}", icon=":material/cancel:")
-        else:
-            st.error(f"**{name}**: {plain(job.progress.error)}", icon=":material/error:")
-        st.button("Run again", key=f"again_{job.key}", on_click=place.submit_again, args=(job,))
+        words = f"**{plain(label(job))}** was cancelled. {plain(job.progress.error)}"
+        st.info(words, icon=":material/cancel:")
+        _draw_again([job], place)
+
+
+def _draw_failed(jobs: Sequence[Job], place: Place) -> None:
+    """Jobs that failed for the same reason."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        words = f"**{plain(', '.join(map(label, jobs)))}**: {plain(jobs[0].progress.error)}"
+        st.error(words, icon=":material/error:")
+        _draw_again(jobs, place)
+
+
+def _draw_again(jobs: Sequence[Job], place: Place) -> None:
+    def submit_again() -> None:
+        for job in jobs:
+            place.submit_again(job)
+
+    st.button("Run again", key=f"again_{jobs[0].key}", on_click=submit_again)
 
 
 def label(job: Job) -> str:

@@ -99,7 +99,7 @@ class Question:
 
     def draw_outputs(self) -> None:
         """The number that several methods explain: each its own, or one for all."""
-        options = {"own": "each method's own", "probability": "probability", "logit": "logit"}
+        options = {"own": "each its own", "probability": "probability", "logit": "logit"}
         help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
         self.select("Output", "output", options, explained(help_text, "probability", "logit"))
 
@@ -136,10 +136,13 @@ class Question:
         )
 
     def keep_data(self, card: ModelCard | None) -> list[str]:
-        """The examples that fit the model of ``card``; examples chosen that do not give way to them."""
+        """The examples that fit the model of ``card``; examples chosen that do not give way to them.
+
+        Without a card, of a model that is not known yet, the choice stays.
+        """
         fitting = examples_for(card.labels) if card else None
         known = [fitting.id] if fitting else []
-        if self.now("data") in EXAMPLES and self.now("data") not in known:
+        if card is not None and self.now("data") in EXAMPLES and self.now("data") not in known:
             self.set("data", known[0] if known else None)
         return known
 

@@ -13,6 +13,7 @@ import jinja2
 import pandas as pd
 
 from explainlab.attribution.records import Attribution
+from explainlab.figures.bars import first_bars
 from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number, settings, sum_words
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
@@ -60,7 +61,7 @@ def to_html(
     facts: Mapping[str, str] = MappingProxyType({}),
     snippets: Sequence[str] = (),
 ) -> str:
-    """A standalone document about one text: its prediction, and ``maps`` with settings, checks and scores.
+    """A standalone document about one text: its prediction, and ``maps`` with bars, settings, checks and scores.
 
     It has no scripts and no external resources. ``verdict`` is the answer in words, ``facts`` what else is known
     of the text, by name, and ``snippets`` are code that reproduces the numbers.
@@ -88,6 +89,7 @@ def to_html(
                 "settings": settings(entry.attribution),
                 "warnings": [warning for warning in entry.attribution.warnings if warning not in shared],
                 "sum": sum_words(entry.attribution),
+                "bars": first_bars(entry.attribution),
             }
             for entry in maps
         ],

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import regex
 import scipy.stats
 from pydantic import Field
 
@@ -34,6 +35,7 @@ CLEAR = 0.1  # signs conflict where both scores are at least this share of their
 LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
 
 
@@ -244,11 +246,16 @@ def number(value: float | None, signed: bool = True) -> str:
 
 
 def spelled(text: str) -> str:
-    """``text`` with control, format and line-breaking characters as ``U+200B`` escapes, and a lone space named."""
+    """``text`` with control, format and line-breaking characters as ``U+200B`` escapes, and a lone space named.
+
+    What joins pictures to one, as in a family, is seen and stays.
+    """
     if text and text.strip(" ") == "":
         return "space" if text == " " else f"{len(text)} spaces"
     invisible = {"Cc", "Cf", "Zl", "Zp"}
-    return "".join(f"U+{ord(c):04X}" if unicodedata.category(c) in invisible else c for c in text)
+    joining = {found.start() for found in _JOINING.finditer(text)}
+    hidden = [unicodedata.category(c) in invisible and i not in joining for i, c in enumerate(text)]
+    return "".join(f"U+{ord(c):04X}" if hide else c for c, hide in zip(text, hidden, strict=True))
 
 
 def sum_words(attribution: Attribution) -> str:

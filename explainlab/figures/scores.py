@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
+from explainlab.figures.bars import Bars, sorted_bars, waterfall_bars
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, hatched, layout, shortened, shown
-from explainlab.figures.heatmap import agreement, method_label, number, spelled
+from explainlab.figures.heatmap import agreement, method_label
 from explainlab.figures.palette import DEFAULT, PALETTES
 
-MOST = 15
-"""Features with a bar of their own; all others share one."""
-_LONGEST = 24
-_VISIBLE = 0.005  # a remainder below this share of the axis is not drawn
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """A bar from ``start`` over ``size``; a ``total`` has no sign."""
-
-    name: str
-    size: float
-    start: float = 0.0
-    total: bool = False
+_LONGEST = 24  # characters of a name
 
 
 def score_bars(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """The scores, the largest first, a bar a feature; those beyond the first 15 are summed."""
-    bars = _features(attribution)
-    title = f"Scores by {method_label(attribution)}, the largest first"
-    return _chart("scores", title, f"Score for {attribution.target.label}", attribution, bars, palette, theme)
-
-
-def has_waterfall(attribution: Attribution) -> bool:
-    """Whether its scores are promised to add up to a change of the output."""
-    return attribution.signed and attribution.completeness is not None
+    """A chart of :func:`.bars.sorted_bars`."""
+    return _chart("scores", sorted_bars(attribution), palette, theme)
 
 
 def waterfall(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """From the output where all scores start, over the features, to the output for the text.
-
-    What the scores miss of the sum that the method promises has a bar of its own. Of a logit only the change is known.
-    Needs :func:`has_waterfall`.
-    """
-    sums = attribution.completeness
-    assert sums is not None
-    is_probability = attribution.request.output == "probability"
-    end = attribution.prediction.probabilities[attribution.target.label] if is_probability else sums.expected
-    steps = [*_features(attribution), *_rest(attribution)]
-    names = ("Baseline's output", "Output") if is_probability else ("Start", "Change of the output")
-    bars, at = [_Bar(names[0], end - sums.expected, total=True)], end - sums.expected
-    for step in steps:
-        bars.append(_Bar(step.name, step.size, at))
-        at += step.size
-    bars.append(_Bar(names[1], end, total=True))
-    what = attribution.request.output if is_probability else "logit, from the start"
-    title = f"From the baseline's output to the text's, by {method_label(attribution)}"
-    axis = f"{what.capitalize()} of {attribution.target.label}"
-    return _chart("from-baseline-to-output", title, axis, attribution, bars, palette, theme)
+    """A chart of :func:`.bars.waterfall_bars`."""
+    return _chart("from-baseline-to-output", waterfall_bars(attribution), palette, theme)
 
 
 def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
@@ -97,66 +60,33 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
     return Chart("agreement", title, f"{title}. Highest: {most}, {high:.2f}; lowest: {least}, {low:.2f}.", figure, rows)
 
 
-def _chart(
-    name: str, title: str, axis: str, attribution: Attribution, bars: Sequence[_Bar], palette: str, theme: str
-) -> Chart:
+def _chart(name: str, drawn: Bars, palette: str, theme: str) -> Chart:
     hues = getattr(PALETTES[palette], theme)
-    figure = go.Figure(layout=layout(shown(axis), "", height=90 + 26 * max(len(bars), 3)))
+    bars = [replace(bar, name=shortened(bar.name, _LONGEST)) for bar in drawn.bars]
+    figure = go.Figure(layout=layout(_wrapped(drawn.axis), "", height=90 + 26 * max(len(bars), 3)))
     figure.add_bar(
         x=[bar.size for bar in bars],
         y=list(range(len(bars))),
         base=[bar.start for bar in bars],
         orientation="h",
         marker={
-            "color": [_hue(bar, attribution, hues) for bar in bars],
+            "color": [getattr(hues, bar.kind, GREY) for bar in bars],
             "line": {"color": GREY, "width": 1},
-            "pattern": hatched([0.0 if bar.total else bar.size for bar in bars]),
+            "pattern": hatched([0.0 if bar.kind == "total" else bar.size for bar in bars]),
         },
-        customdata=[[shown(bar.name), _value(bar, attribution)] for bar in bars],
+        customdata=[[shown(bar.name), bar.value] for bar in bars],
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
     )
-    labels = [shown(f"{bar.name}  {_value(bar, attribution)}") for bar in bars]
+    labels = [shown(f"{bar.name}  {bar.value}") for bar in bars]
     figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, range=[len(bars) - 0.5, -0.5], showgrid=False)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    rows = [{"name": bar.name, "score": bar.size, "from": bar.start, "total": bar.total} for bar in bars]
-    first = max((bar for bar in bars if not bar.total), key=lambda bar: abs(bar.size), default=None)
-    largest = "" if first is None else f" Largest: {first.name}, {_value(first, attribution)}."
-    return Chart(name, title, f"{title}.{largest}", figure, rows)
+    rows = [{"name": b.name, "score": b.size, "from": b.start, "total": b.kind == "total"} for b in bars]
+    return Chart(name, drawn.title, replace(drawn, bars=tuple(bars)).finding, figure, rows)
 
 
-def _features(attribution: Attribution) -> list[_Bar]:
-    """A bar a content feature, the largest first; those beyond the first 15 in one."""
-    content = np.flatnonzero(attribution.content)
-    scores = attribution.scores if attribution.signed else np.abs(attribution.scores)
-    order = content[np.argsort(-np.abs(scores[content]), kind="stable")].tolist()
-    alone = order if len(order) == MOST + 1 else order[:MOST]
-    names = [shortened(spelled(attribution.features[i].text) or "(nothing)", _LONGEST) for i in alone]
-    bars = [_Bar(name, float(scores[i])) for name, i in zip(names, alone, strict=True)]
-    others = order[len(alone) :]
-    unit = attribution.request.unit
-    return bars + ([_Bar(f"{len(others):,} other {unit}s", float(scores[others].sum()))] if others else [])
-
-
-def _rest(attribution: Attribution) -> Iterable[_Bar]:
-    """The special tokens together, and what the scores miss of the promised sum, where they can be seen."""
-    sums = attribution.completeness
-    assert sums is not None
-    scale = max(abs(sums.expected), float(np.abs(attribution.scores).max(initial=0.0)))
-    special = float(attribution.scores[~attribution.content].sum())
-    for bar in (_Bar("Special tokens", special), _Bar("Missing from the sum", sums.expected - sums.sum)):
-        if abs(bar.size) > _VISIBLE * scale:
-            yield bar
-
-
-def _value(bar: _Bar, attribution: Attribution) -> str:
-    return number(bar.size, signed=attribution.signed and not bar.total)
-
-
-def _hue(bar: _Bar, attribution: Attribution, hues: object) -> str:
-    if bar.total:
-        return GREY
-    sign = "magnitude" if not attribution.signed else "positive" if bar.size >= 0 else "negative"
-    return str(getattr(hues, sign))
+def _wrapped(axis: str) -> str:
+    """The words of an axis in lines that fit a phone."""
+    return "<br>".join(map(shown, textwrap.wrap(axis, _LONGEST)))
 
 
 def _first(pair: tuple[float, object]) -> float:

@@ -60,7 +60,9 @@ def share_words(label_share: float) -> str:
 def _cut(encoding: Encoding) -> list[str]:
     if not encoding.cut:
         return []
-    return [f"The model reads {len(encoding)} tokens; the last {encoding.cut} of the text were cut and have no score."]
+    return [
+        f"The model reads {len(encoding):,} tokens; the last {encoding.cut:,} of the text were cut and have no score."
+    ]
 
 
 def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:

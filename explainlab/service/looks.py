@@ -8,9 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from explainlab import data
+from explainlab.data.examples import PREFIX as EMBEDDED
+from explainlab.data.hub import PREFIX as HUB
+from explainlab.data.uploads import PREFIX as UPLOAD
 from explainlab.data.uploads import upload_name
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.reader import Reader
@@ -175,8 +179,16 @@ def about(request: Request, user: User) -> str:
 
 
 def source_name(source: str, user: User) -> str:
-    """The shown name of ``source``: an upload of this user has its file's name, others their own."""
-    return upload_name(source, reader_for(user.id).uploads)
+    """What readers call a data set: its file's name, or its id without the prefix.
+
+    The name of an upload is told only to who may read it.
+    """
+    if source.startswith(UPLOAD):
+        name = upload_name(source, reader_for(user.id).uploads)
+        return "an uploaded file" if name == source else name
+    if source.startswith((EMBEDDED, HUB)):
+        return source.partition(":")[2]
+    return Path(source).name or source
 
 
 def _look(kind: str, source: str, user: User, inputs: Hashable, read: Callable[[Reader], T]) -> Look[T]:

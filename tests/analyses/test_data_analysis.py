@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -93,3 +94,22 @@ def test_a_file_beyond_the_limit_is_refused(encoder: Classifier, ordered: str) -
             study(encoder, "predictions", data=ordered, rows=6, sample=sample, context=context)
     assert study(encoder, "predictions", data=ordered, rows=6, sample="first", context=context).body.n == 6
     assert len(read_dataset(ordered).rows) == SIZE
+
+
+class MakingWay(RunContext):
+    """Others run for a while before every batch."""
+
+    paused = 0.0
+
+    def check_cancelled(self) -> None:
+        start = time.perf_counter()
+        time.sleep(0.1)
+        self.paused += time.perf_counter() - start
+
+
+def test_the_work_of_others_is_no_cost_of_a_data_set(encoder: Classifier, ordered: str) -> None:
+    request = Request(question="predictions", model=encoder.id, data=ordered, parameters={"rows": 6})
+    context, start = MakingWay(), time.perf_counter()
+    result = answer(encoder, request, context)
+    assert context.paused >= 0.1
+    assert 0 < result.cost.seconds <= time.perf_counter() - start - context.paused

@@ -167,7 +167,7 @@ def test_the_saved_scrubber_moves_without_a_server(browser_page, tmp_path):
     asked = view(HOSTILE)
     body = study(load_model(NEWS, device="cpu"), "activation", HOSTILE, methods=["random"], unit="word").body
     file = tmp_path / "activation.html"
-    file.write_text(activation_scrubber(asked.map_request("random"), body).to_html(), encoding="utf-8")
+    file.write_text(activation_scrubber(asked.text_request(), body).to_html(), encoding="utf-8")
     page = browser_page()
     page.goto(file.as_uri())
     slider(page).press("Home")

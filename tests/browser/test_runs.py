@@ -88,11 +88,11 @@ def test_a_studys_bundle_has_its_figures(app, browser_page):
     page = browser_page(f"{app.url}/errors")
     expect(page.get_by_text("Calibration error")).to_be_visible()
     press(page, "Predict")
-    (run,) = recorded(app, Filters(words="embedded:sentiment", question="predictions"), 1)
+    (run,) = recorded(app, Filters(words="sentiment", question="predictions"), 1)
     page = browser_page(f"{app.url}/runs?run={run.id}")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:
         files = set(bundle.namelist())
-        assert b"embedded:sentiment" in bundle.read("report.html")
+        assert b"<td>sentiment</td>" in bundle.read("report.html")
     drawn = {f"figures/{name}.{ending}" for name in ("confusion", "reliability") for ending in ("json", "csv")}
     assert files == {"report.html", "result.json", "per_class.csv", "rows.csv", *drawn}
 

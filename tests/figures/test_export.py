@@ -204,6 +204,17 @@ def test_html_draws_maps_as_they_are_given(attribution):
     assert "Why it is true" in Document(source).text
 
 
+def test_html_has_the_scores_as_bars_folded_where_there_are_many_maps(attribution):
+    result = attribution("good bad", [0, 0.25, -0.5, 0], completeness=None)
+    source = to_html(report_maps([result]))
+    document = Document(source)
+    assert document.tags.count("caption") == 1
+    assert "Score for positivebad−0.500good+0.250" in "".join(document.text.split("\n"))
+    assert ("style", "--left: 0.0000; --share: 0.6667") in document.attributes
+    assert "waterfall" not in source
+    assert [to_html(report_maps([result] * n)).count('class="scores" open') for n in (1, 3, 4)] == [1, 3, 0]
+
+
 def test_html_draws_the_original_text(attribution):
     text = "Good,  bad\nand <br /> ugly."
     assert text in Document(to_html(report_maps([attribution(text)]))).text

@@ -248,3 +248,10 @@ def test_numbers_keep_three_figures(value):
 def test_invisible_characters_are_spelled_out():
     assert spelled("a\u200bb\u202e\n\x00") == "aU+200BbU+202EU+000AU+0000"
     assert (spelled(" "), spelled("   "), spelled("a b")) == ("space", "3 spaces", "a b")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"), ("a\u200db", "aU+200Db"), ("👧\u200d", "👧U+200D")]
+)
+def test_what_joins_pictures_is_no_hidden_character(text, name):
+    assert spelled(text) == name

@@ -9,9 +9,10 @@ import pytest
 
 from explainlab import explain, load_model
 from explainlab.attribution.records import Attribution, Completeness
+from explainlab.figures.bars import MOST, has_waterfall
 from explainlab.figures.chart import GREY
 from explainlab.figures.palette import PALETTES
-from explainlab.figures.scores import MOST, agreement_matrix, has_waterfall, score_bars, waterfall
+from explainlab.figures.scores import agreement_matrix, score_bars, waterfall
 
 TEXT = "The first act drags a little, but the ending is so beautiful that I forgave everything <b>at once."
 

@@ -246,3 +246,17 @@ def test_rows_are_explained_in_one_pass_until_the_reader_asks_for_more() -> None
     assert targets_together(view.map_request("a film", None, "positive")), "both classes come from one batch"
     older = ErrorsView(**{**view.model_dump(), "method": "integrated_gradients"})
     assert following(opened("errors"), older).selectbox(key="errors_method").value == "integrated_gradients"
+
+
+@pytest.mark.usefixtures("service")
+def test_its_tab_names_the_data_set_as_readers_do() -> None:
+    assert opened("errors").session_state["tab_title"] == "Errors: sentiment | ExplainLab"
+
+
+@pytest.mark.usefixtures("service")
+def test_a_hub_data_set_that_cannot_be_reached_is_refused_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    app = following(opened("errors"), first_view(), source="hub:nobody/has-this")
+    assert "The hub cannot be reached and hub:" in words(app.error)
+    assert "name a file" in words(app.error)
+    assert app.session_state["tab_title"] == "Errors: nobody/has-this | ExplainLab"

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.app import session
 from explainlab.app.status import page as status_page
+from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.service.store.runs import line
@@ -51,7 +52,7 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
         assert not app.exception
         titles, details = words(app.markdown), words(app.caption).replace("\u2060", "")
         assert "**Integrated gradients**: " in titles
-        assert f"{MODEL}: {line(HOSTILE, 80)}" in details
+        assert f"{model_name(MODEL)}: {line(HOSTILE, 80)}" in details
         assert "Waiting: another user's job, a data set, or in advance" in titles
         waiting = len(worker.unfinished()) - 1
         assert [metric.value for metric in app.metric[:2]] == ["1", str(waiting)]

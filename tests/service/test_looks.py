@@ -153,3 +153,22 @@ def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) ->
     job = bench.submit("read")
     assert bench.go(job) == ["cancelled"]
     assert told == [(25, 100, "percent of the file")]
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("embedded:sentiment", "sentiment"),
+        ("hub:stanfordnlp/sst2", "stanfordnlp/sst2"),
+        ("/a/folder/rows.csv", "rows.csv"),
+        ("upload:" + 64 * "0" + ".csv", "an uploaded file"),
+    ],
+)
+def test_readers_see_no_id_of_a_data_set(source: str, name: str) -> None:
+    assert looks.source_name(source, LOCAL) == name
+
+
+def test_an_upload_has_its_files_name() -> None:
+    upload = keep_upload(b"text\na film\n", "my films.csv", LOCAL)
+    assert looks.source_name(upload, LOCAL) == "my films.csv"
+    assert looks.source_name(upload, BOB) == "an uploaded file"

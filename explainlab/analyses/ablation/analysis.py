@@ -216,7 +216,7 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
     own = parse(method, settings)
     counts = [parameters.samples if method.is_random(subject, own) else 1 for subject in subjects]
     if isinstance(method, BestOfMany):
-        output, scores = output_of(subjects[0], method_id, settings, parameters.outputs), []
+        output, scores = output_of(subjects[0].output, method_id, settings, parameters.outputs), []
         for i, (subject, count) in enumerate(zip(subjects, counts, strict=True)):
             with subject.batcher.span(i, i + 1, len(subjects)):
                 scores.append(_first_draws(subject, method, {**settings, "samples": count}, output))

@@ -16,10 +16,12 @@ from explainlab.analyses.activation.result import (
     MethodMeans,
     MethodScores,
 )
+from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import methods, parse_method
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
@@ -260,8 +262,9 @@ def _heatmaps(result: AnalysisResult[ActivationText]) -> list[Map]:
 
 
 def method_attribution(request: Request, body: ActivationText, method: MethodScores) -> Attribution:
-    """The scores of ``method`` as an attribution of the text of ``request``."""
-    return body.attribution(request.model_copy(update={"question": method.id}), method.scores, signed=method.signed)
+    """The scores of ``method`` in the ``body`` that answers ``request``, as an attribution."""
+    settings = parse_method(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
+    return body.attribution(method_request(request, method.id, settings), method.scores, signed=method.signed)
 
 
 FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _heatmaps)

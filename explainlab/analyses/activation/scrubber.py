@@ -109,7 +109,7 @@ class ActivationScrubber(Record):
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:
     """The scrubber of the study ``activation`` on one text, from its ``body``.
 
-    ``request`` is of the text, by any method. Each heatmap has a scale of its own: scores of different methods have no
+    ``request`` is that of the study. Each heatmap has a scale of its own: scores of different methods have no
     common unit.
     """
     shown, columns = _classes(body)

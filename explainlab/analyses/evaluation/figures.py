@@ -6,6 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
 from explainlab.analyses.parameters import RANDOM
@@ -75,12 +76,13 @@ def _charts(result: AnalysisResult[Any]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
-    settings = result.request.parameters["settings"]
-    drawings = []
+    chosen, drawings = result.request.parameters, []
     for name, scores in result.body.scores.items():
-        request = result.request.model_copy(update={"question": name, "parameters": {}})
-        signed = signed_of(name, settings.get(name, {}), scores)
-        drawn = heatmap(result.body.attribution(request, scores, signed=signed))
+        settings = chosen["settings"].get(name, {})
+        request = method_request(result.request, name, settings)
+        drawn = heatmap(result.body.attribution(request, scores, signed=signed_of(name, settings, scores)))
+        if name not in chosen["methods"]:
+            drawn = drawn.model_copy(update={"explained": f"scores for {drawn.target}, made elsewhere"})
         drawings.append(Map(drawn.method, drawn))
     return drawings
 

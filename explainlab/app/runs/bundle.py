@@ -90,6 +90,7 @@ class _Table:
 def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
     analysis, charts = get_study(result.request.question), list(drawn.charts.values())
+    own = result.request.output == "probability" and result.request.parameters.get("outputs") == "own"
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
     return render(
         "study.html.j2",
@@ -101,6 +102,7 @@ def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, table
         headline=analysis.headline(result),
         lines=analysis.lines(result),
         record=result.to_json(),
+        output="each method's own output" if own else result.request.output,
         data=data,
         rows=result.sample_words,
         maps=drawn.maps.values(),

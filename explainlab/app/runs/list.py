@@ -14,6 +14,7 @@ from explainlab.app import session
 from explainlab.app.entries import entries
 from explainlab.app.runs import page as runs_page
 from explainlab.app.text import plain
+from explainlab.models.loading import model_name
 from explainlab.request import digest
 from explainlab.service.imports import MOST_MB
 from explainlab.service.service import Service
@@ -59,7 +60,7 @@ def _draw_filters(choices: Choices) -> Filters:
     kind = _choose(next(columns), "Kind", "runs_kind", _KINDS)
     questions = {name: runs_page.label(name) for name in sorted(choices.questions, key=runs_page.label)}
     question = _choose(next(columns), "Method or study", "runs_question", {"": "All", **questions})
-    models = {name: name for name in choices.models}
+    models = {model: model_name(model) for model in choices.models}
     model = _choose(next(columns), "Model", "runs_model", {"": "All", **models})
     owner = ""
     if len(choices.owners) > 1:
@@ -131,7 +132,7 @@ def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
             **({"Who": run.owner_name} if several else {}),
             "What": runs_page.label(run.question) + (" (imported)" if run.imported else ""),
             "Text or data": f"{run.title}: {run.subject}" if run.title else run.subject,
-            "Model": run.model,
+            "Model": model_name(run.model),
             "Seconds": run.seconds,
             "Passes": run.forward + run.backward,
             **({"Visible to": runs_page.shared_as(run)} if signed_in else {}),

@@ -11,6 +11,7 @@ from explainlab.analyses.registry import studies
 from explainlab.app import links, session
 from explainlab.app.text import plain
 from explainlab.attribution.registry import methods
+from explainlab.models.loading import model_name
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.users import LOCAL
@@ -63,7 +64,7 @@ def shared_as(run: Run) -> str:
 def facts(run: Run) -> list[str]:
     """Time, model, owner and cost of a run, in Markdown."""
     passes = f"{run.forward:,} forward, {run.backward:,} backward passes"
-    details = [run.model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
+    details = [model_name(run.model), *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
     time = run.asked.astimezone(timezone())
     texts = [plain(f"{time:%d %B %Y, %H:%M}"), *map(plain, details)]
     return [*texts, *([":material/upload_file: **imported from a file**"] if run.imported else [])]

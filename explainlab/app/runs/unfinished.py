@@ -10,6 +10,7 @@ import streamlit as st
 from explainlab.app import session
 from explainlab.app.runs import page as runs_page
 from explainlab.app.text import duration
+from explainlab.models.loading import model_name
 from explainlab.request import digest
 from explainlab.service import looks
 from explainlab.service.access import Unanswered
@@ -73,5 +74,5 @@ def _row(unanswered: Unanswered) -> dict[str, object]:
         "Requested": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),
         "Text or data": line(looks.about(request, session.user())),
-        "Model": request.model,
+        "Model": model_name(request.model),
     }

@@ -26,6 +26,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
+from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
@@ -209,7 +210,7 @@ def _draw_compare_with(service: Service, opened: OpenRun) -> None:
     if not isinstance(opened.result, Attribution):
         return
     others = service.runs(session.user(), Filters(kind="attribution"), 0, _CANDIDATES).runs
-    names = {run.id: f"{runs_page.name(run)} ({run.model})" for run in others if run.id != opened.run.id}
+    names = {run.id: f"{runs_page.name(run)} ({model_name(run.model)})" for run in others if run.id != opened.run.id}
 
     def take() -> None:
         runs_page.open_runs(opened.run.id, st.session_state["run_compare"])

@@ -14,6 +14,7 @@ from explainlab.app.session import user
 from explainlab.app.status import ENTRY
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
+from explainlab.models.loading import model_name
 from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.pool import Loaded
@@ -177,7 +178,7 @@ def _title(service: Service, job: Job) -> str:
 
 def _about(job: Job) -> str:
     """The model, and the beginning of the text or the data set."""
-    return plain(f"{job.request.model}: {line(looks.about(job.request, user()), _SHOWN_TEXT)}")
+    return plain(f"{model_name(job.request.model)}: {line(looks.about(job.request, user()), _SHOWN_TEXT)}")
 
 
 def _draw_loaded(loaded: Sequence[Loaded]) -> None:

@@ -33,9 +33,11 @@ def draw() -> None:
 
     st.divider()
     PAGE.draw_early([answer])
+    above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
-        draw_headline(answer.result)
+        with above:
+            draw_headline(answer.result)
         activation_results.draw_text(service, view, answer.result, card_of(view.model))
     else:
         activation_results.BELIEFS.keep(service, [])

@@ -62,8 +62,9 @@ def draw_text(
     """Everything about one text before the model of ``card`` (None: not known yet)."""
     body = result.body
     draw_facts(result, counted(body.features_revealed, result.request.unit))
-    for warning in dict.fromkeys(f"{method.label}: {text}" for method in body.methods for text in method.warnings):
-        st.warning(plain(warning), icon=":material/warning:")
+    own = [(method.label, text) for method in body.methods for text in method.warnings if text not in result.warnings]
+    for label, text in dict.fromkeys(own):
+        st.warning(plain(f"{label}: {text}"), icon=":material/warning:")
     _draw_scrubber(view, result)
     draw_chart(
         once(result, activation_curves, body),
@@ -96,8 +97,7 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
 
 
 def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText]) -> None:
-    request = view.map_request(result.body.methods[0].id)
-    scrubber = once(result, activation_scrubber, request, result.body, view.palette)
+    scrubber = once(result, activation_scrubber, result.request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             "The text as it is revealed",

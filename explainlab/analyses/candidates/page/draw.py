@@ -36,9 +36,11 @@ def draw() -> None:
 
     st.divider()
     PAGE.draw_early([answer])
+    above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
-        draw_answer(view, answer.result)
+        with above:
+            draw_answer(view, answer.result)
         candidates_results.draw_text(service, view, answer.result, architecture)
     else:
         candidates_results.give_up_text(service)

@@ -39,9 +39,11 @@ def draw() -> None:
     predictions = errors_page.find(service, view)
 
     st.divider()
+    above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [predictions.answer])
     if predictions.table is not None:
-        draw_headline(predictions.answer.result)
+        with above:
+            draw_headline(predictions.answer.result)
         draw_cure(errors_controls.question, predictions.answer.result.body.labels, predictions.answer.result.skipped)
         errors_results.draw_summary(view, predictions.answer.result)
         st.divider()

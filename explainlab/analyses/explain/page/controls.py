@@ -35,7 +35,7 @@ def seed_controls(view: View, force: bool = False) -> None:
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
-    chosen, guide = st.columns([6, 1.4], vertical_alignment="bottom")
+    chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
     chosen.multiselect(
         "Methods",
         list(methods()),

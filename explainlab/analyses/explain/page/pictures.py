@@ -20,9 +20,10 @@ from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
+from explainlab.figures.bars import has_waterfall
 from explainlab.figures.chart import Chart
 from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
-from explainlab.figures.scores import agreement_matrix, has_waterfall, score_bars, waterfall
+from explainlab.figures.scores import agreement_matrix, score_bars, waterfall
 from explainlab.service.service import Service
 
 _FORMS = {"waterfall": "From baseline to output", "bars": "Sorted"}

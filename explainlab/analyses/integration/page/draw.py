@@ -32,9 +32,11 @@ def draw() -> None:
 
     st.divider()
     PAGE.draw_early([errors, path])
+    above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [errors, path])
     if errors.result is not None:
-        draw_headline(errors.result)
+        with above:
+            draw_headline(errors.result)
         integration_results.draw_errors(errors.result)
         integration_results.draw_morph(view, errors.result)
     if path.result is not None:

@@ -1,0 +1,53 @@
+"""What all pages do with an answer: it comes before its warnings, and what went wrong is said once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from explainlab import explain
+from explainlab.figures.scores import score_bars
+from explainlab.models.loading import load_model
+from tests.pages.scripted import following, opened, press, words
+
+LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 12
+
+
+def first_view(page: str):
+    return import_module(f"explainlab.analyses.{page}.page.view").first_view()
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("page", ["explain", "integration", "candidates", "activation"])
+def test_the_answer_comes_before_its_warnings_and_each_is_there_once(page: str) -> None:
+    app = following(opened(page), first_view(page), text=LONG, model="embedded:bert-mini-sst2")
+    said = [warning.value for warning in app.warning if "of the text were cut" in warning.value]
+    assert len(said) == 1
+    texts = [getattr(element, "value", "") for element in app.main if element.type in ("markdown", "warning")]
+    answer = next(i for i, text in enumerate(texts) if str(text).startswith("**"))
+    assert answer < texts.index(said[0])
+
+
+@pytest.mark.usefixtures("service")
+def test_what_fails_for_one_reason_is_said_once_and_run_again_together() -> None:
+    app = following(opened("explain"), first_view("explain"), text="")
+    assert len(app.error) == 1
+    assert "Integrated gradients, KernelSHAP" in words(app.error)
+    assert "The text is empty" in words(app.error)
+    again = press(app, "Run again")
+    assert len(again.error) == 1
+
+
+@pytest.mark.usefixtures("service")
+def test_an_unknown_model_is_said_once_where_examples_are_chosen() -> None:
+    app = following(opened("errors"), first_view("errors"), model="embedded:no-such-model")
+    assert len(app.error) == 1
+    assert "There is no embedded model" in words(app.error)
+
+
+def test_a_chart_names_a_long_class_in_lines_that_fit_a_phone() -> None:
+    result = explain(load_model("embedded:bert-mini-sst2", device="cpu"), "a film", method="occlusion")
+    target = type(result.target)(result.target.index, "a very long name of a class of texts & more")
+    axis = score_bars(type(result)(**{**vars(result), "target": target})).figure.layout.xaxis.title.text
+    assert axis.split("<br>") == ["Score for a very long", "name of a class of texts", "&amp; more"]
