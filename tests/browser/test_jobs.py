@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 from collections.abc import Callable
 
@@ -25,6 +26,12 @@ RUNNING = re.compile(r"gradients, about \d+ (s|min) left")
 def stored(app: App, asked) -> Attribution | None:
     """The answer to the only method of a view, once it is in the store."""
     return app.store.get(request_key(asked.requests()[0], model_digest(asked.model)))
+
+
+def written_down(app: App) -> bool:
+    """Whether the server has noted a job, in case it stops first."""
+    with sqlite3.connect(app.home / "explainlab.sqlite") as database:
+        return bool(database.execute("SELECT key FROM unfinished").fetchall())
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -62,19 +69,19 @@ def test_another_question_gives_the_running_one_up(app, browser_page):
 
 
 def test_work_goes_on_while_the_page_is_left(app, browser_page):
-    asked = view(TEXT, integrated_gradients(300), seed=2)
+    asked = view(TEXT, integrated_gradients(900), seed=2)
     link = app.link(asked)
     page = browser_page(link)
     expect(job(page, "Integrated gradients")).to_be_visible()
     press(page, "Explain")  # a visit alone stores nothing
-    wait_for_run(page)
+    until(lambda: written_down(app))
     page.goto("about:blank")
     assert stored(app, asked) is None
     until(lambda: stored(app, asked))
     page.goto(link)
     map_shows(page, TEXT)
     seconds = stored(app, asked).cost.seconds
-    expect(page.get_by_text(f"302 forward + 300 backward passes, {seconds:.2f} s")).to_be_visible()
+    expect(page.get_by_text(f"902 forward + 900 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
 def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, browser_page):
