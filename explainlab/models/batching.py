@@ -17,7 +17,7 @@ import numpy as np
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, RunContext
-from explainlab.models.devices import batch_tokens, free_cached, is_out_of_memory
+from explainlab.models.devices import batch_tokens, empty_cache, is_out_of_memory
 
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
@@ -152,7 +152,7 @@ class Batcher:
         return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
-        free_cached()
+        empty_cache()
         if size == 1:
             raise MemoryShortage(
                 f"One text of {length} tokens does not fit into the memory of {self.classifier.device}.",

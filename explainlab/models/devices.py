@@ -69,8 +69,13 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return known and any(words in str(error) for words in _OUT_OF_MEMORY)
 
 
-def free_cached() -> None:
-    """Give back what is no longer used, also what torch keeps of a GPU for itself."""
-    gc.collect()
+def empty_cache() -> None:
+    """Give back what torch keeps of a GPU for itself."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def free_cached() -> None:
+    """Give back what is no longer used, also what torch keeps for itself; takes up to a second."""
+    gc.collect()
+    empty_cache()
