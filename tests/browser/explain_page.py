@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
 from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
 from explainlab.settings import Settings
 
@@ -47,6 +49,17 @@ class App:
         view_id = self.store.save_view(asked.model_dump(mode="json"))
         self.store.share_view(view_id, "link")
         return f"{self.url}/{page}?r={view_id}"
+
+
+def recorded(app: App, filters: Filters, count: int) -> list[Run]:
+    """The newest ``count`` runs, once there are so many: a press becomes runs when its page has been drawn."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = app.store.runs.page("local", filters, 0, count).runs
+        if len(found) == count:
+            return list(found)
+        time.sleep(0.2)
+    raise AssertionError(f"There are no {count} runs of {filters}.")
 
 
 def text_box(page: Page) -> Locator:

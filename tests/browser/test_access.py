@@ -66,7 +66,7 @@ def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, browse
 
 def test_axe_finds_nothing_on_errors(app, browser_page):
     page = browser_page(app.link(view("[CLS]", "occlusion", "attention_rollout")))
-    expect(page.get_by_role("button", name="Run again")).to_have_count(2)
+    expect(page.get_by_role("button", name="Run again")).to_have_count(1)  # both fail alike
     has_no_violation(page)
     page = browser_page(app.link(view(TEXT, "occlusion", model="embedded:nothing")))
     expect(page.get_by_text("There is no embedded model")).to_be_visible()

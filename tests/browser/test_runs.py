@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,22 +12,11 @@ from playwright.sync_api import Page, expect
 from explainlab.service.store.runs import Filters, Run, line
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
-from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view
+from tests.browser.explain_page import App, heatmaps, map_shows, press, recorded, text_box, view
 from tests.browser.hostile import HOSTILE
 
 ROW = 35
 MODEL_GONE = "embedded:<img src=x onerror=alert(1)>"
-
-
-def recorded(app: App, filters: Filters, count: int) -> list[Run]:
-    """The newest ``count`` runs, once there are so many: a press becomes runs when its page has been drawn."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = app.store.runs.page("local", filters, 0, count).runs
-        if len(found) == count:
-            return list(found)
-        time.sleep(0.2)
-    raise AssertionError(f"There are no {count} runs of {filters}.")
 
 
 def computed(app: App, browser_page, text: str) -> list[Run]:

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from explainlab.app.frame import PAGES
 from explainlab.models.loading import model_name
+from explainlab.service.store.runs import Filters
 from explainlab.settings import ROOT
-from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import (
     NEWS,
     App,
@@ -18,6 +18,7 @@ from tests.browser.explain_page import (
     integrated_gradients,
     map_shows,
     press,
+    recorded,
     select,
     text_box,
     view,
@@ -70,7 +71,7 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
         shows_what_was_asked(page)
         has_the_frame(page)
         press(page, "Explain")  # a visit alone stores nothing
-        wait_for_run(page)
+        recorded(app, Filters(), 2)
         computed = costs(page)
     with serve(ROOT / "app.py", home) as url:
         again = browser_page(App(url, tmp_path).link(ASKED))
