@@ -12,8 +12,9 @@ from tests.browser.conftest import wait_for_run
 
 def has_no_violation(page: Page, context: dict[str, Any] | None = None) -> None:
     """Neither in the dark theme nor in the light one, in which it is left; ``context`` is for axe, which tells why."""
-    # No colour is half-way to another, and what is drawn anew does not fade at once, which it does after half a second.
-    page.add_style_tag(content="* { transition: none !important } [data-stale] { opacity: 1 !important }")
+    # No colour is half-way to another, and what is about to be drawn anew does not fade.
+    fading = "[data-stale], summary, summary *, [role=tablist], [role=tablist] *"
+    page.add_style_tag(content=f"* {{ transition: none !important }} {fading} {{ opacity: 1 !important }}")
     for theme in ("dark", "light"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", theme)
