@@ -66,7 +66,7 @@ def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: i
         (values[first or 0] - values) * (1 if sign else -1)
         for values, first, sign in zip(metrics, best, higher, strict=True)
     ]
-    means = _means([*metrics, *differences])
+    means = means_of([*metrics, *differences])
     return [
         Comparison(
             means=means[i],
@@ -88,11 +88,11 @@ def _best(values: np.ndarray, higher: bool) -> int | None:
     return int(np.where(counts > 0, means, -np.inf).argmax()) if counts.any() else None
 
 
-def _means(groups: Sequence[np.ndarray]) -> list[Means]:
-    """The means of the rows of every group [M, T], over the same resamples."""
+def means_of(groups: Sequence[np.ndarray]) -> list[Means]:
+    """The means of the rows of every group, float64 [M, T] each, over the same resamples."""
     rows = np.concatenate(groups)
     mean, low, high = bands(rows.T)
-    flat = np.nanmax(rows, axis=1, initial=-np.inf) <= np.nanmin(rows, axis=1, initial=np.inf)
+    flat = np.fmax.reduce(rows, axis=1) <= np.fmin.reduce(rows, axis=1)
     low[flat] = high[flat] = np.nan
     ends = np.cumsum([len(group) for group in groups])[:-1]
     columns = (np.split(column, ends) for column in (mean, low, high))
