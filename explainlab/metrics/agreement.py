@@ -21,7 +21,7 @@ def rank_correlations(scores: np.ndarray) -> np.ndarray:
         common += signs @ signs.T
     size = np.sqrt(common.diagonal())
     with np.errstate(invalid="ignore", divide="ignore"):
-        tau: np.ndarray = common / np.outer(size, size)
+        tau: np.ndarray = (common / np.outer(size, size)).clip(-1, 1)
     return tau
 
 

@@ -43,8 +43,9 @@ def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
         mean = filled.sum(axis=0) / known.sum(axis=0)
     low, high = np.full((2, values.shape[1]), np.nan)
     used, means = known.any(axis=0), np.concatenate(parts)
-    quantile = np.percentile if whole else np.nanpercentile
-    low[used], high[used] = quantile(np.ascontiguousarray(means[:, used].T), [2.5, 97.5], axis=1)
+    if used.any():
+        quantile = np.percentile if whole else np.nanpercentile
+        low[used], high[used] = quantile(np.ascontiguousarray(means[:, used].T), [2.5, 97.5], axis=1)
     return mean, low, high
 
 
