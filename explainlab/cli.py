@@ -176,10 +176,11 @@ def study(
 def evaluate(
     model: Model,
     data: Annotated[str, typer.Option("--data", help="A data file with labels, or embedded:NAME.")],
-    methods: Annotated[str, typer.Option("--methods", help="Method ids, commas between; random is always added.")],
+    methods: Annotated[str, typer.Option("--methods", help="Methods, as in lime:samples=500,gradient.")],
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
     assigned: Annotated[
-        list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method.")
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method."),
     ] = None,
     attributions: Annotated[
         list[str] | None,

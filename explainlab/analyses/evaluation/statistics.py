@@ -38,8 +38,8 @@ Columns = Mapping[str, np.ndarray]
 def columns(names: Sequence[str], metrics: Sequence[MetricRequest], bodies: Sequence[EvaluationText]) -> Columns:
     """The values of all texts."""
     return {
-        metric.name: np.array([[body.values[name][metric.name] for body in bodies] for name in names], dtype=np.float64)
-        for metric in metrics
+        metric: np.array([[body.values[name][metric] for body in bodies] for name in names], dtype=np.float64)
+        for metric in [request.name for request in metrics]
     }
 
 
@@ -52,13 +52,15 @@ def method_rows(
 ) -> list[MethodMetric]:
     """The table, by method and then by metric; the best of a metric is among the first ``candidates``."""
     compared = compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
+    facts = [metric.facts for metric in metrics]
+    counted = [sum(body.counted[metric] > 0 for body in bodies) for metric in values]
     return [
         MethodMetric(
             method=name,
-            **metric.facts,
+            **facts[m],
             **_interval(comparison.means, i),
             n=len(bodies),
-            counted=sum(body.counted[metric.name] > 0 for body in bodies),
+            counted=counted[m],
             undefined=int(comparison.undefined[i]),
             to_best=Difference(**_interval(comparison.to_best, i), p=_known(comparison.p[i]))
             if comparison.told_apart(i) is not None
@@ -66,7 +68,7 @@ def method_rows(
             told_apart=comparison.told_apart(i),
         )
         for i, name in enumerate(names)
-        for metric, comparison in zip(metrics, compared, strict=True)
+        for m, comparison in enumerate(compared)
     ]
 
 
@@ -148,13 +150,13 @@ def slices(
     by_prediction = _grouped(["right" if each else "wrong" for each in right])
     by_length = _thirds([content_features(body) for body in bodies])
     whole = np.concatenate([*values.values()])
+    cells = [(key, method) for key in [metric.key for metric in metrics] for method in names]
     sliced = []
     for by, groups in (("label", by_label), ("prediction", by_prediction), ("length", by_length)):
         for name, chosen in groups.items():
             part = whole[:, chosen]
             (means,) = means_of([part])
             known = (~np.isnan(part)).sum(axis=1)
-            cells = [(metric.key, method) for metric in metrics for method in names]
             table = [
                 SliceMean(metric=metric, method=method, **_interval(means, i), n=int(known[i]))
                 for i, (metric, method) in enumerate(cells)
