@@ -234,6 +234,29 @@ def evaluate(
 
 
 @app.command()
+def plant(
+    data: Annotated[str, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME.")],
+    out: Annotated[str, typer.Option("--out", help="A CSV file that does not exist yet.")],
+    columns: Column = None,
+    assigned: Set = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Put words into the texts of a data set that alone decide its new labels, so that the truth is known."""
+    from explainlab.data.plant import Planting, plant
+    from explainlab.request import checked
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+
+    planting = checked(Planting, **assignments(assigned))
+    reading = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
+    planted = plant(data, out, seed=seed, **reading, **dict(planting))
+    rows = f"{planted.rows:,} rows in {out}, a word put into {planted.planted:,} of them"
+    best = f"The best accuracy possible is {planted.best_accuracy:.1%}."
+    _print(asdict(planted), as_json, [f"{rows}; in {planted.already:,} rows a word stood already. {best}"])
+
+
+@app.command()
 def train(
     data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
     architecture: Annotated[str, typer.Option("--architecture", help="bert or gpt2.")],
