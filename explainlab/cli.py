@@ -249,8 +249,8 @@ def plant(
     from explainlab.service.users import LOCAL
 
     planting = checked(Planting, **assignments(assigned))
-    reading = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
-    planted = plant(data, out, seed=seed, **reading, **dict(planting))
+    read: Any = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
+    planted = plant(data, out, seed=seed, **read, **dict(planting))
     rows = f"{planted.rows:,} rows in {out}, a word put into {planted.planted:,} of them"
     best = f"The best accuracy possible is {planted.best_accuracy:.1%}."
     _print(asdict(planted), as_json, [f"{rows}; in {planted.already:,} rows a word stood already. {best}"])
