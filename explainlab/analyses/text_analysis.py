@@ -117,7 +117,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         The first group is small, so that what a text takes is soon known.
         """
         keys = [self.key(request, classifier.digest, context.reader) for request in requests]
-        known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
+        known = {key: self.read(record) for key, record in context.recall_results(keys).items()}
         parameters = self.parameters(requests[0])
         missing = {
             key: (request, self._work(classifier, parameters, length))
@@ -132,9 +132,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
         while group:
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
-            for key, result in zip(group, results, strict=True):
-                context.keep_result(key, result.to_json())
-                known[key] = result
+            known |= zip(group, results, strict=True)
+            context.keep_results({key: known[key].to_json() for key in group})
             progress.finish(len(group))
             group = list(islice(ordered, together))
         return [known[key] for key in keys]

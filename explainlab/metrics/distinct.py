@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import groupby
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from explainlab.errors import TextError
+from explainlab.metrics import remembered
 from explainlab.metrics.presets import Filler, Removal
+from explainlab.metrics.remembered import name_of, note_key, tokens_of
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Unpadded
@@ -32,12 +34,13 @@ class DistinctInputs:
         self._numbers: dict[bytes, int] = {}
         self._rows: list[np.ndarray] = []
         self._known: dict[int, np.ndarray] = {}
+        self._versions: dict[bytes, set[int]] = {}
         self._reread: dict[bytes, np.ndarray] = {}
         self._pads = False
 
     def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
         """The number of an original text; it is not run, as its ``logits`` float64 [classes] are known."""
-        number = self._number(_real(encoding))
+        (number,) = self._numbered(encoding, [tokens_of(encoding)])
         self._known.setdefault(number, logits)
         return number
 
@@ -49,20 +52,42 @@ class DistinctInputs:
         """
         stays = stays[:, encoding.attention]
         self._pads |= removal == "pad"
-        rows = self._left(_real(encoding), stays, removal)
+        rows = self._left(tokens_of(encoding), stays, removal)
         if retokenised:
             origin = np.where(encoding.special, -1, encoding.parts)[encoding.attention]
             parts = [origin if removal != "delete" else origin[left] for left in stays]
             pair = encoding.text_pair is not None
             rows = [self._read_again(row, part, pair) for row, part in zip(rows, parts, strict=True)]
-        return np.array([self._number(row) for row in rows], dtype=np.int64)
+        return np.array(self._numbered(encoding, rows), dtype=np.int64)
 
     def log_probabilities(self, batcher: Batcher) -> np.ndarray:
-        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them."""
+        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them.
+
+        The batcher's context remembers them, text by text. What it knows already counts as a pass all the same.
+        """
+        context, names = batcher.context, list(map(name_of, self._rows))
+        versions = {note_key(self._classifier, own, self._pads): numbers for own, numbers in self._versions.items()}
+        notes = remembered.recall(context, versions)
+        recalled = {
+            number: notes[key][names[number]]
+            for key, numbers in versions.items()
+            for number in numbers - self._known.keys()
+            if names[number] in notes[key]
+        }
+        batcher.recalled += len(recalled)
+        logits = self._logits_of(self._known | recalled, batcher)
+        for key, numbers in versions.items():
+            fresh = {names[number]: logits[number] for number in sorted(numbers) if names[number] not in notes[key]}
+            notes[key] = notes[key] | fresh if fresh else {}
+        remembered.keep(context, notes)
+        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+
+    def _logits_of(self, known: Mapping[int, np.ndarray], batcher: Batcher) -> np.ndarray:
+        """float64 [D, classes]: of every input, ``known`` or run."""
         logits = np.empty((len(self._rows), len(self._classifier.labels)))
-        for number, known in self._known.items():
-            logits[number] = known
-        pending = [number for number in range(len(self._rows)) if number not in self._known]
+        for number, own in known.items():
+            logits[number] = own
+        pending = [number for number in range(len(self._rows)) if number not in known]
         ends = {number: self._classifier.end_count(self._rows[number][0]) for number in pending}
         order = sorted(pending, key=lambda number: (ends[number], -self._rows[number].shape[1]))
         done = 0
@@ -70,11 +95,17 @@ class DistinctInputs:
             numbers = list(group)
             logits[numbers] = self._run(numbers, batcher, done, len(order))
             done += len(numbers)
-        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+        return logits
 
     def text(self, number: int) -> str:
         """An input as the model reads it, special tokens included."""
         return self._decoded(self._rows[number][0])
+
+    def _numbered(self, encoding: Encoding, rows: Sequence[np.ndarray]) -> list[int]:
+        """The numbers of ``rows``, which are versions of a text."""
+        numbers = [self._number(row) for row in rows]
+        self._versions.setdefault(tokens_of(encoding).tobytes(), set()).update(numbers)
+        return numbers
 
     def _number(self, row: np.ndarray) -> int:
         """The number of ``row``, int32 [2, N]: ids and segments; there may be many, and each is kept once."""
@@ -105,7 +136,7 @@ class DistinctInputs:
             if self._classifier.prompt:  # the blank before the text is the prompt's own
                 texts = [text.strip() for text in texts]
             try:
-                self._reread[key] = _real(self._classifier.encode(texts[0], texts[1] if pair else None))
+                self._reread[key] = tokens_of(self._classifier.encode(texts[0], texts[1] if pair else None))
             except TextError:
                 self._reread[key] = row
         return self._reread[key]
@@ -150,8 +181,3 @@ class DistinctInputs:
     @cached_property
     def _filler(self) -> int:
         return self._classifier.filler_id("mask")
-
-
-def _real(encoding: Encoding) -> np.ndarray:
-    """int32 [2, N]: ids and segments without padding."""
-    return np.stack([encoding.ids, encoding.types])[:, encoding.attention].astype(np.int32)
