@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from math import log2
 
 import numpy as np
@@ -21,6 +21,9 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Unpadded
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
+
+TOGETHER = 2048
+"""Inputs that are run before their answers are remembered: full batches on any device, and little lost by a cancel."""
 
 
 class DistinctInputs:
@@ -65,37 +68,30 @@ class DistinctInputs:
 
         The batcher's context remembers them, text by text. What it knows already counts as a pass all the same.
         """
-        context, names = batcher.context, list(map(name_of, self._rows))
         versions = {note_key(self._classifier, own, self._pads): numbers for own, numbers in self._versions.items()}
-        notes = remembered.recall(context, versions)
-        recalled = {
-            number: notes[key][names[number]]
-            for key, numbers in versions.items()
-            for number in numbers - self._known.keys()
-            if names[number] in notes[key]
-        }
+        memory = remembered.Memory(batcher.context, versions, list(map(name_of, self._rows)))
+        recalled = {number: own for number, own in memory.recall().items() if number not in self._known}
         batcher.recalled += len(recalled)
-        logits = self._logits_of(self._known | recalled, batcher)
-        for key, numbers in versions.items():
-            fresh = {names[number]: logits[number] for number in sorted(numbers) if names[number] not in notes[key]}
-            notes[key] = notes[key] | fresh if fresh else {}
-        remembered.keep(context, notes)
+        logits = np.empty((len(self._rows), len(self._classifier.labels)))
+        for number, own in (self._known | recalled).items():
+            logits[number] = own
+        pending = [n for n in range(len(self._rows)) if n not in self._known and n not in recalled]
+        with memory:
+            memory.add(list(self._known), logits)
+            for numbers, own in self._answers(pending, batcher):
+                logits[numbers] = own
+                memory.add(numbers, logits)
         return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
 
-    def _logits_of(self, known: Mapping[int, np.ndarray], batcher: Batcher) -> np.ndarray:
-        """float64 [D, classes]: of every input, ``known`` or run."""
-        logits = np.empty((len(self._rows), len(self._classifier.labels)))
-        for number, own in known.items():
-            logits[number] = own
-        pending = [number for number in range(len(self._rows)) if number not in known]
+    def _answers(self, pending: Sequence[int], batcher: Batcher) -> Iterator[tuple[list[int], np.ndarray]]:
+        """The logits float64 [n, classes] of ``pending`` inputs, :data:`TOGETHER` at a time."""
         ends = {number: self._classifier.end_count(self._rows[number][0]) for number in pending}
         order = sorted(pending, key=lambda number: (ends[number], -self._rows[number].shape[1]))
         done = 0
         for _, group in groupby(order, key=lambda number: (ends[number], self._size(number))):
-            numbers = list(group)
-            logits[numbers] = self._run(numbers, batcher, done, len(order))
-            done += len(numbers)
-        return logits
+            while numbers := list(islice(group, TOGETHER)):
+                yield numbers, self._run(numbers, batcher, done, len(order))
+                done += len(numbers)
 
     def text(self, number: int) -> str:
         """An input as the model reads it, special tokens included."""

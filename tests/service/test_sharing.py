@@ -96,7 +96,7 @@ def test_a_metric_whose_texts_are_known_needs_no_pass(ask: Ask, data: str) -> No
 
 def test_more_rows_run_the_new_ones(ask: Ask, data: str) -> None:
     parameters = evaluation(["occlusion"])
-    half, first = ask("evaluation", data=data, parameters={**parameters, "rows": 2})
+    half, _ = ask("evaluation", data=data, parameters={**parameters, "rows": 2})
     whole, rest = ask("evaluation", data=data, parameters={**parameters, "rows": 4})
     assert rest > 0
     assert values(whole)[:2] == values(half)
