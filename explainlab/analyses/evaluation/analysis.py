@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,7 +13,13 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.evaluation.result import (
+    EvaluatedRow,
+    EvaluationData,
+    EvaluationText,
+    MethodMetric,
+    NoRationales,
+)
 from explainlab.analyses.parameters import (
     Methods,
     Metrics,
@@ -36,10 +43,13 @@ from explainlab.attribution.registry import MethodRequest, get_method, label_of
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
+from explainlab.errors import RequestError
 from explainlab.metrics.evaluate import MetricResult
+from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
+from explainlab.text.rationale import ABSENCES
 
 EVALUATIONS = 2_000
 """A text's estimated cost in gradients; decides how many texts run together."""
@@ -100,6 +110,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
 
+    def compares(self, parameters: Parameters) -> bool:
+        """See :meth:`TextAnalysis.compares`."""
+        return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
+
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = metric_requests(parameters.metrics)
         others = [_imported(subject, parameters) for subject in subjects]
@@ -139,10 +153,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 label=row.label,
                 values=body.values,
                 text_seed=body.text_seed,
+                undefined=body.undefined,
             )
             for row, body in zip(rows, bodies, strict=True)
         ]
-        return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts)
+        rationales = _no_rationales(bodies) if self.compares(parameters) else None
+        return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts, rationales=rationales)
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
@@ -161,7 +177,13 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
         if isinstance(body, EvaluationText):
-            values = {label_of(method): row[metric.name] for method, row in body.values.items()}
+            values = {
+                label_of(method): value
+                for method, row in body.values.items()
+                if (value := row[metric.name]) is not None
+            }
+            if body.undefined and not values:
+                return f"{metric.label} is not defined for this text: {ABSENCES[body.undefined]}."
             return f"By {metric.label} on this text, {ahead_on_a_text(values, metric.higher_is_better)}."
         means = {label_of(row.method): row.interval for row in body.rows if row.asked == metric.name}
         return f"By {metric.label} over {counted(body.n, 'text')}, {ahead(means, metric.higher_is_better)}."
@@ -172,17 +194,30 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         if isinstance(body, EvaluationText):
             return [table([{"method": method, **values} for method, values in body.values.items()])]
         rows = [{"method": row.method, "metric": row.label, "mean": str(row.interval)} for row in body.rows]
-        return [table(rows), f"n = {body.n}"]
+        left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+        return [table(rows), f"n = {body.n}{left_out}"]
 
 
 def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
+    values = [value for body in bodies if (value := body.values[method][metric.name]) is not None]
+    if not values:
+        raise RequestError(
+            f"No text can be evaluated by {metric.label}: {_no_rationales(bodies)}.",
+            "Ask for other rows, or leave the metric out.",
+        )
     return MethodMetric(
         method=method,
         **metric.facts,
-        **interval([body.values[method][metric.name] for body in bodies]).model_dump(),
-        n=len(bodies),
+        **interval(values).model_dump(),
+        n=len(values),
         counted=sum(body.counted[metric.name] > 0 for body in bodies),
+        undefined=len(bodies) - len(values),
     )
+
+
+def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:
+    counts = Counter(body.undefined for body in bodies)
+    return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
 
 
 def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
@@ -203,7 +238,7 @@ def _body(
         subject.warnings += [f"{label}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metrics]
     values = {
-        method: {metric: result.value for metric, result in zip(names, row, strict=True)}
+        method: {metric: None if result.undefined else result.value for metric, result in zip(names, row, strict=True)}
         for method, row in zip(scores, evaluated, strict=True)
     }
     return EvaluationText(
@@ -213,4 +248,5 @@ def _body(
         counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
         scores={name: column.tolist() for name, column in scores.items()},
         costs={own.request.question: own.cost for own in attributions},
+        undefined=next((result.undefined for result in evaluated[0] if result.undefined), None),
     )

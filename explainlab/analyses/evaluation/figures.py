@@ -58,17 +58,19 @@ def methods_by_metric(body: Body, name: str) -> Chart:
 
 
 def _metrics(body: Body) -> list[str]:
-    """The metrics of ``body`` with their options."""
+    """The metrics of ``body`` with their options, but for those that are not defined for its text."""
     if isinstance(body, EvaluationData):
         return list(dict.fromkeys(row.asked for row in body.rows))
-    return list(dict.fromkeys(metric for values in body.values.values() for metric in values))
+    given = (metric for values in body.values.values() for metric, value in values.items() if value is not None)
+    return list(dict.fromkeys(given))
 
 
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     """The mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
         return {row.method: row.interval for row in body.rows if row.asked == metric}
-    return {method: KnownInterval(mean=values[metric], low=None, high=None) for method, values in body.values.items()}
+    known = {method: value for method, values in body.values.items() if (value := values[metric]) is not None}
+    return {method: KnownInterval(mean=value, low=None, high=None) for method, value in known.items()}
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:

@@ -118,6 +118,13 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
             "intervals of two methods overlap, the data do not say which one is better.",
         ),
         Term(
+            "rationale",
+            "Rationale",
+            "The part of a text that is marked as the evidence for its class. Where people marked it, a map that agrees "
+            "is *plausible*: it is not yet true to the model. Where it is known what the model looks at, because that "
+            "was planted in its training, it is the *ground truth*.",
+        ),
+        Term(
             "rank-correlation",
             "Rank correlation",
             "How far two maps put the features in the same order: 1 the same order, 0 unrelated, −1 the opposite.",
