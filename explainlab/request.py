@@ -36,10 +36,10 @@ class Request(BaseModel):
     """One question to one model, about one text (and its pair) or about the data set ``data``.
 
     ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
-    text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the texts;
-    None where nobody has looked, or nothing compares with them. ``columns`` and ``classes`` say how the data set is
-    read (see :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is no
-    part of what is stored.
+    text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the
+    texts; None where nobody has looked, or nothing compares with them. ``columns`` and ``classes`` say how the data set
+    is read (see :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is
+    no part of what is stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -164,9 +164,9 @@ def require_rationales(data: Dataset, columns: Mapping[str, str]) -> None:
     if not any(row.rationale or row.rationale_pair for row in data.rows):
         column = columns.get("rationale", "rationale")
         raise RequestError(
-            f"{data.name} marks no rationale: its column {quote(column)} is missing or empty in all rows that were read.",
-            "Write there which characters are the evidence, as [[start, end], ...], in a pair also rationale_b; or name "
-            "the columns, or leave out the metrics that need them.",
+            f"{data.name} marks no rationale: its column {quote(column)} is missing or empty in all rows read.",
+            "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in rationale_b; "
+            "or leave out the metrics that need it.",
         )
 
 

@@ -241,7 +241,7 @@ class IouF1(Rationale[Runs]):
         both = selected & rationale
         pairs, shared = np.unique([ours[both], np.tile(theirs, (len(scores), 1))[both]], axis=1, return_counts=True)
         union = np.bincount(ours[selected])[pairs[0]] + np.bincount(theirs[rationale])[pairs[1]] - shared
-        first, second = pairs[:, shared >= parameters.threshold * union]
+        first, second = pairs[:, shared / union >= parameters.threshold]
         met = np.bincount(owners[np.unique(first)], minlength=len(scores))
         precision = met / np.bincount(owners, minlength=len(scores))
         reached = np.zeros((len(scores), theirs[rationale].max() + 1), dtype=bool)
@@ -285,7 +285,8 @@ def _top(parameters: Selected) -> str:
 
 def _selected(scores: np.ndarray, k: int) -> np.ndarray:
     """bool [C, n]: the k% of the features with the highest ``scores`` [C, n], at least one."""
-    return places(scores) < max(1, k * scores.shape[1] // 100)
+    selected: np.ndarray = places(scores) < max(1, k * scores.shape[1] // 100)
+    return selected
 
 
 def _runs(selected: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -69,7 +69,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
         samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
         metrics: PerturbingMetrics = Field(
-            metric_ids("Perturbation"), description="PerturbingMetrics, with options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
         rows: Rows = 100

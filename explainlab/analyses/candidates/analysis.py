@@ -53,7 +53,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
 
     Candidates are in draw order: the first draw of every layer, from the top layer down, then the second; those of an
     adaptive search in the order of the search. Of equal values that of the lowest layer wins, and there the first draw,
-    as in the method itself; a metric that cannot tell the candidates apart chooses none. PerturbingMetrics go by their keys
+    as in the method itself; a metric that cannot tell the candidates apart chooses none. Metrics go by their keys
     (:attr:`explainlab.metrics.registry.MetricRequest.key`).
 
     The best of many by the metric that is reported is an oracle. So ``selection`` also has the ``first`` candidate, the
@@ -69,7 +69,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: PerturbingMetrics = Field(
-            metric_ids("Perturbation"), description="PerturbingMetrics, with options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: Rows = 100
         sample: Sample = "first"

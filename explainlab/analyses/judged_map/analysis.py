@@ -37,7 +37,7 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             [], description="A score for each feature, special tokens included."
         )
         metrics: PerturbingMetrics = Field(
-            metric_ids("Perturbation"), description="PerturbingMetrics, with options after colons: log_odds:k=10."
+            metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: the first of a data set.")
 

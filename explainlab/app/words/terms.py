@@ -120,9 +120,9 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
         Term(
             "rationale",
             "Rationale",
-            "The part of a text that is marked as the evidence for its class. Where people marked it, a map that agrees "
-            "is *plausible*: it is not yet true to the model. Where it is known what the model looks at, because that "
-            "was planted in its training, it is the *ground truth*.",
+            "The part of a text that is marked as the evidence for its class. Where people marked it, a map that "
+            "agrees is *plausible*, which says nothing of the model. Where it was planted in the training, so that the "
+            "model is known to look there, it is the *ground truth*.",
         ),
         Term(
             "rank-correlation",
