@@ -185,8 +185,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             if body.undefined and not values:
                 return f"{metric.label} is not defined for this text: {ABSENCES[body.undefined]}."
             return f"By {metric.label} on this text, {ahead_on_a_text(values, metric.higher_is_better)}."
-        means = {label_of(row.method): row.interval for row in body.rows if row.asked == metric.name}
-        return f"By {metric.label} over {counted(body.n, 'text')}, {ahead(means, metric.higher_is_better)}."
+        rows = [row for row in body.rows if row.asked == metric.name]
+        means = {label_of(row.method): row.interval for row in rows}
+        return f"By {metric.label} over {counted(rows[0].n, 'text')}, {ahead(means, metric.higher_is_better)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""

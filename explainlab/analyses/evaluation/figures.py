@@ -46,7 +46,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
         showlegend=False,
     )
     figure.update_yaxes(type="category", autorange="reversed")
-    of = f", means of {body.n:,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
+    of = f", means of {_texts(body, name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
     by_label = {label_of(method): values[method] for method in order}
     if isinstance(body, EvaluationData):
@@ -55,6 +55,11 @@ def methods_by_metric(body: Body, name: str) -> Chart:
         finding = ahead_on_a_text({name: value.mean for name, value in by_label.items()}, metric.higher_is_better)
     rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
     return Chart("methods-by-metric", title, f"{title}: {finding}.", figure, rows)
+
+
+def _texts(body: EvaluationData, metric: str) -> int:
+    """How many texts have a value of the metric."""
+    return next(row.n for row in body.rows if row.asked == metric)
 
 
 def _metrics(body: Body) -> list[str]:
