@@ -65,6 +65,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
     """
     from explainlab.bench import (
         batched,
+        benchmark,
         faithfulness,
         integration,
         methods,
@@ -85,6 +86,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "predictions": predictions.rows,
         "opening": opening.rows,
         "runs": runs.rows,
+        "benchmark": benchmark.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

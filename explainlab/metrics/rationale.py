@@ -239,12 +239,15 @@ class IouF1(Rationale[Runs]):
         ours, owners = _runs(selected, parts)
         theirs = _runs(rationale[None], parts)[0][0]
         both = selected & rationale
-        pairs, shared = np.unique([ours[both], np.tile(theirs, (len(scores), 1))[both]], axis=1, return_counts=True)
-        union = np.bincount(ours[selected])[pairs[0]] + np.bincount(theirs[rationale])[pairs[1]] - shared
-        first, second = pairs[:, shared / union >= parameters.threshold]
+        count = int(theirs[rationale].max()) + 1
+        pairs, shared = np.unique((ours * count + theirs)[both], return_counts=True)
+        first, second = np.divmod(pairs, count)
+        union = np.bincount(ours[selected])[first] + np.bincount(theirs[rationale])[second] - shared
+        close = shared / union >= parameters.threshold
+        first, second = first[close], second[close]
         met = np.bincount(owners[np.unique(first)], minlength=len(scores))
         precision = met / np.bincount(owners, minlength=len(scores))
-        reached = np.zeros((len(scores), theirs[rationale].max() + 1), dtype=bool)
+        reached = np.zeros((len(scores), count), dtype=bool)
         reached[owners[first], second] = True
         recall = reached.mean(axis=1)
         f1: np.ndarray = 2 * precision * recall / np.where(precision + recall, precision + recall, 1)
