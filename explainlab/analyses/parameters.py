@@ -14,7 +14,8 @@ from explainlab.attribution.quadrature import Rule
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.metric import Comparing
+from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 
 T = TypeVar("T")
 
@@ -120,6 +121,19 @@ def _metrics(names: list[str]) -> list[str]:
 
 Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
+
+
+def _perturbing(names: list[str]) -> list[str]:
+    """The same names; a metric that needs a rationale is refused."""
+    for metric in metric_requests(names):
+        if isinstance(get_metric(metric.metric), Comparing):
+            problem = "{name} compares with a rationale, which only an evaluation of methods does"
+            raise PydanticCustomError("metrics", problem, {"name": metric.metric})
+    return names
+
+
+PerturbingMetrics = Annotated[Metrics, AfterValidator(_perturbing)]
+"""Metrics that need no rationale."""
 
 
 def metric_requests(names: Sequence[str]) -> list[MetricRequest]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution import passes
 from explainlab.attribution.subject import Subject
-from explainlab.data import Row
+from explainlab.data import Dataset, Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -43,6 +44,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[T], parameters: Any) -> D:
         """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    def compares(self, parameters: Any) -> bool:
+        """Whether it compares with the rationale of a text, which is then part of what is asked."""
+        return False
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`.
@@ -93,7 +98,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
-        results = self._of_rows(classifier, [row_request(request, row) for row in rows], lengths, context)
+        compares = self.compares(self.parameters(request))
+        if compares:
+            require_rationales(data, request.columns)
+        results = self._of_rows(classifier, [row_request(request, row, compares) for row in rows], lengths, context)
         return AnalysisResult(
             request=request,
             body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
@@ -135,11 +143,26 @@ class TextAnalysis(Analysis, Generic[T, D]):
         return [known[key] for key in keys]
 
 
-def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
-    """``request`` for one text of its data set; the target ``gold`` becomes the row's label."""
+def row_request(request: CompleteRequest, row: Row, compares: bool) -> CompleteRequest:
+    """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
+
+    The row's rationale is asked about only if the analysis ``compares`` with it.
+    """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
-    return request.model_copy(update={**text, "target": target})
+    rationale = {"rationale": row.rationale, "rationale_pair": row.rationale_pair} if compares else {}
+    return request.model_copy(update={**text, **rationale, "target": target})
+
+
+def require_rationales(data: Dataset, columns: Mapping[str, str]) -> None:
+    """Raise :class:`RequestError` unless something is marked in a row of ``data``."""
+    if not any(row.rationale or row.rationale_pair for row in data.rows):
+        column = columns.get("rationale", "rationale")
+        raise RequestError(
+            f"{data.name} marks no rationale: its column {quote(column)} is missing or empty in all rows read.",
+            "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in rationale_b; "
+            "or leave out the metrics that need it.",
+        )
 
 
 def _typical_first(ordered: Sequence[str]) -> list[str]:
@@ -189,6 +212,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
         seed=request.seed,
         baseline_data=request.parameters.get("baseline_data", ""),
         batcher=batcher,
+        rationale=request.rationales,
     )
 
 

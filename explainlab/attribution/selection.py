@@ -16,6 +16,7 @@ from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
+from explainlab.text.rationale import marked_features
 
 MetricId = Literal[
     "comprehensiveness",
@@ -74,7 +75,8 @@ class Selection:
 
 def case_of(subject: Subject, scores: np.ndarray) -> Case:
     """C attributions ``scores`` float64 [C, n_features] of the subject's text, to be evaluated by its target."""
-    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
+    rationale = marked_features(subject.encoding, subject.units, subject.rationale)
+    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores, rationale)
 
 
 def evaluate_attributions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -13,7 +14,14 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.result import REVERSED, EvaluatedRow, EvaluationData, EvaluationText
+from explainlab.analyses.evaluation.result import (
+    REVERSED,
+    EvaluatedRow,
+    EvaluationData,
+    EvaluationText,
+    MethodMetric,
+    NoRationales,
+)
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import (
     RANDOM,
@@ -39,10 +47,13 @@ from explainlab.attribution.registry import MethodRequest, get_method, parse_met
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
+from explainlab.errors import RequestError
 from explainlab.metrics.evaluate import MetricResult
+from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
+from explainlab.text.rationale import ABSENCES
 
 EVALUATIONS = 2_000
 """A text's estimated cost in gradients; decides how many texts run together."""
@@ -125,6 +136,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
 
+    def compares(self, parameters: Parameters) -> bool:
+        """See :meth:`TextAnalysis.compares`."""
+        return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
+
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = metric_requests(parameters.metrics)
         others = [_imported(subject, parameters) for subject in subjects]
@@ -166,18 +181,22 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 text_seed=body.text_seed,
                 predicted=body.prediction.label,
                 features=statistics.content_features(body),
+                undefined=body.undefined,
             )
             for row, body in zip(rows, bodies, strict=True)
         ]
+        table = statistics.method_rows(all_names, len(names), metrics, values, bodies)
+        _require_values(table, bodies)
         return EvaluationData(
             n=len(bodies),
-            rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
+            rows=table,
             cost_by_method=cost,
             texts=texts,
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
             ranks=ranks,
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
+            rationales=_no_rationales(bodies) if self.compares(parameters) else None,
         )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
@@ -198,8 +217,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
         if isinstance(body, EvaluationText):
+            if body.undefined and all(row[metric.name] is None for row in body.values.values()):
+                return f"{metric.label} is not defined for this text: {ABSENCES[body.undefined]}."
             return f"By {metric.label} on this text, {text_verdict(body, metric)}."
-        return f"By {metric.label} over {counted(body.n, 'text')}, {data_verdict(body, metric)}."
+        texts = next(row.n for row in body.rows if row.asked == metric.name)
+        return f"By {metric.label} over {counted(texts, 'text')}, {data_verdict(body, metric)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
@@ -210,7 +232,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
             for row in body.rows
         ]
-        return [table(rows), f"n = {body.n}; told apart: from the best of the metric, which these texts chose"]
+        left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+        facts = f"n = {body.n}; told apart: from the best of the metric, which these texts chose{left_out}"
+        return [table(rows), facts]
 
 
 def _told(apart: bool | None) -> str:
@@ -227,6 +251,21 @@ def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText])
 def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
     """float64 [C, n_features]: the ``scores`` by name, then those of the controls."""
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
+
+
+def _require_values(rows: Sequence[MethodMetric], bodies: Sequence[EvaluationText]) -> None:
+    """Raise :class:`RequestError` for a metric that no text has a value of."""
+    empty = next((row for row in rows if row.n == 0), None)
+    if empty is not None:
+        raise RequestError(
+            f"No text can be evaluated by {empty.label}: {_no_rationales(bodies)}.",
+            "Ask for other rows, or leave the metric out.",
+        )
+
+
+def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:
+    counts = Counter(body.undefined for body in bodies)
+    return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
 
 
 def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
@@ -246,7 +285,7 @@ def _body(
         subject.warnings += [f"{shown_name(name)}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metric_requests(parameters.metrics)]
     values = {
-        method: {metric: result.value for metric, result in zip(names, row, strict=True)}
+        method: {metric: None if result.undefined else result.value for metric, result in zip(names, row, strict=True)}
         for method, row in zip([*scores, *parameters.reversed], evaluated, strict=True)
     }
     return EvaluationText(
@@ -256,4 +295,5 @@ def _body(
         counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
         scores={name: column.tolist() for name, column in scores.items()},
         costs={name: own.cost for name, own in attributions.items()},
+        undefined=next((result.undefined for result in evaluated[0] if result.undefined), None),
     )

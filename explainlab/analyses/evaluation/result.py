@@ -9,11 +9,13 @@ from pydantic import Field
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
 from explainlab.result import Cost
+from explainlab.text.rationale import ABSENCES, Absence
 
 Values = dict[str, dict[str, float | None]]
-"""By the name of what is evaluated, then by metric with its options; None where the metric is undefined.
+"""By the name of what is evaluated, then by metric with its options.
 
-A name is a method with its options, a file's name, or either after :data:`REVERSED`.
+A name is a method with its options, a file's name, or either after :data:`REVERSED`. None where the metric compares
+with a rationale and the text has none.
 """
 
 REVERSED = "reversed:"
@@ -24,7 +26,8 @@ class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
     The ``values`` are also of the reversed scores. ``counted`` is, by metric, how many features are selected at the
-    highest level. ``costs`` is, by method, what the scores cost.
+    highest level, or are in the rationale. ``costs`` is, by method, what the scores cost. ``undefined``: why a value is
+    None.
     """
 
     text_seed: int
@@ -32,6 +35,7 @@ class EvaluationText(TextBody):
     counted: dict[str, int]
     scores: dict[str, list[float]]
     costs: dict[str, Cost]
+    undefined: Absence | None = None
 
 
 class _OfMethod(Record):
@@ -51,7 +55,7 @@ class Difference(Interval):
 
 
 class MethodMetric(MetricFacts, _OfMethod):
-    """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
+    """The mean of a metric over ``n`` texts for one method, with its 95% interval (None for too few values).
 
     ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean.
     ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
@@ -87,6 +91,7 @@ class EvaluatedRow(Record):
     text_seed: int
     predicted: str | None = None
     features: int | None = None
+    undefined: Absence | None = None
 
 
 class Agreed(Interval):
@@ -165,10 +170,24 @@ class Slice(Record):
     rows: list[SliceMean]
 
 
+class NoRationales(Record):
+    """How many texts have no rationale to compare with, by the reason (see :data:`Absence`)."""
+
+    missing: int
+    empty: int
+    cut: int
+
+    def __str__(self) -> str:
+        """The reasons that there are, in words."""
+        counts = {words: getattr(self, reason) for reason, words in ABSENCES.items()}
+        return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+
+
 class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
     ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
+    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales.
     """
 
     n: int
@@ -179,3 +198,4 @@ class EvaluationData(Record):
     ranks: list[Rank] = Field(default_factory=list)
     critical: list[CriticalDifferences] = Field(default_factory=list)
     slices: list[Slice] = Field(default_factory=list)
+    rationales: NoRationales | None = None
