@@ -53,8 +53,9 @@ def overview(body: EvaluationData) -> str:
             best = max(rows, key=lambda row: row.sign * (row.mean or 0.0))
             best_by.setdefault(best.method, []).append(best.label)
     beaten = best_by.pop(RANDOM, [])
-    parts = [f"{shown_name(name)} is best by {joined(labels)}" for name, labels in best_by.items()]
-    parts += [f"no method is better than a random one by {joined(beaten)}"] if beaten else []
+    every = len(_metrics(body))
+    parts = [f"{shown_name(name)} is best by {_listed(labels, every)}" for name, labels in best_by.items()]
+    parts += [f"no method is better than a random one by {_listed(beaten, every)}"] if beaten else []
     return f"Over {counted(body.n, 'text')}, {'; '.join(parts) or 'no method has a value'}."
 
 
@@ -76,6 +77,10 @@ def _metrics(body: EvaluationData) -> list[str]:
 
 def _candidates(body: EvaluationData, metric: str) -> list[MethodMetric]:
     return [row for row in body.rows if row.asked == metric and not row.method.startswith(REVERSED)]
+
+
+def _listed(labels: Sequence[str], every: int) -> str:
+    return f"all {every} metrics" if len(labels) == every > 2 else joined(labels)
 
 
 def _passes(passes: float) -> str:

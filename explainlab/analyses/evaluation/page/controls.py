@@ -33,6 +33,7 @@ def seed_controls(view: BenchmarkView, force: bool = False) -> None:
     by_family = {
         f"metrics_{family}": [name for name in view.metrics if _family(name) == family] for family in _families()
     }
+    values["by"] = view.by or next(iter(view.metrics), "")
     lists = {"methods": list(view.methods), "metrics_order": view.metrics, **by_family}
     question.seed({**values, **lists, **question.data_controls(view)}, force)
 

@@ -69,10 +69,9 @@ def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | Non
     )
     same = draft.model_copy(update={"rows": view.rows, "sample": view.sample}).request() == view.request()
     if result is not None and same and draft.sample != "all" and draft.rows > view.rows:
-        more = result.cost.seconds / result.body.n * (draft.rows - result.body.n)
-        words += (
-            f" At the pace of the answer below: about {duration(more)} for the {draft.rows - result.body.n:,} more."
-        )
+        more = draft.rows - result.body.n
+        seconds = result.cost.seconds / result.body.n * more
+        words += f" At the pace of the answer below: about {duration(seconds)} for the {more:,} more."
     return words
 
 

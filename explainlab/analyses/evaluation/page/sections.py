@@ -84,9 +84,8 @@ def _draw_definitions(body: EvaluationData) -> None:
         except RequestError:  # the name of a file
             st.markdown(f"**{plain(name)}**: scores that were made elsewhere.")
         else:
-            st.markdown(
-                f"**{plain(shown_name(name))}**: {plain(f'{method.plain} {method.definition} ({method.source})')}"
-            )
+            words = f"{method.plain} {method.definition} ({method.source})"
+            st.markdown(f"**{plain(shown_name(name))}**: {plain(words)}")
     st.markdown("**Reversed**: the scores of a method with the opposite sign, a control that should do badly.")
 
 

@@ -12,7 +12,7 @@ from explainlab.analyses.parameters import RANDOM
 
 def metric_facts(body: EvaluationData) -> dict[str, MethodMetric]:
     """The facts of each metric by the name with which it was asked: a row of the table."""
-    return {row.asked: row for row in reversed(body.rows)}
+    return {row.asked: row for row in body.rows if row.method == body.rows[0].method}
 
 
 def names_of(body: EvaluationData) -> list[str]:

@@ -24,9 +24,9 @@ class BenchmarkView(ChosenData, AnalysisView):
     ``methods`` and ``metrics`` may have options after colons, ``settings`` are parameters of methods by id;
     ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
 
-    ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of its values;
-    ``by`` is the metric of the sections below (all three empty: none is chosen). ``first`` and ``second`` are the two
-    methods whose agreement is open; ``row`` is the text that is open, in the list ``row_in``.
+    ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
+    values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
+    sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``.
     """
 
     page: Literal["benchmark"] = "benchmark"
