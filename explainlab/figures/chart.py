@@ -143,11 +143,12 @@ def add_cells(
     hover: Sequence[Sequence[str]],
     colors: Sequence[tuple[float, str]],
     low: float = 0.0,
+    faint_from: int | None = None,
 ) -> None:
     """A matrix, its first row on top: cells [rows][columns] coloured by ``values`` from ``low`` to 1.
 
     ``colors`` are at shares of that range. A cell has one of ``texts`` in it (empty: no cell has) and of ``hover``. All
-    words are plain text.
+    words are plain text, in one line or several. From the row ``faint_from`` on, texts are fainter.
     """
     figure.add_heatmap(
         z=values,
@@ -155,20 +156,26 @@ def add_cells(
         zmax=1,
         colorscale=[list(color) for color in colors],
         showscale=False,
-        customdata=[[shown(text) for text in row] for row in hover],
+        customdata=[[_lines(text) for text in row] for row in hover],
         hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
     )
-    cells = [(i, j, shown(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
-    figure.add_scatter(  # text of a heatmap would be dark on either page
-        x=[j for _, j, _ in cells],
-        y=[i for i, _, _ in cells],
-        text=[text for *_, text in cells],
-        mode="text",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    cells = [(i, j, _lines(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
+    last = len(rows) if faint_from is None else faint_from
+    for part, opacity in (([c for c in cells if c[0] < last], 1.0), ([c for c in cells if c[0] >= last], 0.75)):
+        if not part:
+            continue
+        figure.add_scatter(  # text of a heatmap would be dark on either page
+            x=[j for _, j, _ in part],
+            y=[i for i, _, _ in part],
+            text=[text for *_, text in part],
+            mode="text",
+            opacity=opacity,
+            hoverinfo="skip",
+            showlegend=False,
+        )
     for names, update in ((columns, figure.update_xaxes), (rows, figure.update_yaxes)):
-        update(tickvals=list(range(len(names))), ticktext=[shown(name) for name in names], showgrid=False)
+        update(tickvals=list(range(len(names))), ticktext=[_lines(name) for name in names], showgrid=False)
     figure.update_yaxes(autorange="reversed")
 
 
@@ -194,6 +201,11 @@ def shortened(text: str, most: int) -> str:
 def shown(text: str) -> str:
     """``text`` escaped for Plotly, which interprets some HTML."""
     return html.escape(text)
+
+
+def _lines(text: str) -> str:
+    """``text`` escaped, its line breaks kept."""
+    return shown(text).replace("\n", "<br>")
 
 
 class HasInterval(Protocol):

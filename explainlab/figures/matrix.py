@@ -1,0 +1,141 @@
+"""A matrix of coloured cells with words in them: as a chart to keep, and as cells that can be pressed.
+
+Both look the same: blue above zero, red below, and the page's own background at zero.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import plotly.graph_objects as go
+
+from explainlab.figures.chart import BLUE, GREY, RED, add_cells, layout, shortened
+from explainlab.figures.svg import INK
+
+INK_ON_DARK = "#e8eeea"
+CELL = "cell"
+"""The name of the selection that a press on a cell makes."""
+FULL = 0.55
+"""The opacity of a share of 1 or -1."""
+_BLUE, _RED = "rgba(47,128,208,{})", "rgba(214,69,80,{})"
+COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)), (1.0, _BLUE.format(FULL)))
+"""From -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""
+_LINE, _CELL_PADDING, _HEAD, _LONGEST = 16, 16, 80, 40
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell at ``row`` and ``column``, coloured by its ``share`` from -1 to 1 (None: not at all).
+
+    ``lines`` are the words in it, the first the most important; ``hover`` is one sentence; a press selects ``key``.
+    """
+
+    row: int
+    column: int
+    key: Mapping[str, str]
+    share: float | None
+    lines: tuple[str, ...]
+    hover: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Cells under the headings of their ``columns`` (lines of words), beside the names of their ``rows``.
+
+    A row without cells is a heading. Rows below ``faint_from`` have fainter words.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Cell]
+    faint_from: int
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        return _HEAD + self._row_height * len(self.rows)
+
+    def figure(self) -> go.Figure:
+        """The matrix with Plotly."""
+        figure = go.Figure(layout=layout("", "", height=self.height))
+        blank: list[list[Any]] = [[None] * len(self.columns) for _ in self.rows]
+        values, texts, hover = ([list(row) for row in blank] for _ in range(3))
+        for cell in self.cells:
+            values[cell.row][cell.column] = cell.share
+            texts[cell.row][cell.column] = "\n".join(cell.lines)
+            hover[cell.row][cell.column] = cell.hover
+        texts, hover = ([[text or "" for text in row] for row in rows] for rows in (texts, hover))
+        add_cells(figure, self.columns, self._names, values, texts, hover, COLORS, -1, self.faint_from)
+        return figure.update_xaxes(side="top")
+
+    def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
+        """The matrix as a Vega-Lite specification with its data: a press selects a cell's ``key`` under :data:`CELL`.
+
+        The cell whose key is ``picked`` is framed. Words have the text colour of a light page, or of a ``dark`` one.
+        """
+        frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
+        base = alt.Chart(frame).encode(
+            x=_axis(
+                alt.X,
+                "column",
+                self.columns,
+                alt.Axis(
+                    orient="top",
+                    labelAngle=0,
+                    labelBaseline="line-bottom",
+                    labelLimit=200,
+                    labelLineHeight=15,
+                    title=None,
+                ),
+            ),
+            y=_axis(alt.Y, "row", self._names, alt.Axis(labelLimit=320, title=None)),
+        )
+        rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
+            color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
+            fillOpacity=alt.FillOpacity("opacity:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None),
+            strokeWidth=alt.condition(alt.datum.framed, alt.value(3), alt.value(0.4)),
+            tooltip=alt.Tooltip("hover:N"),  # words with a tooltip would catch the press that is meant for the cell
+        )
+        rect = rect.add_params(alt.selection_point(name=CELL, fields=list(self.cells[0].key)))
+        ink, most = INK_ON_DARK if dark else INK, max(len(cell.lines) for cell in self.cells)
+        top = -_LINE * (most - 1) / 2
+        faint = alt.condition(f"datum.row >= {self.faint_from}", alt.value(0.75), alt.value(1))
+        first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="first:N", opacity=faint)
+        rest = base.mark_text(fontSize=11, color=ink, dy=top + _LINE, lineBreak="\n", lineHeight=_LINE - 1)
+        figure = alt.layer(rect, first, rest.encode(text="rest:N", opacity=faint)).properties(height=self.height)
+        drawn: dict[str, Any] = figure.to_dict()
+        del drawn["config"]  # the page has its own
+        return drawn
+
+    @property
+    def _names(self) -> list[str]:
+        return [shortened(name, _LONGEST) for name in self.rows]
+
+    @property
+    def _row_height(self) -> int:
+        return _CELL_PADDING + _LINE * max(len(cell.lines) for cell in self.cells)
+
+    def _record(self, cell: Cell, picked: Mapping[str, str]) -> dict[str, Any]:
+        share = cell.share or 0.0
+        return {
+            **cell.key,
+            "row": cell.row,
+            "column": cell.column,
+            "kind": "below" if share < 0 else "above",
+            "opacity": FULL * abs(share),
+            "first": cell.lines[0],
+            "rest": "\n".join(cell.lines[1:]),
+            "hover": cell.hover,
+            "framed": dict(cell.key) == dict(picked),
+        }
+
+
+def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:
+    """An axis of places whose labels are ``names``, which may be equal and have several lines."""
+    axis.labelExpr = f"split({json.dumps(list(names))}[datum.value], '\\n')"
+    return channel(f"{field}:O", scale=alt.Scale(domain=list(range(len(names)))), axis=axis)
