@@ -9,7 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.page.controls import keep_known, question
-from explainlab.analyses.evaluation.page.table import metric_facts, names_of, text_records
+from explainlab.analyses.evaluation.page.listing import metric_facts, names_of, text_records
 from explainlab.analyses.evaluation.page.texts import draw_pair
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData

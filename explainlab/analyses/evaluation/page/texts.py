@@ -15,14 +15,14 @@ from explainlab.analyses.evaluation.page.controls import (
     open_row,
     question,
 )
-from explainlab.analyses.evaluation.page.main import PAGE
-from explainlab.analyses.evaluation.page.table import (
+from explainlab.analyses.evaluation.page.listing import (
     cell_records,
     metric_facts,
     names_of,
     pair_records,
     value_records,
 )
+from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData
 from explainlab.analyses.evaluation.verdict import shown_name
