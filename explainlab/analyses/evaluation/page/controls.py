@@ -112,9 +112,10 @@ def _draw_target(card: ModelCard | None) -> None:
 
 
 def _draw_metrics() -> None:
-    """A box for every family."""
+    """A box for every family; the first, the largest, has a line of its own."""
     boxes = _families()
-    for place, (family, names) in zip(st.columns(len(boxes)), boxes.items(), strict=True):
+    places = [st.container(), *st.columns(len(boxes) - 1)]
+    for place, (family, names) in zip(places, boxes.items(), strict=True):
         with place:
             question.draw_specs(
                 f"{family} metrics",
