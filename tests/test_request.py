@@ -44,7 +44,7 @@ def key(**fields: Any) -> str:
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "71121bd0be54e9eb0461c620b20809097398ab417c7ebd8819e2ee64fa8d1989",
+            "acafce092f0bbceea7d74952dca182dc82ef7243781ad4f31f559f98ee95e270",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},

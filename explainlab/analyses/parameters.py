@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.metrics.metric import Comparing
@@ -167,8 +167,8 @@ Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 
 
 def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
-    """The methods of these ``names``, each with its own of the ``settings``."""
-    return [complete_method(name, settings.get(name, {})) for name in names]
+    """The methods of these ``names``, ids or specs; ``settings`` by id hold for what a name does not say."""
+    return [parse_method(name, settings) for name in names]
 
 
 def method_spec(name: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +24,7 @@ D = TypeVar("D", bound=Record)
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
-_MOST_TOGETHER = 64
+_MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 
 
@@ -125,26 +124,22 @@ class TextAnalysis(Analysis, Generic[T, D]):
         The first group is small, so that what a text takes is soon known.
         """
         keys = [self.key(request, classifier.digest, context.reader) for request in requests]
-        known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
+        known = {key: self.read(record) for key, record in context.recall_results(keys).items()}
         parameters = self.parameters(requests[0])
         missing = {
-            key: (request, self._work(classifier, parameters, length))
+            key: (request, self._work(classifier, parameters, length), length)
             for key, request, length in zip(keys, requests, lengths, strict=True)
             if key not in known
         }
-        context.expect(sum(work for _, work in missing.values()), not self.adaptive(parameters))
-        ordered = iter(_typical_first(sorted(missing, key=lambda key: missing[key][1])))
-        together = max(1, min(_MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
+        context.expect(sum(work for _, work, _ in missing.values()), not self.adaptive(parameters))
         progress = _Texts(context, len(known), len(known) + len(missing))
-        group = list(islice(ordered, min(_FIRST_TOGETHER, together)))
-        while group:
+        ordered = _typical_first(sorted(missing, key=lambda key: missing[key][1]))
+        for group in _groups({key: missing[key][1] / missing[key][2] for key in ordered}):
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
-            for key, result in zip(group, results, strict=True):
-                context.keep_result(key, result.to_json())
-                known[key] = result
+            known |= zip(group, results, strict=True)
+            context.keep_results({key: known[key].to_json() for key in group})
             progress.finish(len(group))
-            group = list(islice(ordered, together))
         return [known[key] for key in keys]
 
 
@@ -175,6 +170,20 @@ def _typical_first(ordered: Sequence[str]) -> list[str]:
     start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
     end = start + _FIRST_TOGETHER
     return [*ordered[start:end], *ordered[:start], *ordered[end:]]
+
+
+def _groups(gradients: Mapping[str, float]) -> Iterator[list[str]]:
+    """The keys of texts in groups that run together, from the ``gradients`` that each of them takes."""
+    group: list[str] = []
+    most, sum_of_group = _FIRST_TOGETHER, 0.0
+    for key, own in gradients.items():
+        if group and (len(group) == most or sum_of_group + own > GROUP_EVALUATIONS):
+            yield group
+            group, sum_of_group, most = [], 0.0, _MOST_TOGETHER
+        group.append(key)
+        sum_of_group += own
+    if group:
+        yield group
 
 
 class _Texts(Relay):

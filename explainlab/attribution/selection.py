@@ -84,14 +84,14 @@ def evaluate_attributions(
 ) -> list[list[list[MetricResult]]]:
     """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 
-    The passes of all together are divided among the subjects' ``forward``.
+    The passes of all together are divided among the subjects' ``forward``; those that the context remembers, too.
     """
     read_originals(subjects)
-    before = batcher.passes
+    before = batcher.passes + batcher.recalled
     results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
-    made = batcher.passes - before
+    needed = batcher.passes + batcher.recalled - before
     for i, subject in enumerate(subjects):
-        subject.forward += (made + i) // len(subjects)
+        subject.forward += (needed + i) // len(subjects)
     return results
 
 

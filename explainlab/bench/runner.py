@@ -84,9 +84,9 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "faithfulness": faithfulness.rows,
         "progressive": progressive.rows,
         "predictions": predictions.rows,
+        "benchmark": benchmark.rows,
         "opening": opening.rows,
         "runs": runs.rows,
-        "benchmark": benchmark.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
