@@ -58,6 +58,9 @@ def _text(rng: np.random.Generator, names: list[str]) -> EvaluationText:
     return EvaluationText.model_construct(
         prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),
         target=Target(0, "a"),
+        text_seed=0,
+        values={},
+        costs={},
         features=[Feature("a", 0, 1, False, 0)] * n,
         counted={parse_metric(f"comprehensiveness:k={10 + k}").name: 1 for k in range(METRICS)},
         scores={name: rng.normal(size=n).tolist() for name in names},
