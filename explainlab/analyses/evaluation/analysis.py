@@ -168,6 +168,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             )
             for method in parameters.methods
         }
+        compares = self.compares(parameters)
         texts = [
             EvaluatedRow(
                 row=row.number,
@@ -178,6 +179,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 text_seed=body.text_seed,
                 predicted=body.prediction.label,
                 features=statistics.content_features(body),
+                rationale=row.rationale if compares else None,
+                rationale_pair=row.rationale_pair if compares else None,
                 undefined=body.undefined,
             )
             for row, body in zip(rows, bodies, strict=True)
@@ -191,7 +194,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             ranks=ranks,
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
-            rationales=_no_rationales(bodies) if self.compares(parameters) else None,
+            rationales=_no_rationales(bodies) if compares else None,
         )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:

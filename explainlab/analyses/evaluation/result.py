@@ -8,6 +8,7 @@ from pydantic import Field
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
+from explainlab.request import Spans
 from explainlab.result import Cost
 from explainlab.text.rationale import ABSENCES, Absence
 
@@ -80,7 +81,8 @@ class EvaluatedRow(Record):
     """The values of the text in the row ``row`` of the file.
 
     ``predicted`` is the model's class, ``features`` the number of content features; None in older results.
-    ``undefined``: why there is no rationale to compare with.
+    ``rationale`` and ``rationale_pair`` are the row's, where a metric compares with them; ``undefined``: why there is
+    nothing to compare with.
     """
 
     row: int
@@ -91,6 +93,8 @@ class EvaluatedRow(Record):
     text_seed: int
     predicted: str | None = None
     features: int | None = None
+    rationale: Spans | None = None
+    rationale_pair: Spans | None = None
     undefined: Absence | None = None
 
 

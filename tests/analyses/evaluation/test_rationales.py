@@ -57,6 +57,7 @@ def test_texts_without_a_rationale_are_left_out_and_counted_by_reason(classifier
     body = result.body
     assert body.n == 6
     assert body.rationales.model_dump() == {"missing": 1, "empty": 1, "cut": 1}
+    assert [text.rationale for text in body.texts][:3] == [((2, 7), (12, 16)), ((2, 6),), ()]
     assert [text.undefined for text in body.texts] == [None, None, "empty", None, "missing", "cut"]
     for row in body.rows:
         values = [value for text in body.texts if (value := text.values[row.method][row.asked]) is not None]
