@@ -1,4 +1,4 @@
-"""A benchmark's own computations, which need no pass: its statistics, and metrics that compare with a rationale."""
+"""A benchmark's own computations, which need no pass: its statistics, and the metrics of a rationale."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ from explainlab.text.units import Feature, group
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
 TOKENS = 25
-
-
-COMPARED_TEXTS, COMPARED = 10_000, 8
+COMPARED, MAPS = 10_000, 8
+"""Texts and maps of each that are compared with a rationale."""
 TOGETHER = 50
-"""Texts that are evaluated in one call, as an analysis does."""
+"""Texts that are compared in one call, as an analysis does."""
 
 
 def rows() -> Iterator[Row]:
-    """All statistics of a table, and all rationale metrics; both on the CPU."""
+    """All statistics of 12 methods, their controls and 8 metrics over 2,000 texts; 10,000 texts with rationales."""
     yield _statistics()
     yield _compared(next(iter(sentiment_classifiers())))
 
 
 def _statistics() -> Row:
-    """Of 12 methods, their controls and 8 metrics over 2,000 texts."""
     names = [f"method {i}" for i in range(METHODS)]
     table = [*names, *(f"{REVERSED}{name}" for name in names)]
     metrics = [parse_metric(f"comprehensiveness:k={10 + k}") for k in range(METRICS)]
@@ -75,7 +73,7 @@ def _compared(classifier: Classifier) -> Row:
     encodings = [classifier.encode(text_of(classifier, tokens)) for tokens in range(10, 60, 2)]
     texts = [(encoding, group(encoding, "token")) for encoding in encodings]
     rng, logits = np.random.default_rng(0), np.zeros(len(classifier.labels))
-    scores = [rng.normal(size=(COMPARED_TEXTS // len(texts), COMPARED, len(units.features))) for _, units in texts]
+    scores = [rng.normal(size=(COMPARED // len(texts), MAPS, len(units.features))) for _, units in texts]
 
     def evaluated(first: int) -> list[list[list[float]]]:
         cases = []
@@ -88,12 +86,12 @@ def _compared(classifier: Classifier) -> Row:
         return [[[result.value for result in row] for row in case] for case in results]
 
     evaluated(0)
-    _, seconds = timed(lambda: [evaluated(first) for first in range(0, COMPARED_TEXTS, TOGETHER)])
+    _, seconds = timed(lambda: [evaluated(first) for first in range(0, COMPARED, TOGETHER)])
     return Row(
         name="rationale metrics",
-        work=f"{len(requests)} metrics, {COMPARED_TEXTS:,} texts x {COMPARED} maps",
+        work=f"{len(requests)} metrics, {COMPARED:,} texts x {MAPS} maps",
         device="cpu",
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(classifier.device),
-        facts={"texts a second": COMPARED_TEXTS / seconds},
+        facts={"texts a second": COMPARED / seconds},
     )
