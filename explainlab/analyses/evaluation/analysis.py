@@ -19,7 +19,6 @@ from explainlab.analyses.evaluation.result import (
     EvaluatedRow,
     EvaluationData,
     EvaluationText,
-    MethodMetric,
     NoRationales,
 )
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
@@ -163,6 +162,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         names, metrics = parameters.names, metric_requests(parameters.metrics)
         all_names = [*names, *parameters.reversed]
         values = statistics.columns(all_names, metrics, bodies)
+        _require_values(values, bodies)
         ranks, critical = statistics.ranked(names, metrics, values)
         cost = {
             method: Passes[int](
@@ -185,11 +185,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             )
             for row, body in zip(rows, bodies, strict=True)
         ]
-        table = statistics.method_rows(all_names, len(names), metrics, values, bodies)
-        _require_values(table, bodies)
         return EvaluationData(
             n=len(bodies),
-            rows=table,
+            rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
             cost_by_method=cost,
             texts=texts,
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
@@ -220,8 +218,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             if body.undefined and all(row[metric.name] is None for row in body.values.values()):
                 return f"{metric.label} is not defined for this text: {ABSENCES[body.undefined]}."
             return f"By {metric.label} on this text, {text_verdict(body, metric)}."
-        texts = next(row.n for row in body.rows if row.asked == metric.name)
-        return f"By {metric.label} over {counted(texts, 'text')}, {data_verdict(body, metric)}."
+        n = next(row.n for row in body.rows if row.asked == metric.name)
+        return f"By {metric.label} over {counted(n, 'text')}, {data_verdict(body, metric)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
@@ -233,8 +231,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for row in body.rows
         ]
         left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
-        facts = f"n = {body.n}; told apart: from the best of the metric, which these texts chose{left_out}"
-        return [table(rows), facts]
+        told = "Told apart: from the best of the metric, which was chosen on these very texts."
+        return [table(rows), told, f"n = {body.n}{left_out}"]
 
 
 def _told(apart: bool | None) -> str:
@@ -253,14 +251,14 @@ def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Paramet
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
 
 
-def _require_values(rows: Sequence[MethodMetric], bodies: Sequence[EvaluationText]) -> None:
-    """Raise :class:`RequestError` for a metric that no text has a value of."""
-    empty = next((row for row in rows if row.n == 0), None)
-    if empty is not None:
-        raise RequestError(
-            f"No text can be evaluated by {empty.label}: {_no_rationales(bodies)}.",
-            "Ask for other rows, or leave the metric out.",
-        )
+def _require_values(values: statistics.Columns, bodies: Sequence[EvaluationText]) -> None:
+    """Raise :class:`RequestError` for a metric without a single value."""
+    for metric, column in values.items():
+        if np.isnan(column).all():
+            raise RequestError(
+                f"No text can be evaluated by {parse_metric(metric).label}: {_no_rationales(bodies)}.",
+                "Ask for other rows, or leave the metric out.",
+            )
 
 
 def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:

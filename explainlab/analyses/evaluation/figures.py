@@ -24,7 +24,7 @@ Body = EvaluationText | EvaluationData
 def methods_by_metric(body: Body, name: str) -> Chart:
     """Every method's value of a metric, the best first: of a text, or means with their intervals.
 
-    Controls are grey. ``name`` is the metric with its options; a method without a value is left out.
+    Controls are grey. ``name`` is the metric with its options.
     """
     metric, values = parse_metric(name), _values(body, name)
     sign = -1 if metric.higher_is_better else 1
@@ -53,14 +53,14 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     return Chart("methods-by-metric", title, f"{title}: {finding}.", figure, rows)
 
 
-def _symbol(method: str) -> str:
-    """What stands for a method or a control."""
-    return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
-
-
 def _texts(body: EvaluationData, metric: str) -> int:
     """How many texts have a value of the metric."""
     return next(row.n for row in body.rows if row.asked == metric)
+
+
+def _symbol(method: str) -> str:
+    """What stands for a method or a control."""
+    return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
 
 
 def _metrics(body: Body) -> list[str]:
@@ -74,22 +74,13 @@ def _metrics(body: Body) -> list[str]:
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     """The mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
-        means = {row.method: row.interval for row in body.rows if row.asked == metric}
-        return {
-            method: KnownInterval(mean=value.mean, low=value.low, high=value.high)
-            for method, value in means.items()
-            if value.mean is not None
-        }
-    return {
-        method: KnownInterval(mean=value, low=None, high=None)
-        for method, values in body.values.items()
-        if (value := values[metric]) is not None
-    }
+        return {row.method: row.interval for row in body.rows if row.asked == metric}
+    known = {method: value for method, values in body.values.items() if (value := values[metric]) is not None}
+    return {method: KnownInterval(mean=value, low=None, high=None) for method, value in known.items()}
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
-    metrics = [metric for metric in _metrics(result.body) if _values(result.body, metric)]
-    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in metrics]
+    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from explainlab.analyses.base import Record
-from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
+from explainlab.analyses.records import Interval, KnownInterval, MetricFacts, Passes, TextBody
 from explainlab.result import Cost
 from explainlab.text.rationale import ABSENCES, Absence
 
@@ -58,11 +58,11 @@ class MethodMetric(MetricFacts, _OfMethod):
     """The mean of a metric over ``n`` texts for one method, with its 95% interval (None for too few values).
 
     ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean.
-    ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
-    in results that are older than these fields.
+    ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself and in results that
+    are older than these fields.
     """
 
-    mean: float | None
+    mean: float
     low: float | None
     high: float | None
     n: int
@@ -72,9 +72,9 @@ class MethodMetric(MetricFacts, _OfMethod):
     told_apart: bool | None = None
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> KnownInterval:
         """The mean with its interval."""
-        return Interval(mean=self.mean, low=self.low, high=self.high)
+        return KnownInterval(mean=self.mean, low=self.low, high=self.high)
 
 
 class EvaluatedRow(Record):

@@ -23,7 +23,7 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         for name, row in body.values.items()
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
-    return ahead_on_a_text(values, metric.higher_is_better) if values else "no method has a value"
+    return ahead_on_a_text(values, metric.higher_is_better)
 
 
 def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
@@ -32,9 +32,6 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     Of a result without tests, which is older than these, what its intervals allow.
     """
     rows = [row for row in body.rows if row.asked == metric.name and not row.method.startswith(REVERSED)]
-    rows = [row for row in rows if row.mean is not None]
-    if not rows:
-        return "no method has a value"
     best = next((row for row in rows if row.to_best is None), None)
     others = [row for row in rows if row.to_best is not None]
     if best is None or not others:
