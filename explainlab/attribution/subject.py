@@ -110,6 +110,19 @@ class Subject:
             text=self.text,
         )
 
+    def apart(self) -> Subject:
+        """The same subject before any pass: nothing is known of its text."""
+        return Subject(
+            self.classifier,
+            self.encoding,
+            target=self.target.label,
+            output=self.output,
+            unit=self.unit,
+            seed=self.seed,
+            baseline_data=self._baseline_data,
+            batcher=self.batcher,
+        )
+
     # What is explained -------------------------------------------------------------------------------------------
 
     @property

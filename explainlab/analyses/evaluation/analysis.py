@@ -32,7 +32,7 @@ from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, label_of
+from explainlab.attribution.registry import MethodRequest, get_method, label_of, member_versions
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -97,6 +97,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         read = [data_digest(values, reader) for values in parameters.settings.values()]
         read += [source_digest(path, reader) for path in parameters.attributions]
         versions = [f"{method.id} {method.version}" for method in used]
+        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
 
