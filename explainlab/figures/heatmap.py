@@ -34,6 +34,7 @@ from explainlab.text.units import Feature, words
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
 LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
+SPREAD = "bar under a token: spread over members, on the scale of the scores"
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -48,7 +49,8 @@ class Token(FrameToken):
     the second text); ``prompt``: it belongs to a template around the text (such tokens are special too).
     ``conflict``: what the mark ≠ on it means, such as
     "KernelSHAP gives the opposite sign" (empty: no mark); ``told``: pairs of name and value that the token's card shows
-    instead of score, share and rank.
+    instead of score, share and rank. ``spread``: how far the members of an ensemble differ in it, with ``spread_value``
+    as text and ``band``, its share of the limit, at most 1; None for other methods.
     """
 
     before: str
@@ -64,6 +66,9 @@ class Token(FrameToken):
     special: bool
     prompt: bool
     conflict: str
+    spread: float | None = None
+    spread_value: str | None = None
+    band: float | None = None
     told: list[tuple[str, str]] = Field(default_factory=list)
 
 
@@ -82,7 +87,8 @@ class Heatmap(Record):
     none); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
     and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
-    ``scale_label``: the label of a scale without signs.
+    ``scale_label``: the label of a scale without signs; ``spread_label``: what the bars under its tokens mean (empty:
+    there are none).
     """
 
     key: str
@@ -104,6 +110,7 @@ class Heatmap(Record):
     file_name: str
     mark: str = ""
     scale_label: str = "magnitude only"
+    spread_label: str = ""
 
     @property
     def ranked(self) -> int:
@@ -166,6 +173,7 @@ def heatmap(
         special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark or next(iter(conflicts.values()), ""),
+        spread_label="" if attribution.spread is None else SPREAD,
     )
 
 
@@ -320,11 +328,24 @@ def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) 
                 strength=min(1.0, abs(score) / top) if top else 0.0,
                 clipped=abs(score) > top,
                 conflict=conflicts.get(i, ""),
+                **_band(attribution, i, top),
             )
         )
         if not feature.special:
             cursors[part] = max(cursors[part], feature.end)
     return tokens
+
+
+def _band(attribution: Attribution, i: int, top: float) -> dict[str, Any]:
+    """What is drawn of the spread of feature ``i``; nothing for special tokens, which no ensemble scores."""
+    if attribution.spread is None or attribution.features[i].special:
+        return {}
+    spread = float(attribution.spread[i])
+    return {
+        "spread": spread,
+        "spread_value": number(spread, signed=False),
+        "band": min(1.0, spread / top) if top else 0.0,
+    }
 
 
 def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:

@@ -168,8 +168,8 @@ def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method"
     by next to nothing. Source: paper 004, section 4 (``abs_sum`` by its code, ``sum`` by its footnote).
     """
     if how == "rank":
-        ranks: np.ndarray = scipy.stats.rankdata(scores)
-        return ranks / ranks.sum()
+        ranks = scipy.stats.rankdata(scores)
+        return np.asarray(ranks / ranks.sum())
     size, total = np.abs(scores).sum(), scores.sum()
     if how == "abs_sum":
         return np.asarray(np.abs(scores) / size)
