@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -117,7 +117,7 @@ def load_model(
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
+    model = model_type.adapter(network, _architecture(config, template), device_of_inputs)
     _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
@@ -309,7 +309,11 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
+    return ModelCard(model_id, (files.adapter or files).source, _architecture(config, template), labels)
+
+
+def _architecture(config: PreTrainedConfig, template: Template | None) -> Architecture:
+    return replace(model_type_of(config).architecture, speaks=template is not None)
 
 
 def _labels(model_id: str, config: Any) -> tuple[str, ...]:

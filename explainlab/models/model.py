@@ -9,6 +9,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from transformers import DynamicCache
 
 from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
@@ -100,6 +101,13 @@ class Model(Protocol):
         """The logits [B, classes], and the share [B] of the next token that the label words together hold.
 
         Only for a language model whose head has the rows of label words (:mod:`explainlab.models.completion`).
+        """
+        raise self._lacks()
+
+    def go_on(self, ids: Tensor, cache: DynamicCache) -> Tensor:
+        """[V]: the logits of the token after ``ids`` [N], which follow what is in ``cache`` and are added to it.
+
+        Capability ``language model``.
         """
         raise self._lacks()
 

@@ -144,6 +144,13 @@ class DecoderModel(TransformerModel):
         share = (logits.float().logsumexp(dim=-1) - whole.float().logsumexp(dim=-1)).exp()
         return logits, share.clamp(max=1)  # rounding may exceed 1
 
+    def go_on(self, ids: Tensor, cache: transformers.DynamicCache) -> Tensor:
+        with torch.no_grad():
+            state = self.body(input_ids=ids[None], past_key_values=cache, use_cache=True).last_hidden_state[0, -1]
+            vocabulary = cast(nn.Linear, self.network.get_output_embeddings())
+            logits: Tensor = vocabulary(state.to(vocabulary.weight.device))
+        return logits
+
     def _last_state(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         """[B, d]: the last layer at the last real position."""
         known = prefix.length if prefix else 0
