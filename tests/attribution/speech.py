@@ -17,13 +17,13 @@ PLACES = 640
 """The longest input, and the width: each place is a direction of its own."""
 
 
-def saying(directory: Path, answer: str, after: int, end: bool = True) -> Classifier:
+def saying(directory: Path, answer: str, after: int) -> Classifier:
     """A classifier by :data:`ASKED` whose model says ``answer`` after ``after`` tokens, then the end token.
 
-    Elsewhere, and with ``end`` False, all logits are equal.
+    Elsewhere all logits are equal.
     """
     tokenizer = tokenizer_of("gpt2")
-    ids = [*tokenizer(answer, add_special_tokens=False)["input_ids"], *[tokenizer.eos_token_id] * end]
+    ids = [*tokenizer(answer, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
     config = GPT2Config(
         vocab_size=len(tokenizer), n_positions=PLACES, n_embd=PLACES, n_layer=1, n_head=1, n_inner=4,
         tie_word_embeddings=False, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,

@@ -82,9 +82,9 @@ def test_the_predicted_class_stays_the_target_along_the_path(zoo: Zoo) -> None:
 
 @pytest.mark.parametrize("method", methods())
 def test_probability_is_explained_by_default_and_logits_where_methods_are_defined_on_them(
-    encoder: Classifier, decoder: Classifier, method: str
+    model_for: Zoo, method: str
 ) -> None:
-    found = explain(encoder if method in ON_ENCODERS else decoder, "film", method)
+    found = explain(model_for(method), "film", method)
     expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp") else "probability"
     assert found.request.output == methods()[method].output == expected
 

@@ -42,7 +42,7 @@ def test_the_rth_named_scores_n_minus_r_plus_1_of_n(tmp_path: Path) -> None:
     assert not result.scores[~result.content].any()
     assert not result.signed
     assert result.spread is None
-    assert result.warnings == ()
+    assert NOTHING_NAMED not in result.warnings
     assert result.notes == (
         "Named 3 of 7; not named 4.",
         "Repeated 1: “film”",
