@@ -156,7 +156,8 @@ def test_explain(run: Run, model: str) -> None:
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
     assert (found["truncated"], found["warnings"]) == (False, [])
     for feature in found["features"]:
-        assert {*feature} == {"text", "start", "end", "part", "special", "score", "error", "pieces", "ids", "prompt"}
+        names = {"text", "start", "end", "part", "special", "score", "error", "spread", "pieces", "ids", "prompt"}
+        assert {*feature} == names
         if not feature["special"]:
             text = found["text_pair"] if feature["part"] else found["text"]
             assert text[feature["start"] : feature["end"]] == feature["text"]

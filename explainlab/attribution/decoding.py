@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from transformers import DynamicCache
 
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
@@ -55,14 +54,14 @@ def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
     can read no further; end tokens are not part of the answer. A pass a token, each of which can be cancelled. Raises
     :class:`ModelError` for logits that are not finite.
     """
-    classifier, cache, ends = batcher.classifier, DynamicCache(), end_ids(batcher.classifier)
+    classifier, cache, ends = batcher.classifier, None, end_ids(batcher.classifier)
     said: list[int] = []
     text, pending, passes = "", list(ids), 0
     most = min(most, classifier.max_tokens - len(ids) + 1)
     while len(said) < most and not _BLANK_LINE.match(text.lstrip()):
-        (logits,) = batcher.over(
+        ((logits, cache),) = batcher.over(
             np.array([len(pending)]),
-            lambda _, ids=pending: classifier.go_on(ids, cache),
+            lambda _, ids=pending, known=cache: classifier.go_on(ids, known),
             gradients=False,
             phase=PHASE,
             done=len(said),

@@ -34,7 +34,6 @@ from explainlab.text.units import Feature, words
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
 LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
-SPREAD = "bar under a token: spread over members, on the scale of the scores"
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -46,11 +45,10 @@ class Token(FrameToken):
     ``before``: the plain text between the previous feature and this one; ``shown``: the text to draw; ``name``: the
     same with invisible characters spelled out; ``joined``: it continues the word of the previous token; ``isolated``:
     it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
-    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too).
-    ``conflict``: what the mark ≠ on it means, such as
-    "KernelSHAP gives the opposite sign" (empty: no mark); ``told``: pairs of name and value that the token's card shows
-    instead of score, share and rank. ``spread``: how far the members of an ensemble differ in it, with ``spread_value``
-    as text and ``band``, its share of the limit, at most 1; None for other methods.
+    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``conflict``:
+    what the mark ≠ on it means, such as "KernelSHAP gives the opposite sign" (empty: no mark); ``spread_value``: how
+    far the members of an ensemble differ in it, and ``band``, its share of the limit, at most 1 (None: no ensemble);
+    ``told``: pairs of name and value that the token's card shows instead of score, share and rank.
     """
 
     before: str
@@ -66,7 +64,6 @@ class Token(FrameToken):
     special: bool
     prompt: bool
     conflict: str
-    spread: float | None = None
     spread_value: str | None = None
     band: float | None = None
     told: list[tuple[str, str]] = Field(default_factory=list)
@@ -173,7 +170,7 @@ def heatmap(
         special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark or next(iter(conflicts.values()), ""),
-        spread_label="" if attribution.spread is None else SPREAD,
+        spread_label="" if attribution.spread is None else "bar under a token: spread over members, to scale",
     )
 
 
@@ -301,10 +298,8 @@ def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) 
         part = part if feature.special else feature.part
         before, text = ("", feature.text) if feature.special else _slices(feature, texts[part], cursors[part])
         joins = not feature.special and attribution.request.unit == "token" and 0 < feature.start == cursors[part]
-        score, error = (
-            float(attribution.scores[i]),
-            None if attribution.errors is None else float(attribution.errors[i]),
-        )
+        score = float(attribution.scores[i])
+        error = None if attribution.errors is None else float(attribution.errors[i])
         tokens.append(
             Token(
                 before=before,
@@ -341,11 +336,7 @@ def _band(attribution: Attribution, i: int, top: float) -> dict[str, Any]:
     if attribution.spread is None or attribution.features[i].special:
         return {}
     spread = float(attribution.spread[i])
-    return {
-        "spread": spread,
-        "spread_value": number(spread, signed=False),
-        "band": min(1.0, spread / top) if top else 0.0,
-    }
+    return {"spread_value": number(spread, signed=False), "band": min(1.0, spread / top) if top else 0.0}
 
 
 def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:

@@ -20,12 +20,12 @@ from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
-from explainlab.models.prefix import Prefix
+from explainlab.models.prefix import Cache, Prefix
 from explainlab.text.encoding import Encoding, encode
 from explainlab.text.prompt import Prompt, encode_prompted
 
 if TYPE_CHECKING:
-    from transformers import DynamicCache, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -148,16 +148,16 @@ class Classifier:
             logits, share = self.model.next_token(inputs)
         return self._scores(logits), share.to(self.device)
 
-    def go_on(self, ids: Sequence[int], cache: DynamicCache) -> np.ndarray:
-        """float64 [V]: a language model's logits of the token after ``ids``, which follow what is in ``cache``.
+    def go_on(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
+        """A language model's logits float64 [V] of the token after ``ids``, which follow what is in ``cache``.
 
-        One forward pass; ``cache`` then holds the ids too. Raises :class:`UnsupportedError` for any other model,
-        :class:`ModelError` for logits that are not finite.
+        One forward pass; the cache that is returned holds the ids too. Raises :class:`UnsupportedError` for any other
+        model, :class:`ModelError` for logits that are not finite.
         """
         self._require("language model", "does not go on with a text", "Choose a language model with a prompt.")
         with self.lock:
-            logits = self.model.go_on(torch.tensor(ids, device=self.device), cache)
-        return self.finite(self._scores(logits)[None])[0]
+            logits, cache = self.model.go_on(torch.tensor(ids, device=self.device), cache)
+        return self.finite(self._scores(logits)[None])[0], cache
 
     def label_share(self, encoding: Encoding) -> float | None:
         """The label share of one text, in [0, 1] (see :meth:`next_token`); None for a classifier without a prompt."""

@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -104,7 +104,7 @@ def load_model(
     template, _ = split_id(model_id)
     files = _files_of(model_id)
     config = _config(model_id, files, template)
-    model_type = model_type_of(config)
+    model_type = model_type_of(config, speaks=template is not None)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     tokenizer = _tokenizer(model_id, files)
     max_tokens = _max_tokens(model_id, config, tokenizer)
@@ -117,7 +117,7 @@ def load_model(
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    model = model_type.adapter(network, _architecture(config, template), device_of_inputs)
+    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
     _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
@@ -309,11 +309,8 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, _architecture(config, template), labels)
-
-
-def _architecture(config: PreTrainedConfig, template: Template | None) -> Architecture:
-    return replace(model_type_of(config).architecture, speaks=template is not None)
+    architecture = model_type_of(config, speaks=template is not None).architecture
+    return ModelCard(model_id, (files.adapter or files).source, architecture, labels)
 
 
 def _labels(model_id: str, config: Any) -> tuple[str, ...]:

@@ -9,13 +9,12 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache
 
 from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.inputs import Inputs
-from explainlab.models.prefix import Prefix
+from explainlab.models.prefix import Cache, Prefix
 
 
 class Model(Protocol):
@@ -104,8 +103,8 @@ class Model(Protocol):
         """
         raise self._lacks()
 
-    def go_on(self, ids: Tensor, cache: DynamicCache) -> Tensor:
-        """[V]: the logits of the token after ``ids`` [N], which follow what is in ``cache`` and are added to it.
+    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+        """The logits [V] of the token after ``ids`` [N], and the ``cache``, which they follow and then are part of.
 
         Capability ``language model``.
         """
