@@ -140,7 +140,7 @@ function drawToken(view, node, token, i) {
   for (const flag of ["special", "prompt", "joined", "clipped", "conflict", "isolated"]) {
     if (token[flag]) classes.push(flag);
   }
-  if (token.band) classes.push("banded");
+  if (token.band !== null) classes.push("banded");
   node.className = classes.join(" ");
   if (node.textContent !== token.shown) node.textContent = token.shown;
   node.style.setProperty("--strength", token.strength.toFixed(4));

@@ -34,6 +34,7 @@ from explainlab.text.units import Feature, words
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
 LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
+SPREAD = "bar under a token: spread over members (a full bar is {})"
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -170,7 +171,7 @@ def heatmap(
         special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark or next(iter(conflicts.values()), ""),
-        spread_label="" if attribution.spread is None else "bar under a token: spread over members, to scale",
+        spread_label="" if attribution.spread is None else SPREAD.format(number(top, signed=False)),
     )
 
 
@@ -287,8 +288,7 @@ def method_label(attribution: Attribution) -> str:
 
 
 def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) -> list[Token]:
-    shares, ranks = attribution.shares, attribution.ranks
-    texts = _texts(attribution)
+    shares, ranks, texts = attribution.shares, attribution.ranks, _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = [0] * len(texts)
     part = 0

@@ -19,8 +19,7 @@ from explainlab.figures.heatmap import Heatmap, Token
 
 COLUMNS = 92
 CELL, LINE, SIZE = 8.4, 30, 14
-BAND = 9
-"""Height of the largest band under a token."""
+BAND, TRACK = 3, "#d5ddd8"
 MARGIN, NOTE, SCALE = 24, 20, 220
 WIDEST = 0.66
 """A cell of proportional text is at most this share of its size wide, but for runs of capitals."""
@@ -61,11 +60,10 @@ def draw_svg(heatmap: Heatmap) -> str:
     width = 2 * MARGIN + COLUMNS * CELL
     title = f"{heatmap.method} for {heatmap.target}"
     top, body = _head(heatmap, title)
-    line_height = LINE + BAND * bool(heatmap.spread_label)
-    bottom = top + line_height * len(lines)
+    bottom = top + LINE * len(lines)
     notes = [row for note in _notes(heatmap) for row in _wrapped(note, SIZE - 2)]
     height = bottom + NOTE * len(notes) + 12
-    body += (shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, top + line_height * row))
+    body += (shape for row, line in enumerate(lines) for shape in _draw_line(heatmap, line, top + LINE * row))
     body += (_text(MARGIN, bottom + 16 + NOTE * row, note, SIZE - 2, MUTED) for row, note in enumerate(notes))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" role="img" '
@@ -201,11 +199,12 @@ def _heat(heatmap: Heatmap, token: Token, x: float, top: float, width: float) ->
     if kind:
         yield _box(x, top + 4, width, 22, heatmap.colors["light"][kind], token.strength, 3, token)
         yield _sign_line(kind, x + 1, top + 24, width - 2, token.strength)
-    if token.band:
-        yield (
-            f'<rect x="{x:.1f}" y="{top + 27}" width="{width:.1f}" height="{BAND * token.band:.1f}" fill="{MUTED}">'
-            f"<title>{_escaped(f'{token.name}: spread {token.spread_value}')}</title></rect>"
-        )
+    if token.band is not None:
+        for fill, share in ((TRACK, 1.0), (MUTED, token.band)):
+            yield (
+                f'<rect x="{x:.1f}" y="{top + 27}" width="{share * width:.1f}" height="{BAND}" fill="{fill}">'
+                f"<title>{_escaped(f'{token.name}: spread {token.spread_value}')}</title></rect>"
+            )
 
 
 def _kind(heatmap: Heatmap, score: float) -> str | None:

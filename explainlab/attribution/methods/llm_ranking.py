@@ -54,7 +54,7 @@ class LlmRanking(BatchedMethod):
         )
 
     id: ClassVar = "llm_ranking"
-    label: ClassVar = "Ranking by the language model"
+    label: ClassVar = "LLM ranking"
     plain: ClassVar = "Asks the language model itself which words mattered, and shows what it names."
     good_for: ClassVar = "Comparing what a model says about itself with what it does; choose words as the unit."
     family: ClassVar = "Others"
