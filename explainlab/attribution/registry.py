@@ -12,6 +12,7 @@ from explainlab.attribution import methods as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
 from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.errors import RequestError
 from explainlab.models.architectures import Architecture
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Request, digest
@@ -71,9 +72,12 @@ def get_method(method_id: str) -> Method:
     return named("method", method_id, methods())
 
 
-def label_of(method_id: str) -> str:
-    """The method's label; the id itself, or a file's name, if this version does not know the method."""
-    return methods()[method_id].label if method_id in methods() else method_id
+def label_of(name: str) -> str:
+    """The label of a method with its options; the ``name`` itself, as of a file, if this version cannot read it."""
+    try:
+        return parse_method(name).label
+    except RequestError:
+        return name
 
 
 def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
@@ -82,11 +86,12 @@ def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[fl
     return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
-def parse_method(text: str) -> MethodRequest:
+def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodRequest:
     """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
 
-    Options after :data:`MEMBERS` that the method itself does not have are those of its last member. Raises
-    :class:`RequestError` for an unknown method or option, an option repeated, without a value, or out of range.
+    ``settings``, by the ids of methods, hold for what ``text`` does not say. Options after :data:`MEMBERS` that the
+    method itself does not have are those of its last member. Raises :class:`RequestError` for an unknown method or
+    option, an option repeated, without a value, or out of range.
     """
     method_id, *pieces = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
@@ -97,7 +102,8 @@ def parse_method(text: str) -> MethodRequest:
             written[-1] += f":{piece}"
         else:
             written.append(piece)
-    return MethodRequest(method.id, parse(method, options(method, written)))
+    given = (settings or {}).get(method.id, {})
+    return complete_method(method.id, {**given, **options(method, written)})
 
 
 def parse_members(text: str) -> list[MethodRequest]:
