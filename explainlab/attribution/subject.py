@@ -114,17 +114,10 @@ class Subject:
         )
 
     def apart(self) -> Subject:
-        """The same subject before any pass: nothing is known of its text."""
-        return Subject(
-            self.classifier,
-            self.encoding,
-            target=self.target.label,
-            output=self.output,
-            unit=self.unit,
-            seed=self.seed,
-            baseline_data=self._baseline_data,
-            batcher=self.batcher,
-        )
+        """The same subject before any pass, which shares nothing."""
+        subject = self.again(output=self.output, seed=self.seed, baseline_data=self._baseline_data)
+        subject.text = Original(self.classifier, self.encoding)
+        return subject
 
     # What is explained -------------------------------------------------------------------------------------------
 

@@ -198,6 +198,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
             rationales=_no_rationales(bodies) if self.compares(parameters) else None,
+            failed={name: count for name in parameters.methods if (count := _failed(name, bodies))},
         )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
@@ -235,11 +236,17 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         ]
         left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
         facts = f"n = {body.n}; told apart: from the best of the metric, which these texts chose{left_out}"
-        return [table(rows), facts]
+        failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
+        return [table(rows), facts, *failed]
 
 
 def _told(apart: bool | None) -> str:
     return "" if apart is None else "yes" if apart else "no"
+
+
+def _failed(name: str, bodies: Sequence[EvaluationText]) -> int:
+    """The texts in which the method ``name`` scored nothing."""
+    return sum(not any(body.scores[name]) for body in bodies)
 
 
 def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText]) -> list[bool]:

@@ -187,7 +187,8 @@ class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
     ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
-    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales.
+    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
+    counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
     """
 
     n: int
@@ -199,3 +200,4 @@ class EvaluationData(Record):
     critical: list[CriticalDifferences] = Field(default_factory=list)
     slices: list[Slice] = Field(default_factory=list)
     rationales: NoRationales | None = None
+    failed: dict[str, int] = Field(default_factory=dict)
