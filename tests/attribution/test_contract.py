@@ -16,7 +16,7 @@ from explainlab.testing.methods import MethodRun, answers, batches, check_method
 from tests.conftest import Zoo
 from tests.zoo import ZOO
 
-CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6}
+CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6, "members": "lime:samples=6+gradient"}
 """Settings under which every method is quick; a method takes those that it has."""
 
 LACKING = ("pad", "unk")
