@@ -20,7 +20,8 @@ SECONDS = 120
 def opened(page: str, **query: str) -> AppTest:
     """The page in ``pages/`` with this query in its address, answered."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
-    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    if page != "explain":  # which the app opens with
+        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
     for name, value in query.items():
         app.query_params[name] = value
     return answered(app.run())
@@ -45,9 +46,19 @@ def until_a_job_ends() -> None:
 
 def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:
     """The page by the link of ``view`` with these fields."""
-    view = type(view)(**{**view.model_dump(), **fields})
-    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    app.query_params["r"] = link_of(view, **fields)
     return answered(app.run())
+
+
+def linked(page: str, view: BaseModel, **fields: Any) -> AppTest:
+    """A page that opens by the link of ``view`` with these fields."""
+    return opened(page, r=link_of(view, **fields))
+
+
+def link_of(view: BaseModel, **fields: Any) -> str:
+    """The id under which ``view`` with these fields is saved."""
+    view = type(view)(**{**view.model_dump(), **fields})
+    return service().store.save_view(view.model_dump(mode="json"))
 
 
 def press(app: AppTest, label: str) -> AppTest:

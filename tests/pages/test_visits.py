@@ -1,4 +1,4 @@
-"""A visit without a press stores nothing: neither views, nor results, nor notes (of pages without a link: test_place)."""
+"""A visit without a press stores nothing: neither views, nor results, nor notes. Pages without a link: test_place."""
 
 from __future__ import annotations
 
