@@ -11,7 +11,7 @@ from explainlab.figures.scores import score_bars
 from explainlab.models.loading import load_model
 from tests.pages.scripted import linked, press, words
 
-LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 12
+LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 8
 
 
 def first_view(page: str):
