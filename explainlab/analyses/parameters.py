@@ -11,10 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.metric import Comparing
+from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 
 T = TypeVar("T")
 
@@ -122,6 +123,19 @@ Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
 
 
+def _perturbing(names: list[str]) -> list[str]:
+    """The same names; a metric that needs a rationale is refused."""
+    for metric in metric_requests(names):
+        if isinstance(get_metric(metric.metric), Comparing):
+            problem = "{name} compares with a rationale, which only an evaluation of methods does"
+            raise PydanticCustomError("metrics", problem, {"name": metric.metric})
+    return names
+
+
+PerturbingMetrics = Annotated[Metrics, AfterValidator(_perturbing)]
+"""Metrics that need no rationale."""
+
+
 def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
     """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
     return [parse_metric(name) for name in names]
@@ -153,8 +167,8 @@ Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 
 
 def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
-    """The methods of these ``names``, each with its own of the ``settings``."""
-    return [complete_method(name, settings.get(name, {})) for name in names]
+    """The methods of these ``names``, ids or specs; ``settings`` by id hold for what a name does not say."""
+    return [parse_method(name, settings) for name in names]
 
 
 def method_spec(name: str) -> str:

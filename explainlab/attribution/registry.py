@@ -11,6 +11,7 @@ from typing import Any
 from explainlab.attribution import methods as package
 from explainlab.attribution.method import Method
 from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.errors import RequestError
 from explainlab.request import CompleteRequest, Request
 
 FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Control")
@@ -62,9 +63,12 @@ def get_method(method_id: str) -> Method:
     return named("method", method_id, methods())
 
 
-def label_of(method_id: str) -> str:
-    """The method's label; the id itself, or a file's name, if this version does not know the method."""
-    return methods()[method_id].label if method_id in methods() else method_id
+def label_of(name: str) -> str:
+    """The label of a method with its options; the ``name`` itself, as of a file, if this version cannot read it."""
+    try:
+        return parse_method(name).label
+    except RequestError:
+        return name
 
 
 def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
@@ -73,14 +77,16 @@ def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[fl
     return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
-def parse_method(text: str) -> MethodRequest:
+def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodRequest:
     """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
 
-    Raises :class:`RequestError` for an unknown method or option, an option repeated, without a value, or out of range.
+    ``settings``, by the ids of methods, hold for what ``text`` does not say. Raises :class:`RequestError` for an
+    unknown method or option, an option repeated, without a value, or out of range.
     """
     method_id, *written = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
-    return MethodRequest(method.id, parse(method, options(method, written)))
+    given = (settings or {}).get(method.id, {})
+    return complete_method(method.id, {**given, **options(method, written)})
 
 
 def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodRequest:

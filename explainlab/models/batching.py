@@ -37,7 +37,8 @@ class Mark(NamedTuple):
 class Batcher:
     """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
-    ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit; ``paused``: the seconds in
+    ``passes``: how many inputs have been run, and ``recalled``: how many need not, as the context knows their answers;
+    ``halvings``: how often a batch did not fit; ``paused``: the seconds in
     which others had the model or, between two batches, the thread.
     """
 
@@ -46,6 +47,7 @@ class Batcher:
         self.context = context
         self.halvings = 0
         self.passes = 0
+        self.recalled = 0
         self.paused = 0.0
         self._span, self._reached = (0.0, 1.0), 0.0
         self._fit = {True: sys.maxsize, False: sys.maxsize}

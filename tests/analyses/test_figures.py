@@ -163,14 +163,16 @@ def test_methods_stand_in_the_order_of_their_values(found: Found, kind: str) -> 
         (dots,) = chart.figure.data
         metric = chart.name.removeprefix("methods-by-metric-")
         values = {}
-        for method in methods().values():
-            if kind == "text" and method.id in body["values"]:
-                values[method.label] = body["values"][method.id][metric]
+        labels = {name: method.label for name, method in methods().items()}
+        labels |= {f"reversed:{name}": f"{label}, reversed" for name, label in labels.items()}
+        for name, label in labels.items():
+            if kind == "text" and name in body["values"]:
+                values[label] = body["values"][name][metric]
             for row in body.get("rows", ()):
-                if (row["method"], row["asked"]) == (method.id, metric):
-                    values[method.label] = row["mean"]
+                if (row["method"], row["asked"]) == (name, metric):
+                    values[label] = row["mean"]
         assert dict(zip(dots.y, dots.x, strict=True)) == values
-        assert len(values) == 3, "random is among them"
+        assert len(values) == 5, "random is among them, and both methods reversed"
         assert list(dots.x) == sorted(dots.x, reverse=metric.startswith("comprehensiveness"))
         if kind == "data":
             assert dots.error_x.array is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ class Forgetful(IntegrationError):
 
 
 class _NoMemory(Relay):
-    def keep_result(self, key: str, record: dict[str, Any]) -> None:
+    def keep_results(self, records: Mapping[str, Any]) -> None:
         pass
 
 
@@ -180,8 +180,8 @@ class Deaf(IntegrationError):
 
 
 class _NoRecall(Relay):
-    def recall_result(self, key: str) -> None:
-        return None
+    def recall_results(self, keys: Collection[str]) -> dict[str, Any]:
+        return {}
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.parameters import (
     Methods,
-    Metrics,
     Outputs,
+    PerturbingMetrics,
     Rows,
     Sample,
     Settings,
@@ -68,7 +68,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
         samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
-        metrics: Metrics = Field(
+        metrics: PerturbingMetrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")

@@ -107,11 +107,11 @@ def test_equal_views_of_one_owner_have_one_name_that_cannot_be_guessed(store: St
 def test_notes_are_kept_once(path: Path, store: Store) -> None:
     body = {"text": AWKWARD, "number": 0.1, "ids": [1, 2], "none": None}
     assert store.note(KEY) is None
-    store.keep_note(KEY, body)
-    store.keep_note(KEY, {"another": 1})
+    store.keep_notes({KEY: body})
+    store.keep_notes({KEY: {"another": 1}})
     assert store.note(KEY) == body
     assert store.note("1" * 64) is store.get(KEY) is None
-    Store(f"sqlite:///{path}").keep_note(KEY, body)
+    Store(f"sqlite:///{path}").keep_notes({KEY: body})
     assert Store(f"sqlite:///{path}").note(KEY) == body
 
 
@@ -209,7 +209,7 @@ def test_a_read_only_database_is_read_and_not_written(
     with pytest.raises(ResourceError, match="readonly"):
         frozen.save_view({"text": "film"})
     with pytest.raises(ResourceError, match="readonly"):
-        frozen.keep_note(KEY, {})
+        frozen.keep_notes({KEY: {}})
     assert [found.name for found in path.parent.iterdir() if found.is_dir()] == []
 
 
