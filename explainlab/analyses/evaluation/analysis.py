@@ -42,7 +42,7 @@ from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -130,6 +130,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         read += [source_digest(path, reader) for path in parameters.attributions]
         versions = [f"{method.id} {method.version}" for method in used]
+        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
 
@@ -195,6 +196,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
             rationales=_no_rationales(bodies) if compares else None,
+            failed={name: count for name in parameters.methods if (count := _failed(name, bodies))},
         )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
@@ -229,11 +231,17 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         ]
         left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
         told = "told apart: from the best of the metric, which these texts chose"
-        return [table(rows), f"n = {body.n}{left_out}; {told}"]
+        failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
+        return [table(rows), f"n = {body.n}{left_out}; {told}", *failed]
 
 
 def _told(apart: bool | None) -> str:
     return "" if apart is None else "yes" if apart else "no"
+
+
+def _failed(name: str, bodies: Sequence[EvaluationText]) -> int:
+    """The texts in which the method ``name`` scored nothing."""
+    return sum(not any(body.scores[name]) for body in bodies)
 
 
 def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText]) -> list[bool]:

@@ -191,7 +191,8 @@ class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
     ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
-    ``rationales`` counts the texts that comparisons left out; None if no metric compares with rationales.
+    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
+    counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
     """
 
     n: int
@@ -203,6 +204,7 @@ class EvaluationData(Record):
     critical: list[CriticalDifferences] = Field(default_factory=list)
     slices: list[Slice] = Field(default_factory=list)
     rationales: NoRationales | None = None
+    failed: dict[str, int] = Field(default_factory=dict)
 
     def texts_by(self, metric: str) -> int:
         """How many texts have a value of the ``metric``, named with its options."""
