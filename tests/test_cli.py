@@ -156,8 +156,9 @@ def test_explain(run: Run, model: str) -> None:
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
     assert (found["truncated"], found["warnings"]) == (False, [])
     for feature in found["features"]:
-        names = {"text", "start", "end", "part", "special", "score", "error", "spread", "pieces", "ids", "prompt"}
-        assert {*feature} == names
+        assert {*feature} == {
+            *["text", "start", "end", "part", "special", "score", "error", "spread", "pieces", "ids", "prompt"]
+        }
         if not feature["special"]:
             text = found["text_pair"] if feature["part"] else found["text"]
             assert text[feature["start"] : feature["end"]] == feature["text"]
