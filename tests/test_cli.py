@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from explainlab.attribution.registry import methods
 from explainlab.cli import main
 from explainlab.models.loading import embedded_models
 from explainlab.settings import ROOT, settings
+from explainlab.text.units import Feature
 from tests.conftest import Zoo
 from tests.zoo import LABELS
 
@@ -156,8 +157,7 @@ def test_explain(run: Run, model: str) -> None:
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
     assert (found["truncated"], found["warnings"]) == (False, [])
     for feature in found["features"]:
-        names = {"text", "start", "end", "part", "special", "score", "error", "spread", "pieces", "ids", "prompt"}
-        assert {*feature} == names
+        assert {*feature} == {field.name for field in fields(Feature)} | {"score", "error", "spread"}
         if not feature["special"]:
             text = found["text_pair"] if feature["part"] else found["text"]
             assert text[feature["start"] : feature["end"]] == feature["text"]
