@@ -1,4 +1,4 @@
-"""What a benchmark of methods costs beside the attributions: metrics that need no pass, and statistics."""
+"""A benchmark's own computations, which need no pass: its statistics, and the metrics of a rationale."""
 
 from __future__ import annotations
 
@@ -12,24 +12,59 @@ from explainlab.attribution.records import Target
 from explainlab.bench.runner import Row, peak_memory_mb, sentiment_classifiers, text_of, timed
 from explainlab.data import Row as Text
 from explainlab.metrics.evaluate import Case, evaluate
-from explainlab.metrics.registry import MetricRequest, metric_ids, parse_metric
+from explainlab.metrics.registry import metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.text.rationale import marked_features
 from explainlab.text.units import Feature, group
 
-TEXTS, METHODS = 10_000, 8
+METHODS, METRICS, TEXTS = 12, 8, 2_000
+TOKENS = 25
+COMPARED, MAPS = 10_000, 8
+"""Texts and maps of each that are compared with a rationale."""
 TOGETHER = 50
-"""Texts that are evaluated in one call, as an analysis does."""
-TABLE = (12, 8, 2_000)
-"""Methods, metrics and texts of the statistics."""
+"""Texts that are compared in one call, as an analysis does."""
 
 
 def rows() -> Iterator[Row]:
-    """The rationale metrics of many texts and attributions, and the statistics of a table, on the CPU."""
-    yield _compared(next(iter(sentiment_classifiers())))
+    """All statistics of 12 methods, their controls and 8 metrics over 2,000 texts; 10,000 texts with rationales."""
     yield _statistics()
+    yield _compared(next(iter(sentiment_classifiers())))
+
+
+def _statistics() -> Row:
+    names = [f"method {i}" for i in range(METHODS)]
+    table = [*names, *(f"{REVERSED}{name}" for name in names)]
+    metrics = [parse_metric(f"comprehensiveness:k={10 + k}") for k in range(METRICS)]
+    rng = np.random.default_rng(0)
+    texts = [Text(i, "", label="ab"[i % 2]) for i in range(TEXTS)]
+    bodies = [_text(rng, names) for _ in texts]
+    values = {metric.name: rng.normal(size=(len(table), TEXTS)).round(3) for metric in metrics}
+
+    def run() -> None:
+        statistics.method_rows(table, METHODS, metrics, values, bodies)
+        statistics.ranked(names, metrics, values)
+        statistics.agreements(names, [True] * METHODS, texts, bodies)
+        statistics.slices(table, metrics, values, texts, bodies)
+
+    _, seconds = timed(run)
+    work = f"{METHODS} methods, {METRICS} metrics, {TEXTS:,} texts"
+    return Row(name="statistics", work=work, device="cpu", seconds=seconds)
+
+
+def _text(rng: np.random.Generator, names: list[str]) -> EvaluationText:
+    n = int(rng.integers(TOKENS // 2, 2 * TOKENS))
+    return EvaluationText.model_construct(
+        prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),
+        target=Target(0, "a"),
+        text_seed=0,
+        values={},
+        costs={},
+        features=[Feature("a", 0, 1, False, 0)] * n,
+        counted={parse_metric(f"comprehensiveness:k={10 + k}").name: 1 for k in range(METRICS)},
+        scores={name: rng.normal(size=n).tolist() for name in names},
+    )
 
 
 def _compared(classifier: Classifier) -> Row:
@@ -38,7 +73,7 @@ def _compared(classifier: Classifier) -> Row:
     encodings = [classifier.encode(text_of(classifier, tokens)) for tokens in range(10, 60, 2)]
     texts = [(encoding, group(encoding, "token")) for encoding in encodings]
     rng, logits = np.random.default_rng(0), np.zeros(len(classifier.labels))
-    scores = [rng.normal(size=(TEXTS // len(texts), METHODS, len(units.features))) for _, units in texts]
+    scores = [rng.normal(size=(COMPARED // len(texts), MAPS, len(units.features))) for _, units in texts]
 
     def evaluated(first: int) -> list[list[list[float]]]:
         cases = []
@@ -51,48 +86,12 @@ def _compared(classifier: Classifier) -> Row:
         return [[[result.value for result in row] for row in case] for case in results]
 
     evaluated(0)
-    _, seconds = timed(lambda: [evaluated(first) for first in range(0, TEXTS, TOGETHER)])
+    _, seconds = timed(lambda: [evaluated(first) for first in range(0, COMPARED, TOGETHER)])
     return Row(
         name="rationale metrics",
-        work=f"{len(requests)} metrics, {TEXTS:,} texts x {METHODS} maps",
+        work=f"{len(requests)} metrics, {COMPARED:,} texts x {MAPS} maps",
         device="cpu",
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(classifier.device),
-        facts={"texts a second": TEXTS / seconds},
-    )
-
-
-def _statistics() -> Row:
-    """All statistics of 12 methods, their controls and 8 metrics; texts of 12 to 49 tokens."""
-    methods, count, n = TABLE
-    names = [f"method {i}" for i in range(methods)]
-    table = [*names, *(f"{REVERSED}{name}" for name in names)]
-    metrics = [parse_metric(f"comprehensiveness:k={10 + k}") for k in range(count)]
-    rng = np.random.default_rng(0)
-    texts = [Text(i, "", label="ab"[i % 2]) for i in range(n)]
-    bodies = [_text(rng, names, metrics) for _ in texts]
-    values = {metric.name: rng.normal(size=(len(table), n)).round(3) for metric in metrics}
-
-    def run() -> None:
-        statistics.method_rows(table, methods, metrics, values, bodies)
-        statistics.ranked(names, metrics, values)
-        statistics.agreements(names, [True] * methods, texts, bodies)
-        statistics.slices(table, metrics, values, texts, bodies)
-
-    _, seconds = timed(run)
-    work = f"{methods} methods, {count} metrics, {n:,} texts"
-    return Row(name="statistics", work=work, device="cpu", seconds=seconds)
-
-
-def _text(rng: np.random.Generator, names: list[str], metrics: list[MetricRequest]) -> EvaluationText:
-    n = int(rng.integers(12, 50))
-    return EvaluationText.model_construct(
-        prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),
-        target=Target(0, "a"),
-        features=[Feature("a", 0, 1, False, 0)] * n,
-        text_seed=0,
-        values={},
-        counted={metric.name: 1 for metric in metrics},
-        scores={name: rng.normal(size=n).tolist() for name in names},
-        costs={},
+        facts={"texts a second": COMPARED / seconds},
     )

@@ -24,7 +24,7 @@ Body = EvaluationText | EvaluationData
 def methods_by_metric(body: Body, name: str) -> Chart:
     """Every method's value of a metric, the best first: of a text, or means with their intervals.
 
-    Controls are grey. ``name`` is the metric with its options.
+    Controls are grey. ``name`` is the metric with its options; a method without a value is left out.
     """
     metric, values = parse_metric(name), _values(body, name)
     sign = -1 if metric.higher_is_better else 1
@@ -46,16 +46,11 @@ def methods_by_metric(body: Body, name: str) -> Chart:
         showlegend=False,
     )
     figure.update_yaxes(type="category", autorange="reversed")
-    of = f", means of {_texts(body, name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
+    of = f", means of {body.texts_by(name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
     finding = data_verdict(body, metric) if isinstance(body, EvaluationData) else text_verdict(body, metric)
     rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
     return Chart("methods-by-metric", title, f"{title}: {finding}.", figure, rows)
-
-
-def _texts(body: EvaluationData, metric: str) -> int:
-    """How many texts have a value of the metric."""
-    return next(row.n for row in body.rows if row.asked == metric)
 
 
 def _symbol(method: str) -> str:
@@ -64,23 +59,31 @@ def _symbol(method: str) -> str:
 
 
 def _metrics(body: Body) -> list[str]:
-    """The metrics of ``body`` with their options, but for those that are not defined for its text."""
+    """The metrics of ``body`` with their options."""
     if isinstance(body, EvaluationData):
         return list(dict.fromkeys(row.asked for row in body.rows))
-    given = (metric for values in body.values.values() for metric, value in values.items() if value is not None)
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(metric for values in body.values.values() for metric in values))
 
 
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     """The mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
-        return {row.method: row.interval for row in body.rows if row.asked == metric}
-    known = {method: value for method, values in body.values.items() if (value := values[metric]) is not None}
-    return {method: KnownInterval(mean=value, low=None, high=None) for method, value in known.items()}
+        means = {row.method: row.interval for row in body.rows if row.asked == metric}
+        return {
+            method: KnownInterval(mean=value.mean, low=value.low, high=value.high)
+            for method, value in means.items()
+            if value.mean is not None
+        }
+    return {
+        method: KnownInterval(mean=value, low=None, high=None)
+        for method, values in body.values.items()
+        if (value := values[metric]) is not None
+    }
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
-    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
+    metrics = [metric for metric in _metrics(result.body) if _values(result.body, metric)]
+    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in metrics]
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:

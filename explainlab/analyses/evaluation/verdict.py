@@ -9,6 +9,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, joined, mean_words
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import MetricRequest
+from explainlab.text.rationale import ABSENCES
 
 
 def shown_name(name: str) -> str:
@@ -23,6 +24,8 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         for name, row in body.values.items()
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
+    if not values:
+        return f"no method has a value{f': {ABSENCES[body.undefined]}' if body.undefined else ''}"
     return ahead_on_a_text(values, metric.higher_is_better)
 
 
@@ -32,6 +35,9 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     Of a result without tests, which is older than these, what its intervals allow.
     """
     rows = [row for row in body.rows if row.asked == metric.name and not row.method.startswith(REVERSED)]
+    rows = [row for row in rows if row.mean is not None]
+    if not rows:
+        return "no method has a value"
     best = next((row for row in rows if row.to_best is None), None)
     others = [row for row in rows if row.to_best is not None]
     if best is None or not others:
