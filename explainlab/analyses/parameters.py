@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from reprlib import repr as quote
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
-from explainlab.declared import parse
-from explainlab.errors import RequestError
+from explainlab.declared import parse, refused
 from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
-
-T = TypeVar("T")
 
 RANDOM = "random"
 """The method that is always among those compared."""
@@ -101,14 +98,6 @@ Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(
 def listed(value: Any) -> Any:
     """Names separated by commas as a list; colons stay: they begin options."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def refused(read: Callable[[], T]) -> T:
-    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
-    try:
-        return read()
-    except RequestError as error:
-        raise PydanticCustomError("request", "{error}", {"error": str(error).rstrip(".")}) from None
 
 
 def _metrics(names: list[str]) -> list[str]:

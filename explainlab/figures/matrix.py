@@ -80,19 +80,7 @@ class Matrix:
         """
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
-            x=_axis(
-                alt.X,
-                "column",
-                self.columns,
-                alt.Axis(
-                    orient="top",
-                    labelAngle=0,
-                    labelBaseline="line-bottom",
-                    labelLimit=200,
-                    labelLineHeight=15,
-                    title=None,
-                ),
-            ),
+            x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
             y=_axis(alt.Y, "row", self._names, alt.Axis(labelLimit=320, title=None)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
@@ -117,6 +105,12 @@ class Matrix:
         return [shortened(name, _LONGEST) for name in self.rows]
 
     @property
+    def _headings(self) -> list[str]:
+        """The columns' headings, all with as many lines, so that they end above the cells."""
+        most = max(name.count("\n") for name in self.columns)
+        return ["\u00a0\n" * (most - name.count("\n")) + name for name in self.columns]
+
+    @property
     def _row_height(self) -> int:
         return _CELL_PADDING + _LINE * max(len(cell.lines) for cell in self.cells)
 
@@ -133,6 +127,12 @@ class Matrix:
             "hover": cell.hover,
             "framed": dict(cell.key) == dict(picked),
         }
+
+
+def _top(lines: int) -> alt.Axis:
+    """An axis above the cells for labels of ``lines`` lines."""
+    place = {"labelBaseline": "top", "labelPadding": _LINE * lines + 4, "labelLineHeight": _LINE, "labelLimit": 200}
+    return alt.Axis(orient="top", labelAngle=0, labelAlign="center", labelFlush=False, title=None, **place)
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:

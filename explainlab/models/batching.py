@@ -115,6 +115,10 @@ class Batcher:
             self._report(done + start, total or count, phase)
             yield result
 
+    def finish(self, phase: str) -> None:
+        """The rest of a ``phase`` is not needed: its progress is complete."""
+        self._report(1, 1, phase)
+
     def check_cancelled(self) -> None:
         """As the context's: raises to stop, and may run urgent work of others, which counts as a pause."""
         with self._pause():

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.wording import ahead, ahead_on_a_text, capital, counted, joined, mean_words
+from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.text.rationale import ABSENCES
 
 
 def shown_name(name: str) -> str:
@@ -23,7 +24,9 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         for name, row in body.values.items()
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
-    return ahead_on_a_text(values, metric.higher_is_better) if values else "no method has a value"
+    if not values:
+        return f"no method has a value{f': {ABSENCES[body.undefined]}' if body.undefined else ''}"
+    return ahead_on_a_text(values, metric.higher_is_better)
 
 
 def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
@@ -67,8 +70,8 @@ def paragraphs(body: EvaluationData) -> list[str]:
     ordered = sorted((name for name in costs if name != RANDOM), key=lambda name: costs[name])
     if not ordered:
         return words
-    listed = joined([f"{shown_name(name)} {_passes(costs[name])}" for name in ordered])
-    return [*words, f"Passes that a text takes, the fewest first: {capital(listed)}."]
+    listed = "; ".join(f"{shown_name(name)} {_passes(costs[name])}" for name in ordered)
+    return [*words, f"Passes that a text takes: {listed}."]
 
 
 def _metrics(body: EvaluationData) -> list[str]:

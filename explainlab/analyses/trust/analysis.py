@@ -29,7 +29,7 @@ from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method, member_versions
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -86,7 +86,9 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
         metrics = [get_metric(metric).version for metric in ("comprehensiveness", "sufficiency")]
-        return digest([[get_method(parameters.method).version, *metrics], data_digest(parameters.settings, reader)])
+        members = [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
+        versions = [get_method(parameters.method).version, *metrics, *members]
+        return digest([versions, data_digest(parameters.settings, reader)])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
         batcher = subjects[0].batcher

@@ -72,6 +72,25 @@ def test_a_text_too_short_for_k_is_counted_apart(classifier, data) -> None:
     assert (row.n, row.counted) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
 
 
+def test_texts_in_which_a_method_scores_nothing_are_counted(classifier, data) -> None:
+    """A single sample of LIME is the full text, whose slope is 0."""
+    silent = "ensemble:members=lime:samples=1"
+    result = explainlab.evaluate(classifier, data, [silent, "gradient"], ["comprehensiveness"])
+    assert result.body.failed == {silent: 3}
+    assert read_result(json.loads(json.dumps(result.to_json()))).body.failed == {silent: 3}
+    older = result.to_json()
+    del older["failed"]
+    assert read_result(older).body.failed == {}
+
+
+def test_an_ensemble_is_judged_as_any_method(classifier, data) -> None:
+    members = "input_x_gradient+lime:samples=20"
+    body = explainlab.evaluate(classifier, data, [f"ensemble:members={members}"], ["comprehensiveness"]).body
+    values = [plain_values(classifier, text, "ensemble", "comprehensiveness", members=members) for text, _ in TEXTS]
+    assert body.rows[0].mean == pytest.approx(np.mean(values), abs=1e-6)
+    assert body.failed == {}
+
+
 def test_random_maps_of_two_texts_are_not_the_same(classifier, tmp_path) -> None:
     twins = write(tmp_path / "twins.csv", [("a good film", 1), ("a warm book", 1), ("a good film", 1)])
     texts = explainlab.evaluate(classifier, twins, ["random"], ["comprehensiveness:k=50"]).body.texts

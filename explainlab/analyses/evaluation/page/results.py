@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
@@ -13,20 +14,22 @@ from explainlab.analyses.evaluation.page.sections import draw_agreement, draw_al
 from explainlab.analyses.evaluation.page.texts import draw_cell
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.evaluation.table import Kind, kinds_of
-from explainlab.analyses.evaluation.verdict import overview, paragraphs
+from explainlab.analyses.evaluation.table import Kind, MetricTable, kinds_of, table_of
+from explainlab.analyses.evaluation.verdict import overview, paragraphs, shown_name
 from explainlab.analyses.registry import get_analysis
 from explainlab.app.chart import draw_cells, theme
+from explainlab.app.components import is_narrow
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
-from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
+from explainlab.figures.matrix import FULL
 from explainlab.service.service import Service
 
 _TABLE_HELP = (
-    "Press a cell to see the texts behind it; the boxes below do the same. An arrow says which way is better. Random maps "
-    "and every method's scores with the opposite sign are there to compare with."
+    "Press a cell to see the texts behind it; the boxes below do the same. An arrow says which way is better. Random "
+    "maps and every method's scores with the opposite sign are there to compare with."
 )
+_BETTER, _WORSE = (47, 128, 208), (214, 69, 80)
 _OF_PEOPLE = (
     "How well the maps mark what people marked as the evidence. A map may agree with people and say nothing of the "
     "model, and the other way round."
@@ -36,8 +39,7 @@ _OF_PEOPLE = (
 def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
     """Who is best by which metric, who is not told apart from it, how far both are above random, and what they cost."""
     lines = partial(get_analysis(result.request.question).lines, result)
-    draw_words(overview(result.body), result, lines)
-    st.markdown("\n".join(f"* {plain(sentence)}" for sentence in paragraphs(result.body)))
+    draw_words(overview(result.body), result, lines, paragraphs(result.body))
 
 
 def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:
@@ -58,14 +60,54 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
         st.header(TITLES[kind], anchor=False, help=explained("", "rationale"))
         st.caption(f"{_OF_PEOPLE}{_without_rationale(result.body)}")
     picked = view.cell_method, view.cell_metric
-    draw_cells(
-        once(result, heat_table, result.body, kind),
-        once(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
-        f"benchmark_{kind}",
-        picked,
-        lambda cell: open_cell(cell["method"], cell["metric"]),
-        explained(_TABLE_HELP, "interval", "random-map"),
+    if not is_narrow():
+        draw_cells(
+            once(result, heat_table, result.body, kind),
+            once(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
+            f"benchmark_{kind}",
+            picked,
+            lambda cell: open_cell(cell["method"], cell["metric"]),
+            explained(_TABLE_HELP, "interval", "random-map"),
+        )
+    label = f"{TITLES[kind]}, to sort and for the keyboard"
+    plain_table = st.expander(
+        label, is_narrow(), icon=":material/table:", key=f"benchmark_{kind}_sorted", on_change="rerun"
     )
+    if plain_table.open:
+        with plain_table:
+            _draw_sorted(table_of(result.body, kind), picked)
+
+
+def _draw_sorted(table: MetricTable, picked: tuple[str, str]) -> None:
+    """The means as a table through which the arrow keys go; a cell that is reached lists its texts."""
+    names, labels = [*table.methods, *table.controls], [fact.directed_label for fact in table.metrics.values()]
+    asked, key = list(table.metrics), f"benchmark_{table.kind}_table"
+
+    def reached() -> None:
+        for row, column in st.session_state[key].selection.cells:
+            if column in labels:
+                open_cell(names[row], asked[labels.index(column)])
+
+    means = [[table.cells[name, metric].mean for metric in asked] for name in names]
+    shades = [[_shade(table.share(name, metric)) for metric in asked] for name in names]
+    frame = pd.DataFrame(means, index=pd.Index(map(shown_name, names), name="Method"), columns=labels, dtype=float)
+    cells = [(names.index(picked[0]), labels[asked.index(picked[1])])] if picked in table.cells else []
+    st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": cells}}
+    st.dataframe(
+        frame.style.apply(lambda _: pd.DataFrame(shades, frame.index, frame.columns), axis=None),
+        height="content",
+        key=key,
+        on_select=reached,
+        selection_mode="single-cell",
+        column_config={label: st.column_config.NumberColumn(format="%.3f") for label in labels},
+        alt=f"{TITLES[table.kind]}: a method a row, a metric a column.",
+    )
+
+
+def _shade(share: float | None) -> str:
+    """The colour of a cell, as in the drawing of the table."""
+    red, green, blue = _BETTER if (share or 0) >= 0 else _WORSE
+    return f"background-color: rgba({red}, {green}, {blue}, {FULL * abs(share or 0):.3f})"
 
 
 def _without_rationale(body: EvaluationData) -> str:
