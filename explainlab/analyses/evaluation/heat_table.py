@@ -90,13 +90,13 @@ def _hover(table: MetricTable, row: MethodMetric, body: EvaluationData) -> str:
         words.append("worse than random")
     if row.told_apart is not None:
         words.append("told apart from the best" if row.told_apart else "not told apart from the best")
-    elif table.best(row.asked) is row:
+    elif table.best[row.asked] is row:
         words.append("the best")
     return "; ".join(words)
 
 
 def _finding(title: str, table: MetricTable) -> str:
-    best = [cell for metric in table.metrics if (cell := table.best(metric)) is not None]
+    best = [cell for metric in table.metrics if (cell := table.best[metric]) is not None]
     words = "; ".join(
         f"{cell.label}: {shown_name(cell.method)}, {table.written(cell.mean, cell.asked)}" for cell in best
     )

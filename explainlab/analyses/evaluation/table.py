@@ -21,7 +21,7 @@ class MetricTable:
     """The cells of the metrics of one kind.
 
     ``metrics`` are facts by name (``asked``), in the order that was asked. ``methods`` are by their average rank over
-    these metrics, the best first; ``controls`` are random and the reversed ones.
+    these metrics, the best first; ``controls`` are random and the reversed ones. ``best`` is as by :func:`best_row`.
     """
 
     kind: Kind
@@ -29,19 +29,14 @@ class MetricTable:
     methods: list[str]
     controls: list[str]
     cells: dict[tuple[str, str], MethodMetric]
-
-    def best(self, metric: str) -> MethodMetric | None:
-        """The cell with the best mean that is no reversed control's; of equal ones the first asked."""
-        known = [cell for (name, asked), cell in self.cells.items() if asked == metric and _is_candidate(name)]
-        known = [cell for cell in known if cell.mean is not None]
-        return max(known, key=lambda cell: cell.sign * (cell.mean or 0.0), default=None)
+    best: dict[str, MethodMetric | None]
 
     def share(self, method: str, metric: str) -> float | None:
         """How far a cell is from random (0) towards the best of its metric (1); below 0 it is worse than random.
 
         At most 1 and at least -1. Where random is best, the cell farthest from it is at -1. None without a mean.
         """
-        cell, random, best = self.cells[method, metric], self.cells.get((RANDOM, metric)), self.best(metric)
+        cell, random, best = self.cells[method, metric], self.cells.get((RANDOM, metric)), self.best[metric]
         if cell.mean is None or random is None or random.mean is None or best is None or best.mean is None:
             return None
         means = [other.mean for (_, asked), other in self.cells.items() if asked == metric]
@@ -83,12 +78,19 @@ def table_of(body: EvaluationData, kind: Kind = "faithfulness") -> MetricTable:
     turned = [f"{REVERSED}{name}" for name in methods]
     controls = [name for name in [RANDOM, *turned] if name in names]
     cells = {(row.method, row.asked): row for row in chosen}
-    return MetricTable(kind, dict(reversed(metrics.items())), methods, controls, cells)
+    best = {metric: best_row(body, metric) for metric in metrics}
+    return MetricTable(kind, dict(reversed(metrics.items())), methods, controls, cells, best)
 
 
 def metric_row(body: EvaluationData, metric: str) -> MethodMetric:
     """A row of the metric ``metric`` (its name ``asked``): its facts; raises :class:`StopIteration` without any."""
     return next(row for row in body.rows if row.asked == metric)
+
+
+def best_row(body: EvaluationData, metric: str) -> MethodMetric | None:
+    """The row with the best mean that is no reversed control's; of equal ones the first asked. None without a mean."""
+    rows = [row for row in body.rows if row.asked == metric and row.mean is not None and _is_candidate(row.method)]
+    return max(rows, key=lambda row: row.sign * (row.mean or 0.0), default=None)
 
 
 def average_rank(body: EvaluationData, method: str, keys: Sequence[str]) -> float | None:
