@@ -131,7 +131,12 @@ class Matrix:
 
 def _top(lines: int) -> alt.Axis:
     """An axis above the cells for labels of ``lines`` lines."""
-    place = {"labelBaseline": "top", "labelPadding": _LINE * lines + 4, "labelLineHeight": _LINE, "labelLimit": 200}
+    place: dict[str, Any] = {
+        "labelBaseline": "top",
+        "labelPadding": _LINE * lines + 4,
+        "labelLineHeight": _LINE,
+        "labelLimit": 200,
+    }
     return alt.Axis(orient="top", labelAngle=0, labelAlign="center", labelFlush=False, title=None, **place)
 
 

@@ -32,7 +32,9 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     others = sorted(others, key=lambda row: row.to_best.mean or 0.0 if row.to_best else 0.0)
     title = f"{facts.label}: differences to the best, {counted(defined(facts), 'text')}"
     listed = [best, *others] if best and others else []
-    figure = go.Figure(layout=layout(shown(f"Worse than the best by ({facts.label})"), "", 120 + _ROW * len(listed)))
+    figure = go.Figure(
+        layout=layout(shown(f"{facts.label}: how much worse than the best"), "", 120 + _ROW * len(listed))
+    )
     for style, rows in ((_BEST, listed[:1]), (_SAME, _told(listed, False)), (_APART, _told(listed, True))):
         _add_differences(figure, style, rows, listed)
     _name_rows(figure, [row.method for row in listed])
@@ -83,7 +85,7 @@ def _add_differences(figure: go.Figure, style: Style, rows: list[MethodMetric], 
         error_x=error_bars(drawn) if drawn else None,
         mode="markers",
         name=style.label,
-        marker={"color": style.color, "symbol": style.symbol, "size": 11, "line": {"width": 2}},
+        marker={"color": style.color, "symbol": style.symbol, "size": 11},
         customdata=[[shown(shown_name(row.method)), shown(_p_words(row))] for row in rows],
         hovertemplate="%{customdata[0]}: %{x:.4g}%{customdata[1]}<extra></extra>",
         visible=bool(rows),
