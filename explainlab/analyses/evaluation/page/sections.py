@@ -14,20 +14,23 @@ from explainlab.analyses.evaluation.page.texts import draw_pair
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData
 from explainlab.analyses.evaluation.statistics import FEW
+from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.verdict import shown_name
-from explainlab.analyses.wording import interval_words
+from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import draw_texts
+from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.errors import RequestError
+from explainlab.figures.chart import Chart
 from explainlab.metrics.registry import get_metric
 from explainlab.service.service import Service
 
-CHOSEN_HERE = "The best was chosen on these very texts, so it looks a little better here than it will on others."
 _APART_HELP = (
     "The difference of each method to the best, text by text: positive where the best is better. p of Wilcoxon's "
-    "signed-rank test, corrected by Holm for all methods; below 0.05 they are told apart."
+    "signed-rank test, corrected by Holm for all methods; below 0.05 they are told apart.",
+    "Each text ranks the methods, 1 the best. A bar joins methods none of whose pairs is told apart.",
 )
 _SLICES_HELP = "The means for the texts of each class, those predicted right and wrong, and thirds by length."
 _SLICED_BY = {"label": "class", "prediction": "predicted", "length": "length"}
@@ -41,9 +44,12 @@ def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
     st.header("By one metric", anchor=False)
     question.select("Metric", "by", {name: fact.directed_label for name, fact in facts.items()})
     metric = question.now("by")
-    st.subheader("What is told apart", anchor=False, help=explained(_APART_HELP, "interval"))
-    st.caption(CHOSEN_HERE)
-    st.dataframe(pd.DataFrame(_apart(body, metric)), hide_index=True)
+    st.subheader("What is told apart", anchor=False)
+    for place, draw, name, help_text in zip(
+        st.columns(2, gap="large"), (differences, critical_diagram), ("differences", "ranks"), _APART_HELP, strict=True
+    ):
+        with place:
+            _draw_chart(once(result, draw, body, metric), f"benchmark_{name}", explained(help_text, "interval"))
     st.subheader("Slices", anchor=False, help=_SLICES_HELP)
     st.dataframe(pd.DataFrame(_sliced(body, metric)), hide_index=True)
     if any(part.few for part in body.slices):
@@ -89,22 +95,12 @@ def _draw_definitions(body: EvaluationData) -> None:
     st.markdown("**Reversed**: the scores of a method with the opposite sign, a control that should do badly.")
 
 
-def _apart(body: EvaluationData, metric: str) -> list[dict[str, Any]]:
-    records = []
-    for row in body.rows:
-        if row.asked != metric or row.method.startswith(REVERSED):
-            continue
-        to_best = row.to_best
-        records.append(
-            {
-                "Method": shown_name(row.method),
-                "Behind the best": None if to_best is None else to_best.mean,
-                "Interval": "" if to_best is None else interval_words(to_best),
-                "p": None if to_best is None else to_best.p,
-                "Told apart": "the best" if row.told_apart is None else "yes" if row.told_apart else "no",
-            }
-        )
-    return records
+def _draw_chart(chart: Chart, key: str, help_text: str) -> None:
+    """Draw ``chart``, or say why there is nothing to draw."""
+    if chart.rows:
+        draw_chart(chart, key, help=help_text)
+    else:
+        st.info(plain(f"{chart.title}. {' '.join(chart.notes)}"), icon=":material/info:")
 
 
 def _sliced(body: EvaluationData, metric: str) -> list[dict[str, Any]]:
