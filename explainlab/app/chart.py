@@ -64,9 +64,11 @@ def draw_cells(
     picked: Sequence[str],
     on_pick: Callable[[dict[str, Any]], None],
     help: str | None = None,
+    files: Iterable[File] = (),
 ) -> None:
     """Draw a matrix as ``cells`` that can be pressed, a Vega-Lite specification, with the files of its ``chart``.
 
+    Beside these there are more ``files``.
     ``on_pick`` is called with what a press selects; ``picked`` is what is selected now. As a drawing hears nothing of a
     second press on a cell, every choice has a drawing of its own.
     """
@@ -76,7 +78,7 @@ def draw_cells(
         for cell in st.session_state[drawn].selection[CELL]:
             on_pick(cell)
 
-    _draw_title(chart, key, help)
+    _draw_title(chart, key, help, files)
     with st.container(key=key):
         st.vega_lite_chart(cells, key=drawn, on_select=pressed, alt=chart.alt)
     for note in chart.notes:
@@ -99,13 +101,13 @@ def draw_files(files: Iterable[File], key: str) -> None:
         st.download_button(label, write, name, mime, key=f"{key}_{suffix}", on_click="ignore", width="stretch")
 
 
-def _draw_title(chart: Chart, key: str, help: str | None) -> None:
+def _draw_title(chart: Chart, key: str, help: str | None, files: Iterable[File] = ()) -> None:
     """The title of ``chart``, which is drawn in the container or under the ``key``, and its files."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
             _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
-            draw_files(files_of(chart), key)
+            draw_files([*files_of(chart), *files], key)
 
 
 def _picked(key: str, on_pick: Callable[[list[Any]], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from explainlab.analyses.evaluation.agreement_figures import pair_of
 from explainlab.analyses.evaluation.page.view import Order
 from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.verdict import shown_name
@@ -40,11 +41,25 @@ def cell_records(body: EvaluationData, method: str, metric: str, order: Order) -
     ]
 
 
+def pairs_records(body: EvaluationData) -> list[dict[str, Any]]:
+    """How far every two methods agree."""
+    return [
+        {
+            "First": shown_name(pair.first),
+            "Second": shown_name(pair.second),
+            "Kendall's τ": pair.tau.mean,
+            "Sign conflicts": None if pair.sign_conflicts is None else pair.sign_conflicts.mean,
+            "Texts": pair.tau.n,
+        }
+        for pair in body.agreement
+    ]
+
+
 def pair_records(body: EvaluationData, first: str, second: str) -> list[dict[str, Any]]:
     """The texts on which two methods agree least, the lowest rank correlation first."""
     texts = {text.row: text for text in body.texts}
-    pairs = [pair for pair in body.agreement if {pair.first, pair.second} == {first, second}]
-    return [{"Row": at.row, "Kendall's τ": at.tau, **_facts(texts[at.row])} for pair in pairs for at in pair.most_apart]
+    pair = pair_of(body, first, second)
+    return [{"Row": at.row, "Kendall's τ": at.tau, **_facts(texts[at.row])} for at in (pair.most_apart if pair else [])]
 
 
 def value_records(body: EvaluationData, row: EvaluatedRow) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.heat_table import TITLES, heat_cells, heat_table
+from explainlab.analyses.evaluation.latex import latex
 from explainlab.analyses.evaluation.page.controls import open_cell
 from explainlab.analyses.evaluation.page.sections import draw_agreement, draw_all, draw_by_metric
 from explainlab.analyses.evaluation.page.texts import draw_cell
@@ -68,6 +69,7 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
             picked,
             lambda cell: open_cell(cell["method"], cell["metric"]),
             explained(_TABLE_HELP, "interval", "random-map"),
+            [("LaTeX", lambda: latex(result), "table.tex", "application/x-tex")],
         )
     label = f"{TITLES[kind]}, to sort and for the keyboard"
     plain_table = st.expander(
