@@ -49,11 +49,8 @@ def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
     st.header("By one metric", anchor=False)
     question.select("Metric", "by", {name: fact.directed_label for name, fact in facts.items()})
     st.subheader("What is told apart", anchor=False)
-    for place, draw, name in zip(
-        st.columns(2, gap="large"), (differences, critical_diagram), ("differences", "ranks"), strict=True
-    ):
-        with place:
-            _draw(result, draw, name)
+    _draw(result, differences, "differences")
+    _draw(result, critical_diagram, "ranks")
     st.subheader("Quality against cost", anchor=False)
     _draw(result, quality_against_cost, "costs")
     st.subheader("Slices", anchor=False)
