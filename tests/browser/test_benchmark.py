@@ -14,7 +14,7 @@ from explainlab.metrics.registry import parse_metric
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, heatmaps, map_shows, press, text_box
-from tests.browser.hostile import HOSTILE, SCRIPTS
+from tests.browser.hostile import HOSTILE, LABELS
 from tests.browser.jobs import cancel
 from tests.zoo import build
 
@@ -98,7 +98,7 @@ def test_two_methods_list_their_texts_and_hostile_words_stay_words(app, browser_
 
 
 def test_hostile_class_names_are_words(app, browser_page, tmp_path):
-    labels, model = SCRIPTS[1:], build("bert", tmp_path / "hostile")
+    labels, model = LABELS, build("bert", tmp_path / "hostile")
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     names = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     (model / "config.json").write_text(json.dumps({**config, **names}), encoding="utf-8")
