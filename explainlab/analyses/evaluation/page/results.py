@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -101,9 +103,16 @@ def _draw_sorted(table: MetricTable, picked: tuple[str, str]) -> None:
         key=key,
         on_select=reached,
         selection_mode="single-cell",
-        column_config={label: st.column_config.NumberColumn(format="%.3f") for label in labels},
+        column_config=_columns(labels),
         alt=f"{TITLES[table.kind]}: a method a row, a metric a column.",
     )
+
+
+def _columns(labels: Sequence[str]) -> dict[str, Any]:
+    """How the columns are written; on a phone they are narrow, so that a method stands beside its values."""
+    names, numbers = (130, 90) if is_narrow() else (None, None)
+    columns: dict[str, Any] = {label: st.column_config.NumberColumn(format="%.3f", width=numbers) for label in labels}
+    return {"Method": st.column_config.Column(width=names), **columns}
 
 
 def _shade(share: float | None) -> str:
