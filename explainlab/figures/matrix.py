@@ -131,13 +131,17 @@ class Matrix:
 
 def _top(lines: int) -> alt.Axis:
     """An axis above the cells for labels of ``lines`` lines."""
-    place: dict[str, Any] = {
-        "labelBaseline": "top",
-        "labelPadding": _LINE * lines + 4,
-        "labelLineHeight": _LINE,
-        "labelLimit": 200,
-    }
-    return alt.Axis(orient="top", labelAngle=0, labelAlign="center", labelFlush=False, title=None, **place)
+    return alt.Axis(
+        orient="top",
+        title=None,
+        labelAngle=0,
+        labelAlign="center",
+        labelBaseline="top",
+        labelPadding=_LINE * lines + 4,
+        labelLineHeight=_LINE,
+        labelLimit=200,
+        labelFlush=False,
+    )
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.errors.figures import CELL, confusion, confusion_cells, reliability_diagram
+from explainlab.analyses.errors.figures import confusion, confusion_cells, reliability_diagram
 from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
@@ -15,6 +15,7 @@ from explainlab.app.data.texts import draw_skipped
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
+from explainlab.figures.matrix import CELL
 from explainlab.request import digest
 
 _MATRIX = "errors_confusion"
