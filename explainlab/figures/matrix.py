@@ -6,6 +6,7 @@ Both look the same: blue above zero, red below, and the page's own background at
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import altair as alt
 import pandas as pd
 import plotly.graph_objects as go
 
-from explainlab.figures.chart import BLUE, GREY, RED, add_cells, layout, shortened
+from explainlab.figures.chart import BLUE, GREY, NAME, RED, add_cells, layout, shortened
 from explainlab.figures.svg import INK
 
 INK_ON_DARK = "#e8eeea"
@@ -70,7 +71,8 @@ class Matrix:
             texts[cell.row][cell.column] = "\n".join(cell.lines)
             hover[cell.row][cell.column] = cell.hover
         texts, hover = ([[text or "" for text in row] for row in rows] for rows in (texts, hover))
-        add_cells(figure, self.columns, self._names, values, texts, hover, COLORS, -1, self.faint_from)
+        names = ["\n".join(textwrap.wrap(shortened(name, 2 * NAME - 4), NAME)) for name in self.rows]
+        add_cells(figure, self.columns, names, values, texts, hover, COLORS, -1, self.faint_from)
         return figure.update_xaxes(side="top")
 
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
@@ -78,10 +80,11 @@ class Matrix:
 
         The cell whose key is ``picked`` is framed. Words have the text colour of a light page, or of a ``dark`` one.
         """
+        names = [shortened(name, _LONGEST) for name in self.rows]
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
             x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", self._names, alt.Axis(labelLimit=320, title=None)),
+            y=_axis(alt.Y, "row", names, alt.Axis(labelLimit=320, title=None)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -99,10 +102,6 @@ class Matrix:
         drawn: dict[str, Any] = figure.to_dict()
         del drawn["config"]  # the page has its own
         return drawn
-
-    @property
-    def _names(self) -> list[str]:
-        return [shortened(name, _LONGEST) for name in self.rows]
 
     @property
     def _headings(self) -> list[str]:

@@ -58,9 +58,8 @@ def test_the_best_is_bold_and_what_is_not_told_apart_is_underlined(table, wrap) 
 
 def test_the_caption_names_model_data_n_and_presets(table, wrap) -> None:
     document = latex(wrap(table({C: {"lime": 0.5, "random": 0.1}})), data="my_data 100%")
-    assert (
-        r"model embedded:bert{-}mini{-}sst2, data my\_data 100\%, n = 10 texts; presets of the metrics: rpi" in document
-    )
+    caption = r"model embedded:bert{-}mini{-}sst2, data my\_data 100\%, n = 10 texts; presets of the metrics: rpi"
+    assert caption in document
 
 
 def test_rationale_metrics_and_many_metrics_have_tables_of_their_own(table, wrap) -> None:
