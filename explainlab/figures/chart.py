@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ _TOOLBAR = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 RED, BLUE, GREY = "#d64550", "#2f80d0", "#7a8580"
+NAME = 24
+"""Characters of a name in one line."""
 _TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
 
 
@@ -88,7 +91,7 @@ class Chart:
         """The figure on white, with its title."""
         paper = go.Figure(self.figure)
         return paper.update_layout(
-            template="plotly_white", title=html.escape(self.title), paper_bgcolor="white", plot_bgcolor="white"
+            template="plotly_white", title=shown(self.title), paper_bgcolor="white", plot_bgcolor="white"
         )
 
     @property
@@ -160,7 +163,7 @@ def add_cells(
         hovertemplate="%{customdata}<extra></extra>",
         hoverongaps=False,
     )
-    cells = [(i, j, _lines(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
+    cells = [(i, j, _words(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
     last = len(rows) if faint_from is None else faint_from
     for part, opacity in (([c for c in cells if c[0] < last], 1.0), ([c for c in cells if c[0] >= last], 0.75)):
         if not part:
@@ -175,7 +178,7 @@ def add_cells(
             showlegend=False,
         )
     for names, update in ((columns, figure.update_xaxes), (rows, figure.update_yaxes)):
-        update(tickvals=list(range(len(names))), ticktext=[_lines(name) for name in names], showgrid=False)
+        update(tickvals=list(range(len(names))), ticktext=[_lines(name) for name in names], tickangle=0, showgrid=False)
     figure.update_yaxes(autorange="reversed")
 
 
@@ -199,8 +202,25 @@ def shortened(text: str, most: int) -> str:
 
 
 def shown(text: str) -> str:
-    """``text`` escaped for Plotly, which interprets some HTML."""
-    return html.escape(text)
+    """``text`` escaped for Plotly, which interprets some HTML, but knows no names of quotes."""
+    return html.escape(text, quote=False)
+
+
+def wrapped(text: str, width: int = NAME) -> str:
+    """``text`` for Plotly in lines of at most ``width`` characters, so that it fits a phone."""
+    return "<br>".join(map(shown, textwrap.wrap(text, width)))
+
+
+def name_rows(figure: go.Figure, names: Sequence[str], top: float = -0.5) -> None:
+    """Write ``names`` beside the places 0, 1, ... of the y axis, which runs down from ``top``, two lines each at most."""
+    texts = [wrapped(shortened(name, 2 * NAME - 4)) for name in names]
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=texts, range=[len(names) - 0.5, top], showgrid=False)
+
+
+def _words(text: str) -> str:
+    """The words of a cell: all lines but the first are small."""
+    first, *rest = text.split("\n")
+    return "<br>".join([shown(first), *(f'<span style="font-size: 11px">{shown(line)}</span>' for line in rest)])
 
 
 def _lines(text: str) -> str:

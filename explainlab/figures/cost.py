@@ -8,7 +8,19 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, HasInterval, error_bars, layout, log_steps, shown
+from explainlab.figures.chart import (
+    COLORS,
+    GREY,
+    NAME,
+    SYMBOLS,
+    Chart,
+    HasInterval,
+    error_bars,
+    layout,
+    log_steps,
+    shortened,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ def cost_chart(
             y=[point.mean],
             error_y=error_bars([point.interval]),
             mode="markers",
-            name=shown(point.label),
+            name=shown(shortened(point.label, 2 * NAME)),
             marker={"color": color, "symbol": symbol, "size": 11},
             hovertemplate="%{x:,.1f} passes: %{y:.3f}<extra>" + shown(point.label) + "</extra>",
         )

@@ -6,6 +6,7 @@ Both look the same: blue above zero, red below, and the page's own background at
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import altair as alt
 import pandas as pd
 import plotly.graph_objects as go
 
-from explainlab.figures.chart import BLUE, GREY, RED, add_cells, layout, shortened
+from explainlab.figures.chart import BLUE, GREY, NAME, RED, add_cells, layout, shortened
 from explainlab.figures.svg import INK
 
 INK_ON_DARK = "#e8eeea"
@@ -70,7 +71,8 @@ class Matrix:
             texts[cell.row][cell.column] = "\n".join(cell.lines)
             hover[cell.row][cell.column] = cell.hover
         texts, hover = ([[text or "" for text in row] for row in rows] for rows in (texts, hover))
-        add_cells(figure, self.columns, self._names, values, texts, hover, COLORS, -1, self.faint_from)
+        names = ["\n".join(textwrap.wrap(shortened(name, 2 * NAME - 4), NAME)) for name in self.rows]
+        add_cells(figure, self.columns, names, values, texts, hover, COLORS, -1, self.faint_from)
         return figure.update_xaxes(side="top")
 
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
@@ -78,10 +80,11 @@ class Matrix:
 
         The cell whose key is ``picked`` is framed. Words have the text colour of a light page, or of a ``dark`` one.
         """
+        names = [shortened(name, _LONGEST) for name in self.rows]
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
             x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", self._names, alt.Axis(labelLimit=320, title=None)),
+            y=_axis(alt.Y, "row", names, alt.Axis(labelLimit=320, title=None)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -93,16 +96,12 @@ class Matrix:
         ink, most = INK_ON_DARK if dark else INK, max(len(cell.lines) for cell in self.cells)
         top = -_LINE * (most - 1) / 2
         faint = alt.condition(f"datum.row >= {self.faint_from}", alt.value(0.75), alt.value(1))
-        first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="first:N", opacity=faint)
+        first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="top_line:N", opacity=faint)
         rest = base.mark_text(fontSize=11, color=ink, dy=top + _LINE, lineBreak="\n", lineHeight=_LINE - 1)
-        figure = alt.layer(rect, first, rest.encode(text="rest:N", opacity=faint)).properties(height=self.height)
+        figure = alt.layer(rect, first, rest.encode(text="other_lines:N", opacity=faint)).properties(height=self.height)
         drawn: dict[str, Any] = figure.to_dict()
         del drawn["config"]  # the page has its own
         return drawn
-
-    @property
-    def _names(self) -> list[str]:
-        return [shortened(name, _LONGEST) for name in self.rows]
 
     @property
     def _headings(self) -> list[str]:
@@ -122,8 +121,8 @@ class Matrix:
             "column": cell.column,
             "kind": "below" if share < 0 else "above",
             "opacity": FULL * abs(share),
-            "first": cell.lines[0],
-            "rest": "\n".join(cell.lines[1:]),
+            "top_line": cell.lines[0],
+            "other_lines": "\n".join(cell.lines[1:]),
             "hover": cell.hover,
             "framed": dict(cell.key) == dict(picked),
         }
@@ -131,13 +130,17 @@ class Matrix:
 
 def _top(lines: int) -> alt.Axis:
     """An axis above the cells for labels of ``lines`` lines."""
-    place: dict[str, Any] = {
-        "labelBaseline": "top",
-        "labelPadding": _LINE * lines + 4,
-        "labelLineHeight": _LINE,
-        "labelLimit": 200,
-    }
-    return alt.Axis(orient="top", labelAngle=0, labelAlign="center", labelFlush=False, title=None, **place)
+    return alt.Axis(
+        orient="top",
+        title=None,
+        labelAngle=0,
+        labelAlign="center",
+        labelBaseline="top",
+        labelPadding=_LINE * lines + 4,
+        labelLineHeight=_LINE,
+        labelLimit=200,
+        labelFlush=False,
+    )
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:

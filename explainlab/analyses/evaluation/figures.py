@@ -20,7 +20,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import KnownInterval
 from explainlab.analyses.wording import joined
 from explainlab.attribution.registry import parse_method, signed_of
-from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, shown
+from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, name_rows, shown
 from explainlab.figures.cost import CostPoint, cost_chart
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
@@ -42,7 +42,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
     figure.add_scatter(
         x=[values[method].mean for method in order],
-        y=[shown(shown_name(method)) for method in order],
+        y=list(range(len(order))),
         error_x=bars and {**bars, "color": GREY},
         mode="markers",
         marker={
@@ -50,10 +50,11 @@ def methods_by_metric(body: Body, name: str) -> Chart:
             "symbol": [_symbol(method) for method in order],
             "size": 10,
         },
-        hovertemplate="%{y}: %{x:.4g}<extra></extra>",
+        customdata=[shown(shown_name(method)) for method in order],
+        hovertemplate="%{customdata}: %{x:.4g}<extra></extra>",
         showlegend=False,
     )
-    figure.update_yaxes(type="category", autorange="reversed")
+    name_rows(figure, [shown_name(method) for method in order])
     of = f", means of {body.texts_by(name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
     finding = data_verdict(body, metric) if isinstance(body, EvaluationData) else text_verdict(body, metric)

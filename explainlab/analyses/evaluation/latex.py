@@ -62,14 +62,17 @@ _LETTERS = "".join(map(chr, set(range(0xC0, 0x100)) - {0xD7, 0xF7})) + (
 """What the T1 fonts have beyond ASCII."""
 
 
-def latex(result: AnalysisResult[EvaluationData]) -> str:
+def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> str:
     """A standalone document with ``booktabs``: means with half the width of their 95% intervals.
 
-    The best of each metric is bold, and what is not told apart from it underlined. Metrics that compare with rationales
-    have tables of their own, and so have more than five metrics.
+    ``data`` is the name of the data set (None: as in the request). The best of each metric is bold, and what is not
+    told apart from it underlined. Metrics that compare with rationales have tables of their own, and so have more than
+    five metrics.
     """
-    tables = [table for kind in kinds_of(result.body) for table in _parts(table_of(result.body, kind))]
-    return _HEAD + "\n".join(_table(table, metrics, result) for table, metrics in tables) + "\\end{document}\n"
+    model, data = result.request.model, data or result.request.data or "given"
+    parts = [part for kind in kinds_of(result.body) for part in _parts(table_of(result.body, kind))]
+    tables = "\n".join(_table(table, metrics, model, data) for table, metrics in parts)
+    return f"{_HEAD}{tables}\\end{{document}}\n"
 
 
 def escaped(text: str) -> str:
@@ -94,11 +97,11 @@ def _parts(table: MetricTable) -> Iterator[tuple[MetricTable, list[MethodMetric]
         yield table, metrics[start : start + MOST_COLUMNS]
 
 
-def _table(table: MetricTable, metrics: Sequence[MethodMetric], result: AnalysisResult[EvaluationData]) -> str:
+def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
     lines = [
         r"\begin{table}",
         r"\centering\scriptsize\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{_caption(table, metrics, result)}}}",
+        rf"\caption{{{_caption(table, metrics, model, data)}}}",
         rf"\begin{{tabular}}{{l{'c' * len(metrics)}}}",
         r"\toprule",
         f"Method & {' & '.join(_heading(facts) for facts in metrics)} \\\\",
@@ -138,12 +141,12 @@ def _heading(facts: MethodMetric) -> str:
     return rf"\shortstack{{{stacked}}}"
 
 
-def _caption(table: MetricTable, metrics: Sequence[MethodMetric], result: AnalysisResult[EvaluationData]) -> str:
-    request, counts = result.request, {defined(table.cells[key]) for key in table.cells}
+def _caption(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
+    counts = {defined(table.cells[key]) for key in table.cells}
     presets = ", ".join(dict.fromkeys(facts.preset for facts in metrics if facts.preset))
     texts = counted(max(counts), "text") if len(counts) == 1 else f"{min(counts):,} to {counted(max(counts), 'text')}"
     words = [
-        f"{_WORDS[table.kind]}: model {request.model}, data {request.data or 'given'}, n = {texts}",
+        f"{_WORDS[table.kind]}: model {model}, data {data}, n = {texts}",
         *([f"presets of the metrics: {presets}"] if presets else []),
         "means and half the width of their 95% bootstrap intervals",
     ]

@@ -9,7 +9,7 @@ from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import counted
-from explainlab.figures.chart import GREY, Chart, error_bars, layout, shortened, shown
+from explainlab.figures.chart import GREY, NAME, Chart, error_bars, layout, name_rows, shortened, shown
 from explainlab.figures.cost import color_symbols
 
 MOST_CLASSES = 12
@@ -33,10 +33,7 @@ def slice_means(body: EvaluationData, metric: str) -> Chart:
         offset = _SPREAD * ((m + 0.5) / len(names) - 0.5)
         means = [(i + offset, each, _mean(each, facts.key, name)) for i, each in enumerate(drawn)]
         _add_method(figure, name, [(y, each, mean) for y, each, mean in means if mean], *styles[name])
-    labels = [shown(_label(each)) for each in drawn]
-    figure.update_yaxes(
-        tickvals=list(range(len(drawn))), ticktext=labels, range=[len(drawn) - 0.5, -0.5], showgrid=False
-    )
+    name_rows(figure, [_label(each) for each in drawn])
     for i in range(1, len(drawn)):
         heavy = drawn[i].by != drawn[i - 1].by
         figure.add_hline(y=i - 0.5, line={"color": GREY, "width": 1.5 if heavy else 0.5})
@@ -63,7 +60,7 @@ def _add_method(
     figure: go.Figure, name: str, points: list[tuple[float, Slice, SliceMean]], color: str, symbol: str
 ) -> None:
     """The means of a method, those of slices with few texts in grey, and its entry in the legend."""
-    label = shown(shortened(shown_name(name), 40))
+    label = shown(shortened(shown_name(name), 2 * NAME))
     figure.add_scatter(
         x=[None], y=[None], mode="markers", name=label, marker={"color": color, "symbol": symbol}, legendgroup=name
     )

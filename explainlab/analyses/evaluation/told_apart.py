@@ -11,7 +11,7 @@ from explainlab.analyses.evaluation.table import best_row, defined, metric_row
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import counted, joined, mean_words
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, error_bars, layout, shortened, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, Style, error_bars, layout, name_rows, shown
 from explainlab.figures.heatmap import number
 
 CHOSEN_HERE = "The best was chosen on these very texts, so it looks better than it is."
@@ -19,7 +19,7 @@ _BEST = Style("The best", GREY, "solid", "star")
 _SAME = Style("Not told apart from the best", BLUE, "solid", "circle")
 _APART = Style("Told apart from the best", RED, "solid", "diamond-open")
 _RANKS = Style("Average rank", BLUE, "solid", "circle")
-_LONGEST, _ROW = 40, 32
+_ROW = 36
 
 
 def differences(body: EvaluationData, metric: str) -> Chart:
@@ -28,7 +28,8 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     Reversed controls are left out. ``metric`` is its name with the preset (``asked``).
     """
     facts, best = metric_row(body, metric), best_row(body, metric)
-    others = [row for row in body.rows if row.asked == metric and row.to_best and not row.method.startswith(REVERSED)]
+    rows = [row for row in body.rows if row.asked == metric and row is not best]
+    others = [row for row in rows if row.to_best and not row.method.startswith(REVERSED)]
     others = sorted(others, key=lambda row: row.to_best.mean or 0.0 if row.to_best else 0.0)
     title = f"{facts.label}: differences to the best, {counted(defined(facts), 'text')}"
     listed = [best, *others] if best and others else []
@@ -37,7 +38,7 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     )
     for style, rows in ((_BEST, listed[:1]), (_SAME, _told(listed, False)), (_APART, _told(listed, True))):
         _add_differences(figure, style, rows, listed)
-    _name_rows(figure, [row.method for row in listed])
+    name_rows(figure, [shown_name(row.method) for row in listed])
     figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dash"})
     if best is None or not listed:
         none = "No two methods have values for the same texts, or the result is older than its tests."
@@ -67,7 +68,7 @@ def critical_diagram(body: EvaluationData, metric: str) -> Chart:
     for i, group in enumerate(bars):
         _add_bar(figure, group, ranks, -0.6 - 0.4 * i)
     figure.update_xaxes(side="top", range=[0.7, len(order) + 0.3], dtick=1, zeroline=False)
-    _name_rows(figure, order, top)
+    name_rows(figure, [shown_name(method) for method in order], top)
     joins = "; ".join(joined([shown_name(name) for name in group]) for group in bars)
     words = f"{title}, {counted(tested.texts, 'text')}. Not told apart: {joins or 'none'}."
     rows = [{"method": name, "rank": ranks[name], "groups": _groups_of(name, tested)} for name in order]
@@ -131,12 +132,6 @@ def _add_bar(figure: go.Figure, group: list[str], ranks: dict[str, float], heigh
         hoverinfo="text",
         showlegend=False,
     )
-
-
-def _name_rows(figure: go.Figure, methods: list[str], top: float = -0.5) -> None:
-    names = [shown(shortened(shown_name(method), _LONGEST)) for method in methods]
-    places = {"tickvals": list(range(len(names))), "ticktext": names, "range": [len(names) - 0.5, top]}
-    figure.update_yaxes(showgrid=False, **places)
 
 
 def _told(rows: list[MethodMetric], apart: bool) -> list[MethodMetric]:
