@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.result import Result, with_verdict
+
+if TYPE_CHECKING:
+    from explainlab.analyses.cells import Cell
 
 app = typer.Typer(
     name="explainlab",
@@ -174,8 +177,8 @@ def study(
 
 @app.command()
 def evaluate(
-    model: Model,
-    data: Annotated[str, typer.Option("--data", help="A data file with labels, or embedded:NAME.")],
+    models: Annotated[list[str], typer.Option("--model", help="A model, as elsewhere; may be repeated.")],
+    sources: Annotated[list[str], typer.Option("--data", help="A data file or embedded:NAME; may be repeated.")],
     methods: Annotated[str, typer.Option("--methods", help="Methods, as in lime:samples=500,gradient.")],
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
     assigned: Annotated[
@@ -197,37 +200,37 @@ def evaluate(
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
-    """Judge methods by metrics on a data set, random maps beside them."""
+    """Judge methods by metrics on a data set, random maps beside them; or on every one of several, by every model."""
+    from explainlab.analyses.cells import cells
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
-    if not skip_bad:
-        card = describe(model)
-        first = limit if sample == "first" else None
-        read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
         if not dot:
             raise RequestError(f"--set {name} names no method.", "Write --set METHOD.name=value.")
         settings.setdefault(method, {})[parameter] = value
-    result = _ask(
-        device,
-        question="evaluation",
-        model=model,
-        data=data,
-        parameters=evaluation_parameters(
-            methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
-        ),
-        target=target,
-        output=output,
-        unit=unit,
-        seed=seed,
-        dtype=dtype,
+    parameters = evaluation_parameters(
+        methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
     )
+    common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
+
+    def answer(model: str, data: str) -> Any:
+        if not skip_bad:
+            card = describe(model)
+            first = limit if sample == "first" else None
+            read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
+        return _ask(device, question="evaluation", model=model, data=data, parameters=parameters, **common)
+
+    if len(models) * len(sources) > 1:
+        asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
+        _print({"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in _of(cell)])
+        return
+    result = answer(models[0], sources[0])
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     _print_result(result, body, as_json)
@@ -367,6 +370,17 @@ def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
     lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
     _print(with_verdict(body, words), as_json, lines)
+
+
+def _of(cell: Cell) -> list[str]:
+    """A cell for a reader: its answer, or why there is none."""
+    from explainlab.analyses.registry import get_analysis
+
+    head = f"{cell.model}, {cell.data}: "
+    if cell.result is None:
+        return [f"{head}{cell.status}. {cell.reason}", ""]
+    analysis = get_analysis(cell.result.request.question)
+    return [head + analysis.headline(cell.result), *analysis.lines(cell.result), ""]
 
 
 def _complain(message: str) -> int:
