@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.cells import Cell, cells
+from explainlab.analyses.cells import cells
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, new_request
@@ -60,33 +60,18 @@ def study(
     return result
 
 
-@overload
-def evaluate(
-    models: Classifier, data: str, methods: Sequence[str] = ..., metrics: Sequence[str] = ..., **named: Any
-) -> AnalysisResult[Any]: ...
-
-
-@overload
-def evaluate(
-    models: Sequence[Classifier | str],
-    data: Sequence[str],
-    methods: Sequence[str] = ...,
-    metrics: Sequence[str] = ...,
-    **named: Any,
-) -> list[Cell]: ...
-
-
 def evaluate(
     models: Classifier | Sequence[Classifier | str],
     data: str | Sequence[str],
     methods: Sequence[str] = ("integrated_gradients",),
     metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
     **named: Any,
-) -> AnalysisResult[Any] | list[Cell]:
+) -> Any:
     """Evaluate ``methods`` by ``metrics`` on the data set ``data`` as :func:`evaluate_one`, which has all arguments.
 
-    Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of cells, in the order of
-    the models, then of the data sets: each its own result, or the reason why there is none.
+    Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
+    :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
+    or the reason why there is none.
     """
     if isinstance(models, Classifier) and isinstance(data, str):
         return evaluate_one(models, data, methods, metrics, **named)
