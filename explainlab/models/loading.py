@@ -25,10 +25,10 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
-from explainlab.models.directory import FILES, VOCABULARIES, read_config, require_files
+from explainlab.models.stored.directory import FILES, VOCABULARIES, read_config, require_files
 from explainlab.models.model_types import model_type_of
 from explainlab.models.templates import Template, template_parts
-from explainlab.models.weights import ADAPTER, Files, adapted_model, first_line, load_weights
+from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line, load_weights
 from explainlab.request import Dtype, digest
 from explainlab.settings import ASSETS
 
