@@ -47,7 +47,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.command()
 def models(as_json: Json = False) -> None:
     """List the embedded models."""
-    from explainlab.models.loading import describe, embedded_models
+    from explainlab.models.loading import describe
+    from explainlab.models.stored.places import embedded_models
 
     cards = [card for model_id in embedded_models() if (card := describe(model_id))]
     body = [

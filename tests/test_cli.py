@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from explainlab import explain, load_model
 from explainlab.attribution.registry import methods
 from explainlab.cli import main
-from explainlab.models.loading import embedded_models
+from explainlab.models.stored.places import embedded_models
 from explainlab.settings import ROOT, settings
 from tests.conftest import ON_ENCODERS
 from tests.zoo import LABELS

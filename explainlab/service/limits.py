@@ -16,7 +16,8 @@ from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
-from explainlab.models.loading import changed_model, resolved_id
+from explainlab.models.loading import changed_model
+from explainlab.models.stored.places import resolved_id
 from explainlab.request import CompleteRequest
 from explainlab.service.templates import require_template
 from explainlab.settings import limit_words, settings

@@ -14,7 +14,8 @@ from explainlab.analyses.registry import answer_targets, targets_together
 from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, is_out_of_memory
-from explainlab.models.loading import known_digest, locate, model_digest
+from explainlab.models.loading import known_digest, model_digest
+from explainlab.models.stored.places import locate
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered

@@ -28,9 +28,9 @@ class T5EncoderConfig(T5Config):
 class _Block(T5Block):
     """A layer from hidden states [B, N, d] to hidden states."""
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, position_bias: Tensor) -> Tensor:
-        states, *_ = super().forward(hidden_states, attention_mask, position_bias)
-        return cast(Tensor, states)
+    def forward(self, hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:
+        states: Tensor = super().forward(hidden_states, *rest, **named)[0]
+        return states
 
 
 class _Stack(T5Stack):
@@ -39,13 +39,13 @@ class _Stack(T5Stack):
     def __init__(self, config: T5EncoderConfig) -> None:
         super().__init__(config)
         self.block = nn.ModuleList(_Block(config, number == 0, number) for number in range(config.num_layers))
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> BaseModelOutput:
         states = self.dropout(self.embed_tokens(input_ids))
         mask = create_bidirectional_mask(self.config, states, attention_mask)
         length = input_ids.shape[1]
-        bias = self.block[0].layer[0].SelfAttention.compute_bias(length, length)
+        bias = cast(Any, self.block[0]).layer[0].SelfAttention.compute_bias(length, length)
         for block in self.block:
             states = block(states, attention_mask=mask, position_bias=bias)
         return BaseModelOutput(self.dropout(self.final_layer_norm(states)))
@@ -61,15 +61,16 @@ class T5EncoderForSequenceClassification(T5PreTrainedModel):
         super().__init__(config)
         self.encoder = _Stack(config)
         self.dropout = nn.Dropout(config.classifier_dropout)
-        self.classifier = nn.Linear(config.d_model, config.num_labels)
-        self.post_init()
+        self.classifier = nn.Linear(config.d_model, len(config.id2label))
+        self.post_init()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if module is self:
+        if module is self.classifier:
             initialization.normal_(self.classifier.weight, std=self.config.d_model**-0.5)
             initialization.zeros_(self.classifier.bias)
+        else:
+            super()._init_weights(module)  # type: ignore[no-untyped-call]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> SequenceClassifierOutput:
         states = self.encoder(input_ids, attention_mask).last_hidden_state

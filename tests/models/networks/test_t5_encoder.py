@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from transformers import T5Config, T5EncoderModel
@@ -35,9 +33,10 @@ def test_equals_transformers_encoder_pooled_by_hand(options: dict) -> None:
             assert torch.allclose(batch[row], by_hand, atol=1e-5)
 
 
-def test_it_is_loaded_like_any_other(zoo: Zoo, tmp_path: Path) -> None:
+def test_it_is_loaded_like_any_other(zoo: Zoo) -> None:
     again = load_model(zoo("t5-encoder").id, device="cpu")
-    assert again.architecture.family == "T5 encoder" and again.architecture.pooling == "mean"
+    assert again.architecture.family == "T5 encoder"
+    assert again.architecture.pooling == "mean"
     assert describe(again.id).labels == again.labels
     assert again.model.depth == len(again.model.layers) == 3
 
