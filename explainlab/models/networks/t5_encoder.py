@@ -61,7 +61,7 @@ class T5EncoderForSequenceClassification(T5PreTrainedModel):
         super().__init__(config)
         self.encoder = _Stack(config)
         self.dropout = nn.Dropout(config.classifier_dropout)
-        self.classifier = nn.Linear(config.d_model, len(config.id2label))
+        self.classifier = nn.Linear(config.d_model, cast(int, config.num_labels))
         self.post_init()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()

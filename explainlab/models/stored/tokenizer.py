@@ -13,6 +13,10 @@ from explainlab.models.stored.weights import Files, first_line
 
 
 def read_tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
+    """The tokenizer beside a model, or beside its adapter, padding on the right.
+
+    Raises :class:`ModelError` where there is none, or one that keeps no character offsets.
+    """
     places = [part.directory for part in (files.adapter, files) if part]
     try:
         directory = next((d for d in places if any(path for v in VOCABULARIES for path in d.glob(v))), None)
