@@ -13,5 +13,16 @@ from explainlab.attribution.registry import methods
 from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import metrics
 from explainlab.models.loading import load_model
+from explainlab.training.run import train_files as train
 
-__all__ = ["Attribution", "ExplainLabError", "evaluate", "explain", "load_model", "methods", "metrics", "study"]
+__all__ = [
+    "Attribution",
+    "ExplainLabError",
+    "evaluate",
+    "explain",
+    "load_model",
+    "methods",
+    "metrics",
+    "study",
+    "train",
+]

@@ -33,16 +33,16 @@ MAY_USE: dict[str, set[str]] = {
     "metrics": {"models", "text"},
     "attribution": {"metrics", "data", "models", "text"},
     "data": set(),
-    "training": {"models", "text"},
+    "training": {"data", "models", "text"},
     "testing": {"analyses", "figures", "attribution", "metrics", "models", "text", "data"},
     "figures": {"attribution", "metrics", "data", "models", "text"},
     "analyses": {"app", "service", "figures", "attribution", "metrics", "data", "models", "text"},
     "service": {"analyses", "attribution", "metrics", "data", "models", "text"},
-    "bench": {"figures", "service", "analyses", "attribution", "metrics", "data", "models", "text"},
+    "bench": {"figures", "service", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "app": {"analyses", "figures", "service", "training", "attribution", "metrics", "data", "models", "text"},
     "cli": {"bench", "figures", "service", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "__main__": {"cli"},
-    "__init__": {"attribution", "metrics", "models", "analyses"},
+    "__init__": {"attribution", "metrics", "models", "analyses", "training"},
 }
 """The rooms that each room may import, as in the table of explainlab/README.md."""
 ENGINE = ("text", "models", "metrics", "attribution", "data", "training")

@@ -73,6 +73,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         progressive,
         runs,
         shapley,
+        training,
     )
 
     parts = {
@@ -85,6 +86,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "predictions": predictions.rows,
         "opening": opening.rows,
         "runs": runs.rows,
+        "training": training.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
