@@ -1,22 +1,19 @@
-"""Models with random weights: how the tokenizer of each architecture is learned and its network built."""
+"""Models with random weights: how the tokenizer of each architecture is learned and its network built.
+
+transformers' model code takes seconds to import: only what builds a network does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    GPT2Config,
-    GPT2ForSequenceClassification,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from typing import TYPE_CHECKING, Any
 
 from explainlab.training.settings import SHAPES, TrainingSettings
 from explainlab.training.tokenizers import train_byte_bpe, train_untyped_wordpiece, train_wordpiece
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,8 @@ class NewModel:
 
 def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
     """A BERT with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
+    from transformers import BertConfig, BertForSequenceClassification
+
     return BertForSequenceClassification(
         BertConfig(
             vocab_size=len(tokenizer),
@@ -54,6 +53,8 @@ def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classe
 
 def _gpt2(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
     """A GPT-2 with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
+    from transformers import GPT2Config, GPT2ForSequenceClassification
+
     return GPT2ForSequenceClassification(
         GPT2Config(
             vocab_size=len(tokenizer),

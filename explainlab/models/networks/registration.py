@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from transformers import AutoConfig, AutoModelForSequenceClassification
-
 OURS = "explainlab_"
 """How the names of our model types begin."""
 
@@ -13,6 +11,8 @@ OURS = "explainlab_"
 @cache
 def register_networks() -> None:
     """Make our model types known to transformers; importing their networks takes a second."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
     from explainlab.models.networks.t5_encoder import T5EncoderConfig, T5EncoderForSequenceClassification
 
     AutoConfig.register(T5EncoderConfig.model_type, T5EncoderConfig)
