@@ -32,6 +32,9 @@ from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, settings_for, starting_point
 
+_MEASURED = 32
+"""Texts in a batch of which only the accuracy is measured."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -142,7 +145,7 @@ def train(
         training.restore()
         with saving.directory():
             pass
-        raise Diverged(error.epoch, f" The model after epoch {training.best_epoch} is in {out}.") from None
+        raise Diverged(error.epoch, f" The model after epoch {training.best_epoch} was kept.") from None
     shares: dict[float, float] = {}
     with saving.directory() as directory:
         if held:
@@ -158,6 +161,12 @@ def train(
         epochs=training.epochs,
         best_epoch=training.best_epoch,
     )
+
+
+def accuracy_of(model_id: str, examples: Examples, device: str | None, report: Report) -> float:
+    """The share of ``examples`` whose class a stored model predicts; raises as :func:`train`."""
+    classifier = load_model(model_id, device)
+    return measured_accuracy(classifier, examples, examples.classes(classifier.labels), _MEASURED, report)[1.0]
 
 
 def training_digest(

@@ -13,6 +13,8 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from explainlab.errors import ModelError
 from explainlab.models.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
+from explainlab.models.stored.made import PREFIX as MADE
+from explainlab.models.stored.made import WEIGHTS, made_directory
 from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line
 from explainlab.settings import ASSETS
 
@@ -43,6 +45,8 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
         if model_id not in embedded_models():
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
         return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
+    if model_id.startswith(MADE):
+        return made_directory(model_id) / WEIGHTS, "directory"
     if not model_id.strip():
         raise ModelError("There is no model without a name.", _nearest(""))
     path = _path_of(model_id)
@@ -57,10 +61,10 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
 
 
 def _path_of(model_id: str) -> Path | None:
-    """The directory that ``model_id`` names, there or not; None for an embedded model and for an id of the hub."""
+    """The directory that ``model_id`` names, there or not; None for an embedded, made or hub model."""
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
-    return None if model_id.startswith(PREFIX) or (on_hub and not os.path.isdir(path)) else path
+    return None if model_id.startswith((PREFIX, MADE)) or (on_hub and not os.path.isdir(path)) else path
 
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
