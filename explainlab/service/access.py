@@ -16,9 +16,9 @@ from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.limits import require_named
 from explainlab.service.looks import about
-from explainlab.service.made import own_made
 from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
 from explainlab.service.store.late import Late
+from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store

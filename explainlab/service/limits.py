@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from explainlab.analyses import registry
-from explainlab.analyses.training.analysis import Training
 from explainlab.attribution.registry import parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
@@ -21,7 +20,7 @@ from explainlab.models.loading import changed_model
 from explainlab.models.stored.made import PREFIX as MADE
 from explainlab.models.stored.places import resolved_id
 from explainlab.request import CompleteRequest, Request
-from explainlab.service.made import require_own, require_room, require_training
+from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template
 from explainlab.settings import limit_words, settings
 from explainlab.training import ARCHITECTURES
@@ -42,7 +41,7 @@ def require_allowed(request: CompleteRequest) -> None:
 
 def require_named(request: Request) -> None:
     """Raise for a ``request`` whose model is not served here, or which makes a model where that is not allowed."""
-    if request.question == Training.id:
+    if makes(request):
         require_training()
         if request.model in ARCHITECTURES:
             return
@@ -114,7 +113,7 @@ def require_bounded(request: CompleteRequest) -> None:
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
         raise RequestError(f"{rows:,} rows are too many.", limit_words("max_rows"))
-    if request.question == Training.id:
+    if makes(request):
         require_room(request)
     registry.require_bounded(request, settings().limits)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from explainlab.analyses.registry import complete, get_analysis, request_key
 from explainlab.request import CompleteRequest, Kind, Request, digest
-from explainlab.service.made import called
+from explainlab.service.store.made import called
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
 

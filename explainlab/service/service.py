@@ -21,11 +21,11 @@ from explainlab.service.access import Access, Unanswered
 from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.limits import require_allowed, require_bounded, require_model, require_named
-from explainlab.service.made import is_there
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.store.made import is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
@@ -73,6 +73,8 @@ class Service(Access):
         model = known_digest(request)
         if model is None:
             return False
+        if makes(request):
+            return self.find(request, user) is not None
         try:
             return self._finished(request, model) is not None or self.store.has(result_key(request, model))
         except ResourceError:
@@ -240,6 +242,8 @@ class Service(Access):
         memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
+            for owner in owners():
+                own_made(result, owner)
             return self._kept(request, result, key, memory)
         finally:
             memory.hold()

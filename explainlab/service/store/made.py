@@ -17,7 +17,7 @@ from explainlab.analyses.training.result import MadeModel
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models.stored.made import CARD, PREFIX, made_directory, made_folder, made_id
-from explainlab.request import CompleteRequest
+from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.users import User
 from explainlab.settings import limit_words, settings
@@ -34,6 +34,11 @@ class OwnModel:
     name: str
     card: MadeModel
     bytes: int
+
+
+def makes(request: Request) -> bool:
+    """Whether ``request`` asks for models to be made."""
+    return request.question == Training.id
 
 
 def own_models(user_id: str) -> list[OwnModel]:
@@ -132,4 +137,4 @@ def _owner(folder: Path, user_id: str) -> Path:
 
 def _made_by(result: Result) -> list[str]:
     body: Any = result.body if isinstance(result, AnalysisResult) else None
-    return [made.model.digest for made in body.models] if result.request.question == Training.id else []
+    return [made.model.digest for made in body.models] if makes(result.request) else []

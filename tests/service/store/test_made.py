@@ -12,8 +12,8 @@ from explainlab.analyses.registry import new_request
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.stored.made import made_folder
 from explainlab.request import Request
-from explainlab.service.made import delete_made, name_made, own_models
 from explainlab.service.service import Service
+from explainlab.service.store.made import delete_made, name_made, own_models
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -72,8 +72,10 @@ def test_a_made_model_is_used_named_and_deleted(service: Service, training: Requ
     np.testing.assert_array_equal(service.find(explained("made:films-1"), ANN).scores, map_.scores)
     with pytest.raises(RequestError, match="cannot be called '<b>'"):
         name_made(own.id, "<b>", ANN)
+    assert service.has(training, ANN)
     delete_made(own.id, ANN, ())
     assert not list(made_folder().iterdir())
+    assert not service.has(training, ANN)
     assert service.find(training, ANN) is None
     with pytest.raises(ModelError, match=f"There is no model '{own.id}'"):
         service.find(explained(own.id), ANN)
@@ -91,6 +93,11 @@ def test_it_belongs_to_its_owners(service: Service, training: Request) -> None:
     assert [model.id for model in own_models(BOB.id)] == [own]
     delete_made(own, ANN, ())
     assert done(service, explained(own), BOB).prediction
+
+
+def test_the_command_line_makes_models_of_the_local_user(service: Service, training: Request) -> None:
+    own = service.run(training).body.models[0].model.id
+    assert [model.id for model in own_models(LOCAL.id)] == [own]
 
 
 def test_one_that_a_job_needs_is_not_deleted(service: Service, training: Request) -> None:
