@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
+from explainlab.models.prefix import Cache
 from explainlab.text.prompt import read_prompt
 
 PHASE = "writing an answer"
@@ -54,14 +56,15 @@ def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
     can read no further; end tokens are not part of the answer. A pass a token, each of which can be cancelled. Raises
     :class:`ModelError` for logits that are not finite.
     """
-    classifier, cache, ends = batcher.classifier, None, end_ids(batcher.classifier)
+    classifier, ends = batcher.classifier, end_ids(batcher.classifier)
+    cache: Cache | None = None
     said: list[int] = []
     text, pending, passes = "", list(ids), 0
     most = min(most, classifier.max_tokens - len(ids) + 1)
     while len(said) < most and not _BLANK_LINE.match(text.lstrip()):
         ((logits, cache),) = batcher.over(
             np.array([len(pending)]),
-            lambda _, ids=pending, known=cache: classifier.go_on(ids, known),
+            partial(_read, classifier, pending, cache),
             gradients=False,
             phase=PHASE,
             done=len(said),
@@ -76,6 +79,10 @@ def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
         text = classifier.decode(said)
     batcher.finish(PHASE)
     return Answer(tuple(said), text, passes)
+
+
+def _read(classifier: Classifier, ids: Sequence[int], cache: Cache | None, _: slice) -> tuple[np.ndarray, Cache]:
+    return classifier.go_on(ids, cache)
 
 
 def end_ids(classifier: Classifier) -> set[int]:

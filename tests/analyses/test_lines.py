@@ -26,6 +26,7 @@ CHEAP: dict[str, dict[str, Any]] = {
 ASKED = [
     (study_id, of_data)
     for study_id, asked in sorted(studies().items())
+    if study_id != "training"  # it has tests of its own
     for of_data in ((True,) if isinstance(asked, DataAnalysis) else (False, True))
 ]
 

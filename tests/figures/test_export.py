@@ -1,5 +1,6 @@
 """Files: every hostile text stays text, documents parse, tables hold no formulas, records come back."""
 
+import csv
 import io
 import json
 import re

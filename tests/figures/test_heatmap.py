@@ -257,7 +257,7 @@ def test_what_joins_pictures_is_no_hidden_character(text, name):
     assert spelled(text) == name
 
 
-# The spread of an ensemble ----------------------------------------------------------------------------------------------
+# The spread of an ensemble -------------------------------------------------------------------------------------------
 
 
 def test_the_spread_is_a_share_of_the_scale(attribution):

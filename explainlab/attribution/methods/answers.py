@@ -43,7 +43,8 @@ def ranking(answer: str, features: Sequence[str]) -> Ranking:
     """
     texts = [comparable(text) for text in features]
     named: list[int] = []
-    repeated, hallucinated = [], []
+    repeated: list[str] = []
+    hallucinated: list[str] = []
     for item in items(answer):
         equal = [i for i, text in enumerate(texts) if text == comparable(item)]
         left = [i for i in equal if i not in named]
