@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.result import Result, with_verdict
-
-if TYPE_CHECKING:
-    from explainlab.analyses.cells import Cell
 
 app = typer.Typer(
     name="explainlab",
@@ -229,7 +226,9 @@ def evaluate(
 
     if len(models) * len(sources) > 1:
         asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
-        _print({"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in _of(cell)])
+        _print(
+            {"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()]
+        )
         return
     result = answer(models[0], sources[0])
     body = result.to_json()
@@ -382,17 +381,6 @@ def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
     lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
     _print(with_verdict(body, words), as_json, lines)
-
-
-def _of(cell: Cell) -> list[str]:
-    """A cell for a reader: its answer, or why there is none."""
-    from explainlab.analyses.registry import get_analysis
-
-    head = f"{cell.model}, {cell.data}: "
-    if cell.result is None:
-        return [f"{head}{cell.status}. {cell.reason}", ""]
-    analysis = get_analysis(cell.result.request.question)
-    return [head + analysis.headline(cell.result), *analysis.lines(cell.result), ""]
 
 
 def _complain(message: str) -> int:

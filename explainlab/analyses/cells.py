@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, request_key
+from explainlab.analyses.registry import complete, get_analysis, request_key
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, TextError, UnsupportedError
 from explainlab.reader import ANYBODY, Reader
 
@@ -36,6 +36,14 @@ class Cell:
             "key": self.key,
             "body": None if self.result is None else self.result.body_json(),
         }
+
+    def lines(self) -> list[str]:
+        """The answer for a reader, or why there is none."""
+        head = f"{self.model}, {self.data}: "
+        if self.result is None:
+            return [f"{head}{self.status}. {self.reason}", ""]
+        analysis = get_analysis(self.result.request.question)
+        return [head + analysis.headline(self.result), *analysis.lines(self.result), ""]
 
 
 Answer = Callable[[str, str], AnalysisResult[Any]]
