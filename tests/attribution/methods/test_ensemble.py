@@ -82,6 +82,24 @@ def test_the_mean_of_the_members_by_separate_calls(request: pytest.FixtureReques
     assert result.cost.backward == sum(member.cost.backward for member in members)
 
 
+@pytest.mark.parametrize("model", ["zoo", "speaker"])
+@pytest.mark.parametrize("target", ["predicted", "neutral"])
+@pytest.mark.parametrize(
+    "members", ["gradient+lime:samples=6+sp_pi", "sp_pi", "random+gradient", "lime:samples=6+random"]
+)
+def test_the_cost_is_the_sum_of_the_members(
+    request: pytest.FixtureRequest, model: str, target: str, members: str
+) -> None:
+    """Whoever reads the text first, with a prompt or without; every pass that is counted is made."""
+    classifier = request.getfixturevalue(model)("gpt2")
+    parts = by_hand(classifier, members, seed=0, target=target)
+    with watched(classifier) as passes:
+        cost = explain(classifier, TEXT, "ensemble", members=members, target=target).cost
+    assert (cost.forward, cost.backward) == (passes.forward, passes.backward)
+    assert cost.forward == sum(part.cost.forward for part in parts)
+    assert cost.backward == sum(part.cost.backward for part in parts)
+
+
 def test_one_member_is_its_own_normalised_map(encoder: Classifier) -> None:
     """methods.md Part B 10, row 35: non-negative, and it sums to 1."""
     alone = content(explain(encoder, TEXT, "input_x_gradient"))
