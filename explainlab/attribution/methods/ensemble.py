@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.stats
@@ -34,6 +34,10 @@ LISTS = {
 """Members by the word that stands for them: the thesis' methods, and the three that lead there."""
 LEAST_SUM = 1e-3
 """The least |Σa| / Σ|a| of scores that may be divided by their sum."""
+
+
+TIE_DIGITS = 6
+"""Scores whose shares of the largest agree in so many decimal places have equal ranks: their order is rounding."""
 
 
 def _members(written: str) -> str:
@@ -148,7 +152,7 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
     return attribute_subjects(runs, method, requests)
 
 
-def _request(subject: Subject, method: Method, settings: dict[str, Any], first: bool) -> CompleteRequest:
+def _request(subject: Subject, method: Method, settings: Mapping[str, Any], first: bool) -> CompleteRequest:
     """The request of a member: of its own output, unless the subject's is the logit."""
     return complete(
         Request(
@@ -156,7 +160,7 @@ def _request(subject: Subject, method: Method, settings: dict[str, Any], first: 
             text=subject.encoding.text,
             text_pair=subject.encoding.text_pair,
             question=method.id,
-            parameters=settings,
+            parameters=dict(settings),
             target="predicted" if first and subject.explains_prediction else subject.target.label,
             output=method.default_output(settings) if subject.output == "probability" else subject.output,
             unit=subject.unit,
@@ -188,11 +192,11 @@ def _mean(
 def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
     """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
 
-    ``rank``: mid-ranks for ties. Raises :class:`RequestError`, with the method's ``label``, where ``sum`` would divide
+    ``rank``: mid-ranks for ties, see :data:`TIE_DIGITS`. Raises :class:`RequestError`, with the method's ``label``, where ``sum`` would divide
     by next to nothing. Source: paper 004, section 4 (``abs_sum`` by its code, ``sum`` by its footnote).
     """
     if how == "rank":
-        ranks = scipy.stats.rankdata(scores)
+        ranks = scipy.stats.rankdata(np.round(scores / np.abs(scores).max(), TIE_DIGITS))
         return np.asarray(ranks / ranks.sum())
     size, total = np.abs(scores).sum(), scores.sum()
     if how == "abs_sum":
