@@ -192,8 +192,8 @@ def _mean(
 def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
     """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
 
-    ``rank``: mid-ranks for ties, see :data:`TIE_DIGITS`. Raises :class:`RequestError`, with the method's ``label``, where ``sum`` would divide
-    by next to nothing. Source: paper 004, section 4 (``abs_sum`` by its code, ``sum`` by its footnote).
+    ``rank``: mid-ranks for ties (:data:`TIE_DIGITS`). Raises :class:`RequestError`, with the method's ``label``, where
+    ``sum`` would divide by next to nothing. Source: paper 004 (``abs_sum`` by its code, ``sum`` by its footnote).
     """
     if how == "rank":
         ranks = scipy.stats.rankdata(np.round(scores / np.abs(scores).max(), TIE_DIGITS))

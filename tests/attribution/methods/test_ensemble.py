@@ -55,6 +55,10 @@ def test_ranks_are_scipys_with_ties() -> None:
         np.testing.assert_allclose(normalised(row, "rank"), (10 - descending) / 45)
 
 
+def test_rounding_decides_no_rank() -> None:
+    np.testing.assert_array_equal(normalised(np.array([0.3, 0.1 + 0.2, 1.0]), "rank"), np.array([1.5, 1.5, 3]) / 6)
+
+
 def test_almost_no_sum_is_refused_by_name() -> None:
     assert normalised(np.array([1.0, -0.997]), "sum").sum() == pytest.approx(1)
     with pytest.raises(RequestError, match="The scores of LIME add up to almost 0"):
@@ -90,12 +94,13 @@ def test_the_mean_of_the_members_by_separate_calls(request: pytest.FixtureReques
 def test_the_cost_is_the_sum_of_the_members(
     request: pytest.FixtureRequest, model: str, target: str, members: str
 ) -> None:
-    """Whoever reads the text first, with a prompt or without; every pass that is counted is made."""
+    """Whoever reads the text first, with a prompt or without; all are made, and a prompt is read once more for many."""
     classifier = request.getfixturevalue(model)("gpt2")
     parts = by_hand(classifier, members, seed=0, target=target)
     with watched(classifier) as passes:
         cost = explain(classifier, TEXT, "ensemble", members=members, target=target).cost
-    assert (cost.forward, cost.backward) == (passes.forward, passes.backward)
+    assert passes.forward - cost.forward in (0, int(model == "speaker" and "lime" in members))
+    assert passes.backward == cost.backward
     assert cost.forward == sum(part.cost.forward for part in parts)
     assert cost.backward == sum(part.cost.backward for part in parts)
 
