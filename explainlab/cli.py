@@ -47,7 +47,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.command()
 def models(as_json: Json = False) -> None:
     """List the embedded models."""
-    from explainlab.models.loading import describe, embedded_models
+    from explainlab.models.loading import describe
+    from explainlab.models.stored.places import embedded_models
 
     cards = [card for model_id in embedded_models() if (card := describe(model_id))]
     body = [
@@ -259,22 +260,49 @@ def plant(
 @app.command()
 def train(
     data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
-    architecture: Annotated[str, typer.Option("--architecture", help="bert or gpt2.")],
     out: Annotated[str, typer.Option("--out", help="A directory that does not exist yet.")],
+    architecture: Annotated[
+        str | None, typer.Option("--architecture", help="Begin with random weights: bert, gpt2 or t5_encoder.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", help="Begin with a model's weights: a directory or a hub id.")
+    ] = None,
+    checkpoints: Annotated[
+        str | None, typer.Option("--checkpoints", help="Folder to go on from, should the training be stopped.")
+    ] = None,
+    device: Device = None,
     assigned: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Train a small classifier from scratch, as the embedded ones were."""
-    from explainlab.training import settings_for, train
+    """Train a classifier: from random weights, as the embedded ones were, or from another model."""
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+    from explainlab.training import ARCHITECTURES, out_directories, train_files
 
-    chosen = settings_for(architecture, **assignments(assigned))
+    if (architecture is None) == (base is None):
+        raise RequestError("A training begins with random weights or with a model.", "Give --architecture or --base.")
+    if architecture and architecture not in ARCHITECTURES:
+        raise RequestError(f"Unknown architecture {architecture!r}.", f"Known: {', '.join(ARCHITECTURES)}.")
 
     def report(done: int, total: int, phase: str) -> None:
         typer.echo(f"\r{phase}: {done} of {total}", err=True, nl=done == total)
 
-    held_out = _labelled(chosen.evaluate, chosen.label_names) if chosen.evaluate else None
-    trained = train(*_labelled(data, chosen.label_names), architecture, out, chosen, held_out=held_out, report=report)
-    _print({"out": out, **asdict(trained)}, as_json, [f"{name}: {value}" for name, value in asdict(trained).items()])
+    trained = train_files(
+        data,
+        architecture or base or "",
+        out,
+        reader=reader_for(LOCAL.id),
+        checkpoints=checkpoints,
+        device=device,
+        report=report,
+        **assignments(assigned),
+    )
+    bodies = [
+        {"out": str(path), **asdict(model)}
+        for path, model in zip(out_directories(out, len(trained)), trained, strict=True)
+    ]
+    body = bodies[0] if len(bodies) == 1 else {"out": out, "models": bodies}
+    _print(body, as_json, [f"{name}: {value}" for each in bodies for name, value in each.items()])
 
 
 @app.command()
@@ -327,22 +355,6 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code or 0)
-
-
-def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Texts and labels of a data file; raises DataError for a row without a label."""
-    from explainlab.data import read_dataset
-    from explainlab.errors import DataError
-    from explainlab.service.uploads import reader_for
-    from explainlab.service.users import LOCAL
-
-    rows = read_dataset(path, label_names or None, reader=reader_for(LOCAL.id)).rows
-    labels = []
-    for row in rows:
-        if row.label is None:
-            raise DataError(f"Row {row.number} of {path} has no label.", "Give every row a label to learn.")
-        labels.append(row.label)
-    return [row.text for row in rows], labels
 
 
 def _ask(device: str | None, **fields: Any) -> Any:

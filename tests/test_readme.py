@@ -15,7 +15,7 @@ from explainlab import Attribution
 from explainlab.attribution.registry import methods_table
 from explainlab.cli import main
 from explainlab.data import EXAMPLES
-from explainlab.models.loading import embedded_models
+from explainlab.models.stored.places import embedded_models
 from explainlab.settings import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,41 +1,95 @@
-"""A benchmark's own computations, which need no pass: its statistics, and metrics that compare with a rationale."""
+"""A benchmark's own computations, which need no pass: its statistics, and the metrics of a rationale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationText
+from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
-from explainlab.bench.runner import Row, peak_memory_mb, sentiment_classifiers, text_of, timed
+from explainlab.bench.runner import Row, held_out, peak_memory_mb, sentiment_classifiers, text_of, timed
 from explainlab.data import Row as Text
 from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import RunContext
+from explainlab.models.context import Relay, RunContext
 from explainlab.text.rationale import marked_features
 from explainlab.text.units import Feature, group
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
 TOKENS = 25
-
-
-COMPARED_TEXTS, COMPARED = 10_000, 8
+COMPARED, MAPS = 10_000, 8
+"""Texts and maps of each that are compared with a rationale."""
+FINISHED = ("gradient", "input_x_gradient", "lrp", "attention_average", "attention_rollout", "gae")
+ADDED, ADDED_TEXTS = "occlusion", 100
+"""Methods of a finished evaluation, the method that is added to it, and its texts."""
 TOGETHER = 50
-"""Texts that are evaluated in one call, as an analysis does."""
+"""Texts that are compared in one call, as an analysis does."""
 
 
 def rows() -> Iterator[Row]:
-    """All statistics of a table, and all rationale metrics; both on the CPU."""
+    """Statistics, metrics of rationales, and what another method or metric costs a finished evaluation."""
+    classifier = next(iter(sentiment_classifiers()))
     yield _statistics()
-    yield _compared(next(iter(sentiment_classifiers())))
+    yield _compared(classifier)
+    yield from _added(classifier)
+
+
+def _added(classifier: Classifier) -> Iterator[Row]:
+    """Another method beside six, and beside random alone; then other metrics, whose texts are all known."""
+    data, metrics = held_out(classifier), [*metric_ids("Perturbation"), *metric_ids("Activation")]
+
+    def evaluate_by(methods: Sequence[str], names: Sequence[str], context: RunContext) -> tuple[Any, float]:
+        asked: dict[str, Any] = {
+            "methods": list(methods),
+            "metrics": list(names),
+            "rows": ADDED_TEXTS,
+            "sample": "first",
+        }
+        return timed(lambda: study(classifier, "evaluation", data=data, context=context, **asked))
+
+    alone, together = RunContext(), RunContext()
+    evaluate_by(["random"], metrics, alone)
+    _, rival = evaluate_by([ADDED], metrics, alone)
+    evaluate_by(FINISHED, metrics, together)
+    _, seconds = evaluate_by([*FINISHED, ADDED], metrics, together)
+    work = f"{ADDED} to {len(FINISHED) + 1} methods, {ADDED_TEXTS} texts"
+    yield Row(
+        name="another method",
+        work=work,
+        device=classifier.device.type,
+        seconds=seconds,
+        rival=f"{ADDED} alone",
+        rival_seconds=rival,
+        ratio_to_rival=seconds / rival,
+    )
+    batches = _Batches(together)
+    _, seconds = evaluate_by([*FINISHED, ADDED], metrics[::-1][1:], batches)
+    yield Row(
+        name="another metric",
+        work="its texts are known",
+        device=classifier.device.type,
+        seconds=seconds,
+        facts={"batches": batches.count},
+    )
+
+
+class _Batches(Relay):
+    """Counts the batches that are run."""
+
+    count = 0
+
+    def spend(self, work: float) -> None:
+        self.count += 1
+        super().spend(work)
 
 
 def _statistics() -> Row:
-    """Of 12 methods, their controls and 8 metrics over 2,000 texts."""
     names = [f"method {i}" for i in range(METHODS)]
     table = [*names, *(f"{REVERSED}{name}" for name in names)]
     metrics = [parse_metric(f"comprehensiveness:k={10 + k}") for k in range(METRICS)]
@@ -75,7 +129,7 @@ def _compared(classifier: Classifier) -> Row:
     encodings = [classifier.encode(text_of(classifier, tokens)) for tokens in range(10, 60, 2)]
     texts = [(encoding, group(encoding, "token")) for encoding in encodings]
     rng, logits = np.random.default_rng(0), np.zeros(len(classifier.labels))
-    scores = [rng.normal(size=(COMPARED_TEXTS // len(texts), COMPARED, len(units.features))) for _, units in texts]
+    scores = [rng.normal(size=(COMPARED // len(texts), MAPS, len(units.features))) for _, units in texts]
 
     def evaluated(first: int) -> list[list[list[float]]]:
         cases = []
@@ -88,12 +142,12 @@ def _compared(classifier: Classifier) -> Row:
         return [[[result.value for result in row] for row in case] for case in results]
 
     evaluated(0)
-    _, seconds = timed(lambda: [evaluated(first) for first in range(0, COMPARED_TEXTS, TOGETHER)])
+    _, seconds = timed(lambda: [evaluated(first) for first in range(0, COMPARED, TOGETHER)])
     return Row(
         name="rationale metrics",
-        work=f"{len(requests)} metrics, {COMPARED_TEXTS:,} texts x {COMPARED} maps",
+        work=f"{len(requests)} metrics, {COMPARED:,} texts x {MAPS} maps",
         device="cpu",
         seconds=seconds,
         peak_memory_mb=peak_memory_mb(classifier.device),
-        facts={"texts a second": COMPARED_TEXTS / seconds},
+        facts={"texts a second": COMPARED / seconds},
     )

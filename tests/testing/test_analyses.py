@@ -40,11 +40,13 @@ CHEAP: dict[str, dict[str, Any]] = {
 def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of three short texts with every label of the tiny models."""
     file: Path = tmp_path_factory.mktemp("data") / "texts.csv"
-    file.write_text(f"text,label\n{TEXT},0\na bad film,1\nthe plot is good,2\n", encoding="utf-8")
+    rows = [(TEXT, 0, "[[2, 7]]"), ("a bad film", 1, "[]"), ("the plot is good", 2, "[[4, 8], [12, 16]]")]
+    lines = ["text,label,rationale", *(f'{text},{label},"{rationale}"' for text, label, rationale in rows)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(file)
 
 
-@pytest.mark.parametrize("name", sorted(studies()))
+@pytest.mark.parametrize("name", sorted(studies().keys() - {"training"}))  # it has no classifier
 def test_every_study_fulfils_the_contract(zoo: Zoo, data: str, name: str) -> None:
     classifier = zoo("gpt2" if name == "intermediate_predictions" else "bert")
     parameters = dict(CHEAP.get(name, {}))

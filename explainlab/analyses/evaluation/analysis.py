@@ -19,7 +19,6 @@ from explainlab.analyses.evaluation.result import (
     EvaluatedRow,
     EvaluationData,
     EvaluationText,
-    MethodMetric,
     NoRationales,
 )
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
@@ -47,13 +46,11 @@ from explainlab.attribution.registry import MethodRequest, get_method, member_ve
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
-from explainlab.errors import RequestError
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
-from explainlab.text.rationale import ABSENCES
 
 EVALUATIONS = 2_000
 """A text's estimated cost in gradients; decides how many texts run together."""
@@ -172,6 +169,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             )
             for method in parameters.methods
         }
+        compares = self.compares(parameters)
         texts = [
             EvaluatedRow(
                 row=row.number,
@@ -182,22 +180,22 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 text_seed=body.text_seed,
                 predicted=body.prediction.label,
                 features=statistics.content_features(body),
+                rationale=row.rationale if compares else None,
+                rationale_pair=row.rationale_pair if compares else None,
                 undefined=body.undefined,
             )
             for row, body in zip(rows, bodies, strict=True)
         ]
-        table = statistics.method_rows(all_names, len(names), metrics, values, bodies)
-        _require_values(table, bodies)
         return EvaluationData(
             n=len(bodies),
-            rows=table,
+            rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
             cost_by_method=cost,
             texts=texts,
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
             ranks=ranks,
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
-            rationales=_no_rationales(bodies) if self.compares(parameters) else None,
+            rationales=_no_rationales(bodies) if compares else None,
             failed={name: count for name in parameters.methods if (count := _failed(name, bodies))},
         )
 
@@ -219,11 +217,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
         if isinstance(body, EvaluationText):
-            if body.undefined and all(row[metric.name] is None for row in body.values.values()):
-                return f"{metric.label} is not defined for this text: {ABSENCES[body.undefined]}."
             return f"By {metric.label} on this text, {text_verdict(body, metric)}."
-        texts = next(row.n for row in body.rows if row.asked == metric.name)
-        return f"By {metric.label} over {counted(texts, 'text')}, {data_verdict(body, metric)}."
+        return f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
@@ -235,9 +230,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for row in body.rows
         ]
         left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
-        facts = f"n = {body.n}; told apart: from the best of the metric, which these texts chose{left_out}"
+        told = "told apart: from the best of the metric, which these texts chose"
         failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
-        return [table(rows), facts, *failed]
+        return [table(rows), f"n = {body.n}{left_out}; {told}", *failed]
 
 
 def _told(apart: bool | None) -> str:
@@ -259,16 +254,6 @@ def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText])
 def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
     """float64 [C, n_features]: the ``scores`` by name, then those of the controls."""
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
-
-
-def _require_values(rows: Sequence[MethodMetric], bodies: Sequence[EvaluationText]) -> None:
-    """Raise :class:`RequestError` for a metric that no text has a value of."""
-    empty = next((row for row in rows if row.n == 0), None)
-    if empty is not None:
-        raise RequestError(
-            f"No text can be evaluated by {empty.label}: {_no_rationales(bodies)}.",
-            "Ask for other rows, or leave the metric out.",
-        )
 
 
 def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:

@@ -46,7 +46,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
         showlegend=False,
     )
     figure.update_yaxes(type="category", autorange="reversed")
-    of = f", means of {_texts(body, name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
+    of = f", means of {body.texts_by(name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
     finding = data_verdict(body, metric) if isinstance(body, EvaluationData) else text_verdict(body, metric)
     rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
@@ -58,17 +58,11 @@ def _symbol(method: str) -> str:
     return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
 
 
-def _texts(body: EvaluationData, metric: str) -> int:
-    """How many texts have a value of the metric."""
-    return next(row.n for row in body.rows if row.asked == metric)
-
-
 def _metrics(body: Body) -> list[str]:
-    """The metrics of ``body`` with their options, but for those that are not defined for its text."""
+    """The metrics of ``body`` with their options."""
     if isinstance(body, EvaluationData):
         return list(dict.fromkeys(row.asked for row in body.rows))
-    given = (metric for values in body.values.values() for metric, value in values.items() if value is not None)
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(metric for values in body.values.values() for metric in values))
 
 
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
+from explainlab.request import Spans
 from explainlab.result import Cost
 from explainlab.text.rationale import ABSENCES, Absence
 
 Values = dict[str, dict[str, float | None]]
-"""By the name of what is evaluated, then by metric with its options.
+"""By the name of what is evaluated, then by metric with its options; None where the metric is undefined.
 
-A name is a method with its options, a file's name, or either after :data:`REVERSED`. None where the metric compares
-with a rationale and the text has none.
+A name is a method with its options, a file's name, or either after :data:`REVERSED`.
 """
 
 REVERSED = "reversed:"
@@ -26,8 +26,8 @@ class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
     The ``values`` are also of the reversed scores. ``counted`` is, by metric, how many features are selected at the
-    highest level, or are in the rationale. ``costs`` is, by method, what the scores cost. ``undefined``: why a value is
-    None.
+    highest level, or are in the rationale. ``costs`` is, by method, what the scores cost. ``undefined``: why there is
+    no rationale to compare with.
     """
 
     text_seed: int
@@ -55,7 +55,7 @@ class Difference(Interval):
 
 
 class MethodMetric(MetricFacts, _OfMethod):
-    """The mean of a metric over ``n`` texts for one method, with its 95% interval (None for too few values).
+    """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
 
     ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean.
     ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
@@ -81,6 +81,8 @@ class EvaluatedRow(Record):
     """The values of the text in the row ``row`` of the file.
 
     ``predicted`` is the model's class, ``features`` the number of content features; None in older results.
+    ``rationale`` and ``rationale_pair`` are the row's, where a metric compares with them; ``undefined``: why there is
+    nothing to compare with.
     """
 
     row: int
@@ -91,7 +93,22 @@ class EvaluatedRow(Record):
     text_seed: int
     predicted: str | None = None
     features: int | None = None
+    rationale: Spans | None = None
+    rationale_pair: Spans | None = None
     undefined: Absence | None = None
+
+
+class NoRationales(Record):
+    """How many texts have no rationale to compare with, by the reason (see :data:`Absence`)."""
+
+    missing: int
+    empty: int
+    cut: int
+
+    def __str__(self) -> str:
+        """The reasons that there are, in words."""
+        counts = {words: getattr(self, reason) for reason, words in ABSENCES.items()}
+        return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
 
 
 class Agreed(Interval):
@@ -170,19 +187,6 @@ class Slice(Record):
     rows: list[SliceMean]
 
 
-class NoRationales(Record):
-    """How many texts have no rationale to compare with, by the reason (see :data:`Absence`)."""
-
-    missing: int
-    empty: int
-    cut: int
-
-    def __str__(self) -> str:
-        """The reasons that there are, in words."""
-        counts = {words: getattr(self, reason) for reason, words in ABSENCES.items()}
-        return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
-
-
 class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
@@ -201,3 +205,7 @@ class EvaluationData(Record):
     slices: list[Slice] = Field(default_factory=list)
     rationales: NoRationales | None = None
     failed: dict[str, int] = Field(default_factory=dict)
+
+    def texts_by(self, metric: str) -> int:
+        """How many texts have a value of the ``metric``, named with its options."""
+        return next(row.n for row in self.rows if row.asked == metric)

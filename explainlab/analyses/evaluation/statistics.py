@@ -59,7 +59,7 @@ def method_rows(
             method=name,
             **facts[m],
             **_interval(comparison.means, i),
-            n=len(bodies),
+            n=len(bodies) - int(comparison.undefined[i]),
             counted=counted[m],
             undefined=int(comparison.undefined[i]),
             to_best=Difference(**_interval(comparison.to_best, i), p=_known(comparison.p[i]))

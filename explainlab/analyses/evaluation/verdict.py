@@ -9,6 +9,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, joined, mean_words
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import MetricRequest
+from explainlab.text.rationale import ABSENCES
 
 
 def shown_name(name: str) -> str:
@@ -23,7 +24,9 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         for name, row in body.values.items()
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
-    return ahead_on_a_text(values, metric.higher_is_better) if values else "no method has a value"
+    if not values:
+        return f"no method has a value{f': {ABSENCES[body.undefined]}' if body.undefined else ''}"
+    return ahead_on_a_text(values, metric.higher_is_better)
 
 
 def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:

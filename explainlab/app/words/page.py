@@ -31,7 +31,7 @@ def draw() -> None:
     st.header("Metrics", anchor="metrics")
     st.caption(
         "A metric tests a map: it removes or keeps what the map ranks highest and asks the model again, or it compares "
-        "the map with a [rationale](#rationale)."
+        "the map with a rationale."
     )
     for metric in metrics().values():
         _draw_metric(metric)

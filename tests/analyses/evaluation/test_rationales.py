@@ -57,6 +57,7 @@ def test_texts_without_a_rationale_are_left_out_and_counted_by_reason(classifier
     body = result.body
     assert body.n == 6
     assert body.rationales.model_dump() == {"missing": 1, "empty": 1, "cut": 1}
+    assert [text.rationale for text in body.texts][:3] == [((2, 7), (12, 16)), ((2, 6),), ()]
     assert [text.undefined for text in body.texts] == [None, None, "empty", None, "missing", "cut"]
     for row in body.rows:
         values = [value for text in body.texts if (value := text.values[row.method][row.asked]) is not None]
@@ -66,10 +67,8 @@ def test_texts_without_a_rationale_are_left_out_and_counted_by_reason(classifier
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
     study = get_study("evaluation")
     (*_, last) = study.lines(result)
-    assert (
-        last
-        == "n = 6; no rationale to compare with: 1 not annotated, 1 nothing marked, 1 the marked part cut by the model"
-    )
+    absent = "1 not annotated, 1 nothing marked, 1 the marked part cut by the model"
+    assert last.startswith(f"n = 6; no rationale to compare with: {absent}; told apart")
     by_overlap = explainlab.evaluate(classifier, data, ["occlusion"], names[1:], sample="first")
     assert "over 3 texts" in study.headline(by_overlap)
 
@@ -126,7 +125,7 @@ def test_one_text_is_compared_with_the_rationale_of_its_request(classifier: Clas
     assert read_result(record) == result
     nothing = answer()
     assert nothing.body.undefined == "missing"
-    assert study.headline(nothing) == "Ground-truth overlap (ExplainLab) is not defined for this text: not annotated."
+    assert study.headline(nothing).endswith("on this text, no method has a value: not annotated.")
     assert "rationale" not in nothing.to_json()
 
 
@@ -162,12 +161,14 @@ def test_a_file_without_rationales_is_refused_before_any_pass(classifier: Classi
         explainlab.evaluate(classifier, path, ["random"], ["auprc"], columns={"rationale": "evidence"})
 
 
-def test_a_file_whose_rationales_are_all_cut_says_so(classifier: Classifier, tmp_path: Path) -> None:
+def test_a_file_whose_rationales_are_all_cut_has_no_value_and_says_so(classifier: Classifier, tmp_path: Path) -> None:
     path = write(tmp_path / "cut.csv", ROWS[4:])
-    with pytest.raises(
-        RequestError, match="No text can be evaluated by AUPRC: 1 not annotated, 1 the marked part cut by"
-    ):
-        explainlab.evaluate(classifier, path, ["random"], ["auprc"])
+    result = explainlab.evaluate(classifier, path, ["occlusion"], ["auprc", "log_odds"])
+    assert result.body.rationales.model_dump() == {"missing": 1, "empty": 0, "cut": 1}
+    for row in result.body.rows:
+        assert (row.n, row.undefined, row.mean is None) == ((0, 2, True) if row.metric == "auprc" else (2, 0, False))
+    assert get_study("evaluation").headline(result) == "By AUPRC over 0 texts, no method has a value."
+    assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
 
 
 def test_a_rationale_outside_its_text_is_told_with_its_row_or_skipped(classifier: Classifier, tmp_path: Path) -> None:
