@@ -10,6 +10,7 @@ from explainlab.analyses.run import evaluate, study
 from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
+from explainlab.data import plant
 from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import metrics
 from explainlab.models.loading import load_model
@@ -23,6 +24,7 @@ __all__ = [
     "load_model",
     "methods",
     "metrics",
+    "plant",
     "study",
     "train",
 ]

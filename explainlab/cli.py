@@ -177,10 +177,11 @@ def study(
 def evaluate(
     model: Model,
     data: Annotated[str, typer.Option("--data", help="A data file with labels, or embedded:NAME.")],
-    methods: Annotated[str, typer.Option("--methods", help="Method ids, commas between; random is always added.")],
+    methods: Annotated[str, typer.Option("--methods", help="Methods, as in lime:samples=500,gradient.")],
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
     assigned: Annotated[
-        list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method.")
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method."),
     ] = None,
     attributions: Annotated[
         list[str] | None,
@@ -231,6 +232,29 @@ def evaluate(
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     _print_result(result, body, as_json)
+
+
+@app.command()
+def plant(
+    data: Annotated[str, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME.")],
+    out: Annotated[str, typer.Option("--out", help="A CSV file that does not exist yet.")],
+    columns: Column = None,
+    assigned: Set = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Put words into the texts of a data set that alone decide its new labels, so that the truth is known."""
+    from explainlab.data.plant import Planting, plant
+    from explainlab.request import checked
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+
+    planting = checked(Planting, **assignments(assigned))
+    read: Any = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
+    planted = plant(data, out, seed=seed, **read, **dict(planting))
+    rows = f"{planted.rows:,} rows in {out}, a word put into {planted.planted:,} of them"
+    best = f"The best accuracy possible is {planted.best_accuracy:.1%}."
+    _print(asdict(planted), as_json, [f"{rows}; in {planted.already:,} rows a word stood already. {best}"])
 
 
 @app.command()

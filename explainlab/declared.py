@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as quote
 from types import ModuleType
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
@@ -35,6 +36,14 @@ class AtMost:
     """Marks a parameter, a number or a multiple such as ``16n``, that is bounded by the limit of this name."""
 
     limit: str
+
+
+def refused(read: Callable[[], T]) -> T:
+    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
+    try:
+        return read()
+    except RequestError as error:
+        raise PydanticCustomError("request", "{error}", {"error": str(error).rstrip(".")}) from None
 
 
 ParametersClass = type[Parameters]

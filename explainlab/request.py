@@ -17,6 +17,10 @@ R = TypeVar("R", bound=BaseModel)
 Output = Literal["probability", "logit"]
 Unit = Literal["token", "word", "sentence"]
 Dtype = Literal["float32", "bfloat16", "float16"]
+Spans = tuple[tuple[int, int], ...]
+"""Half-open spans of characters of a text; none where nothing is marked."""
+Rationale = tuple[Spans | None, Spans | None]
+"""The marked spans of a text, and those of the second text of a pair; None where nobody has looked."""
 Kind = Literal["attribution", "study"]
 """What a question is: a method's, whose answer is an attribution, or a study's."""
 
@@ -25,15 +29,17 @@ GOLD = "gold"
 RECORD_VERSION = 2
 """Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
 _OF_DATA = ("data", "columns", "classes")
+_RATIONALES = ("rationale", "rationale_pair")
 
 
 class Request(BaseModel):
     """One question to one model, about one text (and its pair) or about the data set ``data``.
 
     ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
-    text), for a data set also ``gold``. ``columns`` and ``classes`` say how the data set is read (see
-    :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is no part of
-    what is stored.
+    text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the
+    texts; None where nobody has looked, or nothing compares with them. ``columns`` and ``classes`` say how the data set
+    is read (see :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is
+    no part of what is stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +48,8 @@ class Request(BaseModel):
     model: str
     text: str | None = None
     text_pair: str | None = None
+    rationale: Spans | None = None
+    rationale_pair: Spans | None = None
     data: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
     classes: dict[str, str] = Field(default_factory=dict)
@@ -59,6 +67,15 @@ class Request(BaseModel):
             raise PydanticCustomError("source", "A question needs either a text or a data set")
         return self
 
+    @model_validator(mode="after")
+    def _rationale_in_text(self) -> Request:
+        for spans, text in zip(self.rationales, (self.text or "", self.text_pair or ""), strict=True):
+            for start, end in spans or ():
+                if not 0 <= start < end <= len(text):
+                    problem = f"The rationale's span [{start}, {end}) is not inside its text of {len(text)} characters"
+                    raise PydanticCustomError("rationale", problem)
+        return self
+
     def __eq__(self, other: object) -> bool:
         """Whether both ask the same in the same words; a complete request equals one that was written out in full."""
         return isinstance(other, Request) and self.__dict__ == other.__dict__
@@ -70,13 +87,22 @@ class Request(BaseModel):
             raise RequestError("This question is about one text, not about a data set.", "Name a text instead.")
         return self.text
 
+    @property
+    def rationales(self) -> Rationale:
+        """Those of the text and of its pair."""
+        return self.rationale, self.rationale_pair
+
     def completed(self, parameters: BaseModel) -> CompleteRequest:
         """The same request with all ``parameters`` of its question."""
         return CompleteRequest(**{**dict(self), "parameters": parameters.model_dump(mode="json")})
 
     def to_json(self, kind: Kind) -> dict[str, Any]:
-        """The plain record of this request; what a question of this ``kind`` cannot have is left out."""
+        """The plain record of this request; what a question of this ``kind`` cannot have is left out.
+
+        So is a rationale of None: requests are older than rationales.
+        """
         fields = self.model_dump(mode="json")
+        fields = {name: value for name, value in fields.items() if value is not None or name not in _RATIONALES}
         question = fields.pop("question")
         if kind == "study":
             return {"study": question, **fields}

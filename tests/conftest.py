@@ -91,6 +91,19 @@ def speaker(speaker_path: Callable[[str], Path]) -> Zoo:
     return cache(lambda name: load_model(f"completion:{ASKED.name}:{speaker_path(name)}", device="cpu"))
 
 
+@pytest.fixture(scope="session")
+def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
+    """A tiny model that a method runs on, by the method's id: an encoder, else a decoder, else a language model."""
+
+    def model(method: str) -> Classifier:
+        needs = methods()[method].needs
+        if "language model" in needs:
+            return speaker("gpt2")
+        return zoo("gpt2" if "causal decoder" in needs else "bert")
+
+    return model
+
+
 @pytest.fixture(params=ZOO)
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """Each tiny model in turn."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from random import Random
 from typing import Any
 
 from hypothesis import settings
@@ -67,11 +68,24 @@ def changed(body: Any, path: list[int], change: str, value: Any) -> None:
         return
 
 
-places = st.floats(0, 1, exclude_max=True)
-pieces = st.one_of(
-    st.binary(max_size=8), st.sampled_from([b'"', b"\n", b"\0", b",", b"\xff", b"{", b"[" * 99, b"\xff" * 9])
-)
-changes = st.lists(st.tuples(places, st.integers(0, 64), pieces, st.integers(1, 3)), max_size=5)
+PIECES = (b'"', b"\n", b"\0", b",", b"\xff", b"{", b"[" * 99, b"\xff" * 9)
+
+
+def _changes(seed: int) -> list[tuple[float, int, bytes, int]]:
+    rng = Random(seed)
+    return [
+        (
+            rng.random(),
+            rng.randint(0, rng.choice((1, 8, 64))),
+            rng.choice(PIECES) if rng.random() < 0.5 else rng.randbytes(rng.randint(0, 8)),
+            rng.randint(1, 3),
+        )
+        for _ in range(rng.randint(0, 5))
+    ]
+
+
+changes = st.integers(0, 2**63).map(_changes)
+"""For :func:`damaged`; drawn from a seed, as drawing each number takes longer than reading a damaged file."""
 
 
 def damaged(content: bytes, changed: list[tuple[float, int, bytes, int]]) -> bytes:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from explainlab.attribution.registry import methods
 from explainlab.cli import main
 from explainlab.models.stored.places import embedded_models
 from explainlab.settings import ROOT, settings
-from tests.conftest import ON_ENCODERS
+from explainlab.text.units import Feature
+from tests.conftest import Zoo
 from tests.zoo import LABELS
 
 TEXT = "a stirring, funny film"
@@ -155,7 +155,7 @@ def test_explain(run: Run, model: str) -> None:
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
     assert (found["truncated"], found["warnings"]) == (False, [])
     for feature in found["features"]:
-        assert {*feature} == {"text", "start", "end", "part", "special", "score", "error", "pieces", "ids", "prompt"}
+        assert {*feature} == {field.name for field in fields(Feature)} | {"score", "error", "spread"}
         if not feature["special"]:
             text = found["text_pair"] if feature["part"] else found["text"]
             assert text[feature["start"] : feature["end"]] == feature["text"]
@@ -169,9 +169,9 @@ def test_explain(run: Run, model: str) -> None:
     assert [f["score"] for f in found["features"]] == pytest.approx(expected.scores, rel=1e-5)
 
 
-@pytest.mark.parametrize(("method", "name"), [(m, "bert" if m in ON_ENCODERS else "gpt2") for m in methods()])
-def test_every_method_prints_one_object(run: Run, zoo_path: Callable[[str], Path], method: str, name: str) -> None:
-    found = run("explain", "--model", str(zoo_path(name)), "--text", TEXT, "--method", method, "--json").json
+@pytest.mark.parametrize("method", methods())
+def test_every_method_prints_one_object(run: Run, model_for: Zoo, method: str) -> None:
+    found = run("explain", "--model", model_for(method).id, "--text", TEXT, "--method", method, "--json").json
     assert found["parameters"].keys() == {spec.name for spec in methods()[method].parameter_specs()}
     assert (found["method"], found["output"]) == (method, methods()[method].output)
 
@@ -211,11 +211,12 @@ def test_a_store_that_cannot_be_used_is_told_beside_the_answer(
     assert ended.err.startswith("Results are not kept. ")
 
 
-def test_the_module_runs_and_refuses_in_a_process_of_its_own(folder: Path) -> None:
-    _damage(folder)
-    command = [sys.executable, "-m", "explainlab", "explain", "--model", str(folder), "--text", "film " * 100]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
-    refused(Ended(ended.returncode, ended.stdout, ended.stderr), "not finite", "'classifier.weight'")
+def test_the_module_runs_in_a_process_of_its_own_and_prints_nothing_else() -> None:
+    """What Captum warns of is not for who asks; a process of its own has no filters of the tests."""
+    command = "-m explainlab explain --method deep_lift --json --model embedded:bert-mini-sst2 --device cpu --text film"
+    ended = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True)
+    assert Ended(ended.returncode, ended.stdout, ended.stderr).json["method"] == "deep_lift"
+    assert ended.stderr == ""
 
 
 def test_help_and_settings(run: Run) -> None:

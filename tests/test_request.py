@@ -44,7 +44,7 @@ def key(**fields: Any) -> str:
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "71121bd0be54e9eb0461c620b20809097398ab417c7ebd8819e2ee64fa8d1989",
+            "acafce092f0bbceea7d74952dca182dc82ef7243781ad4f31f559f98ee95e270",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
@@ -76,6 +76,7 @@ def test_completing_twice_changes_nothing(method: str) -> None:
 def test_every_field_but_the_models_name_and_the_reader_changes_the_key() -> None:
     others = {
         "text": "a film ", "text_pair": "a plot", "question": "gradient", "parameters": {"steps": 51},
+        "rationale": ((2, 6),), "rationale_pair": (),
         "target": "negative", "output": "logit", "unit": "word", "seed": 1, "dtype": "bfloat16",
     }  # fmt: skip
     assert others.keys() == Request.model_fields.keys() - {"model", "reader", "data", "columns", "classes"}
@@ -128,6 +129,18 @@ def test_model_and_version_change_the_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert request_key(request, DIGEST) != before
 
 
+def test_a_rationale_is_part_of_what_is_asked_and_none_leaves_no_trace() -> None:
+    assert key(rationale=[[0, 1]]) == key(rationale=((0, 1),)) != key(rationale=[[2, 6]])
+    assert key(rationale=[]) != key(rationale=None) == key()
+    written = Request(**FIELDS).to_json("study")
+    assert not {"rationale", "rationale_pair"} & written.keys()
+    request = checked(Request, **FIELDS, text_pair="a plot", rationale=[[0, 1], [2, 6]], rationale_pair=[])
+    for kind in ("study", "attribution"):
+        record = json.loads(json.dumps(request.to_json(kind)))
+        assert (record["rationale"], record["rationale_pair"]) == ([[0, 1], [2, 6]], [])
+        assert Request.from_json(record) == request
+
+
 def test_a_missing_second_text_is_not_an_empty_one() -> None:
     assert key(text_pair=None) != key(text_pair="")
 
@@ -160,6 +173,13 @@ def test_a_digest_refuses_what_is_no_number() -> None:
         ({"output": "loss"}, "output = 'loss' is not accepted. Input should be 'probability' or 'logit'."),
         ({"unit": "letter"}, "unit = 'letter' is not accepted. Input should be 'token', 'word' or 'sentence'."),
         ({"dtype": "int8"}, "dtype = 'int8' is not accepted. Input should be 'float32', 'bfloat16' or 'float16'."),
+        ({"rationale": [[0, 7]]}, "This is not accepted. The rationale's span [0, 7) is not inside its text of 6 char"),
+        ({"rationale": [[2, 2]]}, "This is not accepted. The rationale's span [2, 2)"),
+        ({"rationale": [[-1, 2]]}, "This is not accepted. The rationale's span [-1, 2)"),
+        ({"rationale_pair": [[0, 1]]}, "This is not accepted. The rationale's span [0, 1) is not inside its text of 0"),
+        ({"text": None, "data": "d", "rationale": [[0, 1]]}, "This is not accepted. The rationale's span [0, 1)"),
+        ({"rationale": "nice"}, "rationale = 'nice' is not accepted."),
+        ({"rationale": [[0, 1, 2]]}, "rationale.0 = [0, 1, 2] is not accepted."),
         ({"text": None}, "This is not accepted. A question needs either a text or a data set."),
         ({"text": "film " * 10_000, "unit": "x" * 10_000}, "unit = 'xxx"),
         ({"parameters": [1]}, "parameters = [1] is not accepted. Input should be a valid dictionary."),

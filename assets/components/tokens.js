@@ -59,6 +59,7 @@ function draw(view, data) {
   if (view.data && !sameTokens) view.picked = null;
   view.data = data;
   view.ranked = data.tokens.filter((token) => token.rank !== null).length;
+  view.root.classList.toggle("bands", Boolean(data.spread_label));
   paint(view);
   drawLegend(view);
   if (!sameTokens) drawText(view);
@@ -83,7 +84,7 @@ function paint(view) {
 }
 
 function drawLegend(view) {
-  const { signed, target, limit_value, explained, shared, scale_label } = view.data;
+  const { signed, target, limit_value, explained, shared, scale_label, spread_label } = view.data;
   const scale = element("div", "scale");
   const bar = element("div", signed ? "bar signed" : "bar magnitude");
   const marks = element("div", "marks");
@@ -93,6 +94,11 @@ function drawLegend(view) {
   const support = element("span", "word positive", `for ${target}`);
   const words = signed ? [against, scale, support] : [scale, element("span", "word magnitude", scale_label)];
   view.legend.replaceChildren(...words);
+  if (spread_label) {
+    const spread = element("span", "shared");
+    spread.append(element("span", "swatch"), ` ${spread_label}`);
+    view.legend.append(spread);
+  }
   if (explained) view.legend.append(element("span", "shared", explained));
   if (shared) view.legend.append(element("span", "shared", "one scale for all maps"));
 }
@@ -134,16 +140,18 @@ function drawToken(view, node, token, i) {
   for (const flag of ["special", "prompt", "joined", "clipped", "conflict", "isolated"]) {
     if (token[flag]) classes.push(flag);
   }
+  if (token.band !== null) classes.push("banded");
   node.className = classes.join(" ");
   if (node.textContent !== token.shown) node.textContent = token.shown;
   node.style.setProperty("--strength", token.strength.toFixed(4));
+  node.style.setProperty("--band", (token.band ?? 0).toFixed(4));
   const attributes = {
     role: "option",
     tabindex: i === view.current ? "0" : "-1",
     "data-index": String(i),
     "data-value": token.value,
     "aria-selected": String(i === view.picked),
-    "aria-label": [token.name, token.value, ...(token.told.length ? [] : [rankText(view, token)])].join(", "),
+    "aria-label": [token.name, token.value, ...(token.told.length ? [] : [rankText(view, token)]), ...spreadText(token)].join(", "),
   };
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 }
@@ -167,9 +175,14 @@ function rankText(view, token) {
   return `rank ${token.rank} of ${view.ranked}`;
 }
 
+function spreadText(token) {
+  return token.spread_value ? [`spread over members ${token.spread_value}`] : [];
+}
+
 function standing(view, token) {
   const score = token.error_value === null ? token.value : `${token.value} ± ${token.error_value}`;
   const rows = [["score", token.clipped ? `${score} (beyond the scale)` : score]];
+  if (token.spread_value) rows.push(["spread", `${token.spread_value} over the members`]);
   if (token.rank !== null) {
     rows.push(["share", `${(100 * token.share).toFixed(1)}% of the total |score|`], ["rank", rankText(view, token).slice(5)]);
   }

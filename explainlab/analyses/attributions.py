@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from explainlab.analyses.parameters import Outputs
+from explainlab.analyses.registry import request_key
 from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.method import Method
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method, methods
 from explainlab.attribution.subject import Subject
 from explainlab.models.batching import HALVED
-from explainlab.request import Output, Request
+from explainlab.models.classifier import Classifier
+from explainlab.request import CompleteRequest, Dtype, Output, Request
 
 
 def attributions_of(
@@ -29,13 +32,13 @@ def attributions_of(
 
     The texts of a method run together; a text's prediction is computed once for all methods. What they
     explain is that of :func:`output_of`; ``seeds`` are one a subject (default: :func:`text_seed`).
-    Costs are added to the subjects'. Raises :class:`explainlab.errors.UnsupportedError` before anything runs if the
-    model does not support a method.
+    The context remembers every attribution as the answer to its own request: it is not computed again, whatever
+    analysis or page asks for it. Costs are added to the subjects', also of what is remembered. Raises
+    :class:`explainlab.errors.UnsupportedError` before anything runs if the model does not support a method.
     """
     for name, _ in methods:
         get_method(name).require(subjects[0].classifier)
     batcher = subjects[0].batcher
-    fix_targets(subjects)
     seeds = seeds or [text_seed(subject) for subject in subjects]
     columns = []
     for i, (name, settings) in enumerate(methods):
@@ -47,32 +50,62 @@ def attributions_of(
 def _of_method(
     subjects: Sequence[Subject], name: str, settings: Mapping[str, Any], outputs: Outputs, seeds: Sequence[int]
 ) -> list[Attribution]:
-    requests = [
-        complete(
-            Request(
-                model=subject.classifier.id,
-                text=subject.encoding.text,
-                text_pair=subject.encoding.text_pair,
-                question=name,
-                parameters=dict(settings),
-                target=subject.target.label,
-                output=output_of(subject.output, name, settings, outputs),
-                unit=subject.unit,
-                seed=seed,
-            )
-        )
-        for subject, seed in zip(subjects, seeds, strict=True)
-    ]
+    requests = [_request(subject, name, settings, outputs, seed) for subject, seed in zip(subjects, seeds, strict=True)]
+    classifier, context = subjects[0].classifier, subjects[0].context
+    keys = [request_key(request, classifier.digest, context.reader) for request in requests]
+    records = context.recall_results(keys) if _is_stored(classifier) else {}
+    known = {key: Attribution.from_json(record) for key, record in records.items()}
+    missing = {
+        key: (subject, request)
+        for key, subject, request in zip(keys, subjects, requests, strict=True)
+        if key not in known
+    }
+    if missing:
+        computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
+        known |= computed
+        if _is_stored(classifier):
+            context.keep_results({key: attribution.to_json() for key, attribution in computed.items()})
+    for subject, key in zip(subjects, keys, strict=True):
+        subject.forward += known[key].cost.forward
+        subject.backward += known[key].cost.backward
+    return [known[key] for key in keys]
+
+
+def _computed(method: Method, subjects: Sequence[Subject], requests: Sequence[CompleteRequest]) -> list[Attribution]:
+    fix_targets(subjects)
     data = requests[0].parameters.get("baseline_data", "")
     runs = [
         subject.again(output=request.output, seed=request.seed, baseline_data=data)
         for subject, request in zip(subjects, requests, strict=True)
     ]
-    attributions = attribute_subjects(runs, get_method(name), requests)
-    for subject, attribution in zip(subjects, attributions, strict=True):
-        subject.forward += attribution.cost.forward
-        subject.backward += attribution.cost.backward
-    return attributions
+    return attribute_subjects(runs, method, requests)
+
+
+def _request(subject: Subject, name: str, settings: Mapping[str, Any], outputs: Outputs, seed: int) -> CompleteRequest:
+    """The request to which the attribution is the answer, on the page Explain and everywhere else."""
+    return complete(
+        Request(
+            model=subject.classifier.id,
+            text=subject.encoding.text,
+            text_pair=subject.encoding.text_pair,
+            question=name,
+            parameters=dict(settings),
+            target="predicted" if subject.explains_prediction else subject.target.label,
+            output=output_of(subject.output, name, settings, outputs),
+            unit=subject.unit,
+            seed=seed,
+            dtype=_dtype(subject.classifier) if _is_stored(subject.classifier) else "float32",
+        )
+    )
+
+
+def _dtype(classifier: Classifier) -> Any:
+    return str(classifier.dtype).removeprefix("torch.")
+
+
+def _is_stored(classifier: Classifier) -> bool:
+    """Whether requests can name the number format: else it is a model of the library's user."""
+    return _dtype(classifier) in get_args(Dtype)
 
 
 def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from reprlib import repr as quote
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, parse_method
-from explainlab.declared import parse
-from explainlab.errors import RequestError
-from explainlab.metrics.registry import MetricRequest, parse_metric
-
-T = TypeVar("T")
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.declared import parse, refused
+from explainlab.metrics.metric import Comparing
+from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 
 RANDOM = "random"
 """The method that is always among those compared."""
@@ -102,14 +100,6 @@ def listed(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def refused(read: Callable[[], T]) -> T:
-    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
-    try:
-        return read()
-    except RequestError as error:
-        raise PydanticCustomError("request", "{error}", {"error": str(error).rstrip(".")}) from None
-
-
 def _metrics(names: list[str]) -> list[str]:
     """The names in canonical form."""
     metrics = [refused(partial(parse_metric, name)).name for name in names]
@@ -120,6 +110,19 @@ def _metrics(names: list[str]) -> list[str]:
 
 Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 """Metrics as :func:`explainlab.metrics.registry.parse_metric` reads them."""
+
+
+def _perturbing(names: list[str]) -> list[str]:
+    """The same names; a metric that needs a rationale is refused."""
+    for metric in metric_requests(names):
+        if isinstance(get_metric(metric.metric), Comparing):
+            problem = "{name} compares with a rationale, which only an evaluation of methods does"
+            raise PydanticCustomError("metrics", problem, {"name": metric.metric})
+    return names
+
+
+PerturbingMetrics = Annotated[Metrics, AfterValidator(_perturbing)]
+"""Metrics that need no rationale."""
 
 
 def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
@@ -153,8 +156,8 @@ Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 
 
 def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
-    """The methods of these ``names``, each with its own of the ``settings``."""
-    return [complete_method(name, settings.get(name, {})) for name in names]
+    """The methods of these ``names``, ids or specs; ``settings`` by id hold for what a name does not say."""
+    return [parse_method(name, settings) for name in names]
 
 
 def method_spec(name: str) -> str:

@@ -134,7 +134,8 @@ def require_bounded(request: Request, limits: Limits) -> None:
     parameters = analysis.parameters(request)
     require_within(analysis, parameters, limits)
     for method in analysis.method_requests(parameters):
-        require_within(get_method(method.method), method.parameters, limits)
+        for run in (method, *get_method(method.method).members(method.parameters)):
+            require_within(get_method(run.method), run.parameters, limits)
     cost = analysis.evaluations(parameters)
     if cost > limits.max_evaluations:
         raise RequestError(

@@ -73,11 +73,12 @@ def evaluate(
     context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
-    """Evaluate ``methods`` by ``metrics`` on the data set ``data``; ``random`` is always among the methods.
+    """Evaluate ``methods`` by ``metrics`` on the data set ``data``, always beside ``random`` and every method reversed.
 
     ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
-    ``settings`` are parameters of methods by id; ``attributions`` are JSON files of attributions made elsewhere;
-    ``columns``, ``classes``, ``context`` and ``common`` (target, output, unit, seed) are as in :func:`study`.
+    Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id hold for what these do not say.
+    ``attributions`` are JSON files of attributions made elsewhere; ``columns``, ``classes``, ``context`` and ``common``
+    (target, output, unit, seed) are as in :func:`study`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()

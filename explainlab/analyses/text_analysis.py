@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution import passes
 from explainlab.attribution.subject import Subject
-from explainlab.data import Row
+from explainlab.data import Dataset, Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -24,7 +24,7 @@ D = TypeVar("D", bound=Record)
 
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
-_MOST_TOGETHER = 64
+_MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 
 
@@ -44,6 +44,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[T], parameters: Any) -> D:
         """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+
+    def compares(self, parameters: Any) -> bool:
+        """Whether it compares with the rationale of a text, which is then part of what is asked."""
+        return False
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`.
@@ -94,7 +98,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
-        results = self._of_rows(classifier, [row_request(request, row) for row in rows], lengths, context)
+        compares = self.compares(self.parameters(request))
+        if compares:
+            require_rationales(data, request.columns)
+        results = self._of_rows(classifier, [row_request(request, row, compares) for row in rows], lengths, context)
         return AnalysisResult(
             request=request,
             body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
@@ -117,34 +124,45 @@ class TextAnalysis(Analysis, Generic[T, D]):
         The first group is small, so that what a text takes is soon known.
         """
         keys = [self.key(request, classifier.digest, context.reader) for request in requests]
-        known = {key: self.read(record) for key in keys if (record := context.recall_result(key)) is not None}
+        known = {key: self.read(record) for key, record in context.recall_results(keys).items()}
         parameters = self.parameters(requests[0])
         missing = {
-            key: (request, self._work(classifier, parameters, length))
+            key: (request, self._work(classifier, parameters, length), length)
             for key, request, length in zip(keys, requests, lengths, strict=True)
             if key not in known
         }
-        context.expect(sum(work for _, work in missing.values()), not self.adaptive(parameters))
-        ordered = iter(_typical_first(sorted(missing, key=lambda key: missing[key][1])))
-        together = max(1, min(_MOST_TOGETHER, GROUP_EVALUATIONS // self.evaluations(parameters)))
+        context.expect(sum(work for _, work, _ in missing.values()), not self.adaptive(parameters))
         progress = _Texts(context, len(known), len(known) + len(missing))
-        group = list(islice(ordered, min(_FIRST_TOGETHER, together)))
-        while group:
+        ordered = _typical_first(sorted(missing, key=lambda key: missing[key][1]))
+        for group in _groups({key: missing[key][1] / missing[key][2] for key in ordered}):
             context.part(sum(missing[key][1] for key in group))
             results = self._of_group(classifier, [missing[key][0] for key in group], progress)
-            for key, result in zip(group, results, strict=True):
-                context.keep_result(key, result.to_json())
-                known[key] = result
+            known |= zip(group, results, strict=True)
+            context.keep_results({key: known[key].to_json() for key in group})
             progress.finish(len(group))
-            group = list(islice(ordered, together))
         return [known[key] for key in keys]
 
 
-def row_request(request: CompleteRequest, row: Row) -> CompleteRequest:
-    """``request`` for one text of its data set; the target ``gold`` becomes the row's label."""
+def row_request(request: CompleteRequest, row: Row, compares: bool) -> CompleteRequest:
+    """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
+
+    The row's rationale is asked about only if the analysis ``compares`` with it.
+    """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
-    return request.model_copy(update={**text, "target": target})
+    rationale = {"rationale": row.rationale, "rationale_pair": row.rationale_pair} if compares else {}
+    return request.model_copy(update={**text, **rationale, "target": target})
+
+
+def require_rationales(data: Dataset, columns: Mapping[str, str]) -> None:
+    """Raise :class:`RequestError` unless something is marked in a row of ``data``."""
+    if not any(row.rationale or row.rationale_pair for row in data.rows):
+        column = columns.get("rationale", "rationale")
+        raise RequestError(
+            f"{data.name} marks no rationale: its column {quote(column)} is missing or empty in all rows read.",
+            "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in rationale_b; "
+            "or leave out the metrics that need it.",
+        )
 
 
 def _typical_first(ordered: Sequence[str]) -> list[str]:
@@ -152,6 +170,20 @@ def _typical_first(ordered: Sequence[str]) -> list[str]:
     start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
     end = start + _FIRST_TOGETHER
     return [*ordered[start:end], *ordered[:start], *ordered[end:]]
+
+
+def _groups(gradients: Mapping[str, float]) -> Iterator[list[str]]:
+    """The keys of texts in groups that run together, from the ``gradients`` that each of them takes."""
+    group: list[str] = []
+    most, sum_of_group = _FIRST_TOGETHER, 0.0
+    for key, own in gradients.items():
+        if group and (len(group) == most or sum_of_group + own > GROUP_EVALUATIONS):
+            yield group
+            group, sum_of_group, most = [], 0.0, _MOST_TOGETHER
+        group.append(key)
+        sum_of_group += own
+    if group:
+        yield group
 
 
 class _Texts(Relay):
@@ -180,6 +212,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
         seed=request.seed,
         baseline_data=request.parameters.get("baseline_data", ""),
         batcher=batcher,
+        rationale=request.rationales,
     )
 
 

@@ -77,9 +77,10 @@ def answer_targets(
     """The attributions for ``requests`` that differ in their target alone, run together where the method can."""
     whole = [complete(request) for request in requests]
     method, context = get_method(whole[0].question), context or RunContext()
-    method.require(classifier)
+    parameters = parse(method, whole[0].parameters)
+    method.require(classifier, parameters)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
-    parameters, tokens = parse(method, whole[0].parameters), len(encoding)
+    tokens = len(encoding)
     work = len(whole) * method.work(parameters, tokens, classifier.model.depth)
     work += 0 if classifier.prompt is None else FORWARD  # the label share of the text
     context.expect(work * tokens, not method.adaptive(parameters))
@@ -159,6 +160,7 @@ def attribute_subjects(
             features=subject.units.features,
             scores=_checked(outcome, method, classifier),
             errors=outcome.errors,
+            spread=outcome.spread,
             signed=method.is_signed(parameters),
             completeness=outcome.completeness,
             cost=Cost(subject.forward, subject.backward, seconds * count),

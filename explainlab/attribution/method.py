@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -20,6 +20,9 @@ from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.request import Output
+
+if TYPE_CHECKING:
+    from explainlab.attribution.registry import MethodRequest
 
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What takes the place of hidden words: the input that stands for “no information”."
@@ -96,8 +99,9 @@ class Outcome:
     """What a method computed for the n features of its subject.
 
     ``scores`` float64 [n]. ``expected``: what they should add up to (None: no promise). ``errors`` float64 [n]:
-    estimates of the scores' numerical errors. ``terms``: the largest sum of absolute terms in a score, whose rounding
-    it inherits (0: unknown).
+    estimates of the scores' numerical errors. ``spread`` float64 [n]: for a mean of several methods, its standard
+    deviation over them. ``terms``: the largest sum of absolute terms in a score, whose rounding it inherits (0:
+    unknown).
 
     ``within``: the relative error beyond which the sum has failed and a warning says so, with ``remedy``, a sentence.
     It is what the method promises. Adaptive integration promises its tolerance. All other sums have the default,
@@ -109,6 +113,7 @@ class Outcome:
     scores: np.ndarray
     expected: float | None = None
     errors: np.ndarray | None = None
+    spread: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
     terms: float = 0.0
     within: float = ENOUGH
@@ -165,6 +170,11 @@ class Method(InPlainWords, ABC):
         return cls.output
 
     @classmethod
+    def members(cls, parameters: Any) -> Sequence[MethodRequest]:
+        """The methods that it runs, on whose versions its scores depend; none unless overridden."""
+        return ()
+
+    @classmethod
     def idle(cls, parameters: Any) -> frozenset[str]:
         """Names of parameters without effect beside the others; their values need not be shown."""
         return frozenset()
@@ -206,15 +216,20 @@ class Method(InPlainWords, ABC):
         return cls.random
 
     @classmethod
-    def unsupported(cls, architecture: Architecture) -> str:
-        """Why this method cannot run on models of ``architecture``, as a sentence; empty if it can."""
-        reasons = architecture.missing(cls.needs)
-        return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}." if reasons else ""
+    def unsupported(cls, architecture: Architecture, parameters: Any = None) -> str:
+        """Why this method, or one that it runs under ``parameters``, cannot run on models of ``architecture``.
+
+        A sentence; empty if it can.
+        """
+        if reasons := architecture.missing(cls.needs):
+            return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}."
+        members = () if parameters is None else cls.members(parameters)
+        return next(filter(None, (member.unsupported(architecture) for member in members)), "")
 
     @classmethod
-    def require(cls, classifier: Classifier) -> None:
-        """Raise :class:`UnsupportedError` if this method cannot run on ``classifier``."""
-        if reason := cls.unsupported(classifier.architecture):
+    def require(cls, classifier: Classifier, parameters: Any = None) -> None:
+        """Raise :class:`UnsupportedError` if this method cannot run on ``classifier`` (see :meth:`unsupported`)."""
+        if reason := cls.unsupported(classifier.architecture, parameters):
             raise UnsupportedError(reason, "Choose another method or another model.")
 
     @classmethod

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from explainlab.attribution.batch import Batch, stream
+from explainlab.metrics import remembered
+from explainlab.metrics.remembered import name_of, note_key, tokens_of
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
@@ -45,12 +47,29 @@ def logits_of(
 def read_originals(subjects: Sequence[Subject]) -> None:
     """Make every subject know the logits of its text: one forward pass each, unless already known for the text.
 
-    A repeated subject is read once.
+    A repeated subject is read once. A pass that the context remembers is counted and not made.
     """
-    unread = [subject for subject in dict.fromkeys(subjects) if not subject.recalls()]
+    unread = _unremembered([subject for subject in dict.fromkeys(subjects) if not subject.recalls()])
     points = [lambda _, subject=subject: subject.embeddings[None] for subject in unread]
     for subject, logits in zip(unread, logits_of(unread, points, [1] * len(unread), "prediction"), strict=True):
         subject.see(logits[0])
+
+
+def _unremembered(subjects: Sequence[Subject]) -> list[Subject]:
+    """Those of the ``subjects`` whose text is not in the context's memory; the others see its logits."""
+    if not subjects:
+        return []
+    texts = [tokens_of(subject.encoding) for subject in subjects]
+    keys = [note_key(subjects[0].classifier, tokens.tobytes()) for tokens in texts]
+    notes, missing = remembered.recall(subjects[0].context, keys), []
+    for subject, tokens, key in zip(subjects, texts, keys, strict=True):
+        logits = notes[key].get(name_of(tokens))
+        if logits is None:
+            missing.append(subject)
+        else:
+            subject.see(logits)
+            subject.forward += 1
+    return missing
 
 
 def read_label_shares(subjects: Sequence[Subject]) -> None:

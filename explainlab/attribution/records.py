@@ -73,7 +73,8 @@ class Attribution(Result):
     """The scores of a method for a text.
 
     ``scores`` float64 [n_features], special tokens included. ``errors`` float64 [n_features]: estimates of the scores'
-    numerical errors, where the method has them. ``signed``: False where scores are magnitudes only. ``cut``: number of
+    numerical errors, where the method has them. ``spread`` float64 [n_features]: for a mean of several methods, its
+    standard deviation over them. ``signed``: False where scores are magnitudes only. ``cut``: number of
     tokens that did not fit into the model. ``label_share``: for a language model with a prompt, the share of the next
     token that the label words together hold, in [0, 1]. ``notes``: facts of this run that are in no other field.
     """
@@ -85,6 +86,7 @@ class Attribution(Result):
     errors: np.ndarray | None
     signed: bool
     completeness: Completeness | None
+    spread: np.ndarray | None = None
     cut: int = 0
     label_share: float | None = None
     notes: tuple[str, ...] = ()
@@ -115,7 +117,7 @@ class Attribution(Result):
         return ranks
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per feature: text, start, end, part, special, score, error, share of total |score|, rank of |score|.
+        """A row per feature: text, start, end, part, special, score, error, spread, share of Σ|score|, rank of |score|.
 
         Share and rank are of content features only.
         """
@@ -127,13 +129,14 @@ class Attribution(Result):
         )
         frame["score"] = self.scores
         frame["error"] = self.errors if self.errors is not None else np.nan
+        frame["spread"] = self.spread if self.spread is not None else np.nan
         frame["share"] = self.shares
         frame["rank"] = pd.Series(self.ranks).where(~frame["special"]).astype("Int64")
         return frame
 
     def to_json(self) -> dict[str, Any]:
         """The plain record that ``explain --json`` prints and the store keeps."""
-        errors = self.errors if self.errors is not None else [None] * len(self.scores)
+        scored = zip(self.features, self.scores, _numbers(self.errors, self), _numbers(self.spread, self), strict=True)
         request = self.request.to_json("attribution")
         del request["target"]
         return {
@@ -143,8 +146,8 @@ class Attribution(Result):
             "target": asdict(self.target),
             "target_asked": self.request.target,
             "features": [
-                {**asdict(f), "score": float(score), "error": None if error is None else float(error)}
-                for f, score, error in zip(self.features, self.scores, errors, strict=True)
+                {**asdict(f), "score": float(score), "error": error, "spread": spread}
+                for f, score, error, spread in scored
             ],
             "signed": self.signed,
             "completeness": asdict(self.completeness) if self.completeness else None,
@@ -159,14 +162,14 @@ class Attribution(Result):
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Attribution:
         """The inverse of :meth:`to_json`; scores come back bit for bit."""
-        errors = [f["error"] for f in body["features"]]
         return cls(
             request=Request.of_result(body),
             prediction=Prediction(**body["prediction"]),
             target=Target(**body["target"]),
             features=tuple(_feature(record) for record in body["features"]),
             scores=np.array([f["score"] for f in body["features"]], dtype=np.float64),
-            errors=None if None in errors else np.array(errors, dtype=np.float64),
+            errors=_array([f["error"] for f in body["features"]]),
+            spread=_array([f.get("spread") for f in body["features"]]),
             signed=body["signed"],
             completeness=Completeness(**body["completeness"]) if body["completeness"] else None,
             cost=Cost(**body["cost"]),
@@ -176,6 +179,16 @@ class Attribution(Result):
             notes=tuple(body["notes"]),
             versions=body["versions"],
         )
+
+
+def _numbers(values: np.ndarray | None, of: Attribution) -> list[float | None]:
+    """``values`` [n_features] as plain numbers; None for each feature where there are none."""
+    return [None] * len(of.scores) if values is None else values.tolist()
+
+
+def _array(values: list[float | None]) -> np.ndarray | None:
+    """The inverse of :func:`_numbers`."""
+    return None if None in values else np.array(values, dtype=np.float64)
 
 
 def _feature(record: dict[str, Any]) -> Feature:

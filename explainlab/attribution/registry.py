@@ -9,13 +9,19 @@ from functools import cache
 from typing import Any
 
 from explainlab.attribution import methods as package
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
 from explainlab.declared import Parameters, discovered, named, options, parse
-from explainlab.request import CompleteRequest, Request
+from explainlab.errors import RequestError
+from explainlab.models.architectures import Architecture
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest, Request, digest
 
-FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Control")
+FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Others", "Control")
 """The families in the order shown; any other follows."""
 
+MEMBERS = "members"
+"""The parameter of a method that names other methods with their options, which are joined by plus."""
 _COUNTS = ("samples", "steps", "passes", "neighbours", "timesteps")
 
 
@@ -35,6 +41,10 @@ class MethodRequest:
     def label(self) -> str:
         """The method's label with all parameters that differ from their defaults: ``KernelSHAP, 16n samples``."""
         return ", ".join([get_method(self.method).label, *(_spelled(name, value) for name, value in self._own)])
+
+    def unsupported(self, architecture: Architecture) -> str:
+        """See :meth:`Method.unsupported`."""
+        return get_method(self.method).unsupported(architecture, self.parameters)
 
     @property
     def _own(self) -> list[tuple[str, Any]]:
@@ -62,9 +72,12 @@ def get_method(method_id: str) -> Method:
     return named("method", method_id, methods())
 
 
-def label_of(method_id: str) -> str:
-    """The method's label; the id itself, or a file's name, if this version does not know the method."""
-    return methods()[method_id].label if method_id in methods() else method_id
+def label_of(name: str) -> str:
+    """The label of a method with its options; the ``name`` itself, as of a file, if this version cannot read it."""
+    try:
+        return parse_method(name).label
+    except RequestError:
+        return name
 
 
 def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
@@ -73,14 +86,42 @@ def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[fl
     return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
-def parse_method(text: str) -> MethodRequest:
+def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodRequest:
     """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
 
-    Raises :class:`RequestError` for an unknown method or option, an option repeated, without a value, or out of range.
+    ``settings``, by the ids of methods, hold for what ``text`` does not say. Options after :data:`MEMBERS` that the
+    method itself does not have are those of its last member. Raises :class:`RequestError` for an unknown method or
+    option, an option repeated, without a value, or out of range.
     """
-    method_id, *written = re.split(r":(?=\s*\w+\s*=)", text)
+    method_id, *pieces = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
-    return MethodRequest(method.id, parse(method, options(method, written)))
+    written: list[str] = []
+    for piece in pieces:
+        own = piece.partition("=")[0].strip() in method.Parameters.model_fields
+        if not own and written and written[-1].partition("=")[0].strip() == MEMBERS:
+            written[-1] += f":{piece}"
+        else:
+            written.append(piece)
+    given = (settings or {}).get(method.id, {})
+    return complete_method(method.id, {**given, **options(method, written)})
+
+
+def parse_members(text: str) -> list[MethodRequest]:
+    """The methods of ``text``, joined by plus: ``lime+kernel_shap:samples=16n``; raises as :func:`parse_method`."""
+    return [parse_method(spec) for spec in re.split(r"\+(?=\s*[A-Za-z_]\w*\s*(?:[:+]|$))", text)]
+
+
+def member_versions(request: MethodRequest, reader: Reader) -> list[str]:
+    """What the scores of a method depend on beside its own version, parameters and data; empty for most methods.
+
+    A line each of the methods that it runs: its parameters, its version, and the data that it reads as ``reader``.
+    """
+    lines = []
+    for member in get_method(request.method).members(request.parameters):
+        parameters = member.parameters.model_dump(mode="json")
+        read = data_digest(parameters, reader)
+        lines.append(f"{member.method} {get_method(member.method).version} {digest(parameters)} {read}".strip())
+    return lines
 
 
 def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodRequest:

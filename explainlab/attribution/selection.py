@@ -16,6 +16,7 @@ from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
+from explainlab.text.rationale import marked_features
 
 MetricId = Literal[
     "comprehensiveness",
@@ -74,7 +75,8 @@ class Selection:
 
 def case_of(subject: Subject, scores: np.ndarray) -> Case:
     """C attributions ``scores`` float64 [C, n_features] of the subject's text, to be evaluated by its target."""
-    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores)
+    rationale = marked_features(subject.encoding, subject.units, subject.rationale)
+    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores, rationale)
 
 
 def evaluate_attributions(
@@ -82,14 +84,14 @@ def evaluate_attributions(
 ) -> list[list[list[MetricResult]]]:
     """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 
-    The passes of all together are divided among the subjects' ``forward``.
+    The passes of all together are divided among the subjects' ``forward``; those that the context remembers, too.
     """
     read_originals(subjects)
-    before = batcher.passes
+    before = batcher.passes + batcher.recalled
     results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
-    made = batcher.passes - before
+    needed = batcher.passes + batcher.recalled - before
     for i, subject in enumerate(subjects):
-        subject.forward += (made + i) // len(subjects)
+        subject.forward += (needed + i) // len(subjects)
     return results
 
 

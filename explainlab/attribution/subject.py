@@ -24,8 +24,9 @@ from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.models.inputs import Inputs
-from explainlab.request import Output, Unit
+from explainlab.request import Output, Rationale, Unit
 from explainlab.text.encoding import Encoding
+from explainlab.text.rationale import NO_RATIONALE
 from explainlab.text.units import Units, group
 
 T = TypeVar("T")
@@ -59,8 +60,8 @@ class Subject:
 
     ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
-    know. ``baseline_data`` names the data set of the baseline ``max_entropy``. Subjects whose passes run together
-    share a ``batcher``, and those of the same text its ``text``.
+    know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
+    with. Subjects whose passes run together share a ``batcher``, and those of the same text its ``text``.
     """
 
     def __init__(
@@ -76,12 +77,14 @@ class Subject:
         context: RunContext | None = None,
         batcher: Batcher | None = None,
         text: Original | None = None,
+        rationale: Rationale = NO_RATIONALE,
     ) -> None:
         self.classifier = classifier
         self.encoding = encoding
         self.output = output
         self.seed = seed
         self.unit = unit
+        self.rationale = rationale
         self.units: Units = group(encoding, unit)
         self.batcher = batcher or Batcher(classifier, context or RunContext())
         self.context = self.batcher.context
@@ -109,6 +112,12 @@ class Subject:
             batcher=self.batcher,
             text=self.text,
         )
+
+    def apart(self) -> Subject:
+        """The same subject before any pass, which shares nothing."""
+        subject = self.again(output=self.output, seed=self.seed, baseline_data=self._baseline_data)
+        subject.text = Original(self.classifier, self.encoding)
+        return subject
 
     # What is explained -------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
 from explainlab.bench.runner import Row, fastest, model_name, sentiment_classifiers, text_of, timed
 from explainlab.metrics.evaluate import evaluate
+from explainlab.metrics.metric import Perturbing
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -102,12 +103,12 @@ class _Recording(Classifier):
 
 
 def _evaluated(classifier: Classifier) -> Row:
-    """24 attributions by all metrics, compared with bare passes of the distinct texts, batched and one by one."""
+    """24 attributions by all metrics that perturb, compared with bare passes of the texts, batched and one by one."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     subject = Subject(classifier, encoding)
     scores = np.stack([candidate.scores for candidate in _maps(classifier, encoding)])
     case = case_of(subject, scores)
-    requests = [parse_metric(name) for name in metrics()]
+    requests = [parse_metric(name) for name, metric in metrics().items() if isinstance(metric, Perturbing)]
     recording = _Recording(**{each.name: getattr(classifier, each.name) for each in fields(Classifier)})
     evaluate([case], requests, Batcher(recording, RunContext()))
     alone = [_alone(batch, i) for batch in recording.batches for i in range(len(batch.ids))]

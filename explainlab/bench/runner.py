@@ -65,6 +65,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
     """
     from explainlab.bench import (
         batched,
+        benchmark,
         faithfulness,
         integration,
         methods,
@@ -84,6 +85,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "faithfulness": faithfulness.rows,
         "progressive": progressive.rows,
         "predictions": predictions.rows,
+        "benchmark": benchmark.rows,
         "opening": opening.rows,
         "runs": runs.rows,
         "training": training.rows,

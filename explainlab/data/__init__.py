@@ -2,6 +2,7 @@
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset
+from explainlab.data.plant import Planted, plant
 from explainlab.data.sources import source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
 from explainlab.data.uploads import keep_upload
@@ -14,6 +15,7 @@ __all__ = [
     "Dataset",
     "ExampleSet",
     "Misfit",
+    "Planted",
     "Preview",
     "Reader",
     "Row",
@@ -24,6 +26,7 @@ __all__ = [
     "keep_upload",
     "misfit",
     "nearest",
+    "plant",
     "preview",
     "read_dataset",
     "source_digest",

@@ -34,6 +34,7 @@ from explainlab.text.units import Feature, words
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
 LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
+SPREAD = "bar under a token: spread over members (a full bar is {})"
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})")
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
@@ -45,10 +46,10 @@ class Token(FrameToken):
     ``before``: the plain text between the previous feature and this one; ``shown``: the text to draw; ``name``: the
     same with invisible characters spelled out; ``joined``: it continues the word of the previous token; ``isolated``:
     it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
-    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too).
-    ``conflict``: what the mark ≠ on it means, such as
-    "KernelSHAP gives the opposite sign" (empty: no mark); ``told``: pairs of name and value that the token's card shows
-    instead of score, share and rank.
+    the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``conflict``:
+    what the mark ≠ on it means, such as "KernelSHAP gives the opposite sign" (empty: no mark); ``spread_value``: how
+    far the members of an ensemble differ in it, and ``band``, its share of the limit, at most 1 (None: no ensemble);
+    ``told``: pairs of name and value that the token's card shows instead of score, share and rank.
     """
 
     before: str
@@ -64,6 +65,8 @@ class Token(FrameToken):
     special: bool
     prompt: bool
     conflict: str
+    spread_value: str | None = None
+    band: float | None = None
     told: list[tuple[str, str]] = Field(default_factory=list)
 
 
@@ -82,7 +85,8 @@ class Heatmap(Record):
     none); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
     and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
-    ``scale_label``: the label of a scale without signs.
+    ``scale_label``: the label of a scale without signs; ``spread_label``: what the bars under its tokens mean (empty:
+    there are none).
     """
 
     key: str
@@ -104,6 +108,7 @@ class Heatmap(Record):
     file_name: str
     mark: str = ""
     scale_label: str = "magnitude only"
+    spread_label: str = ""
 
     @property
     def ranked(self) -> int:
@@ -166,6 +171,7 @@ def heatmap(
         special_name=_special_name(attribution),
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark or next(iter(conflicts.values()), ""),
+        spread_label="" if attribution.spread is None else SPREAD.format(number(top, signed=False)),
     )
 
 
@@ -282,8 +288,7 @@ def method_label(attribution: Attribution) -> str:
 
 
 def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) -> list[Token]:
-    shares, ranks = attribution.shares, attribution.ranks
-    texts = _texts(attribution)
+    shares, ranks, texts = attribution.shares, attribution.ranks, _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = [0] * len(texts)
     part = 0
@@ -293,10 +298,8 @@ def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) 
         part = part if feature.special else feature.part
         before, text = ("", feature.text) if feature.special else _slices(feature, texts[part], cursors[part])
         joins = not feature.special and attribution.request.unit == "token" and 0 < feature.start == cursors[part]
-        score, error = (
-            float(attribution.scores[i]),
-            None if attribution.errors is None else float(attribution.errors[i]),
-        )
+        score = float(attribution.scores[i])
+        error = None if attribution.errors is None else float(attribution.errors[i])
         tokens.append(
             Token(
                 before=before,
@@ -320,11 +323,20 @@ def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) 
                 strength=min(1.0, abs(score) / top) if top else 0.0,
                 clipped=abs(score) > top,
                 conflict=conflicts.get(i, ""),
+                **_band(attribution, i, top),
             )
         )
         if not feature.special:
             cursors[part] = max(cursors[part], feature.end)
     return tokens
+
+
+def _band(attribution: Attribution, i: int, top: float) -> dict[str, Any]:
+    """What is drawn of the spread of feature ``i``; nothing for special tokens, which no ensemble scores."""
+    if attribution.spread is None or attribution.features[i].special:
+        return {}
+    spread = float(attribution.spread[i])
+    return {"spread_value": number(spread, signed=False), "band": min(1.0, spread / top) if top else 0.0}
 
 
 def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from explainlab.figures.heatmap import Heatmap, Token
 
 COLUMNS = 92
 CELL, LINE, SIZE = 8.4, 30, 14
+BAND, TRACK = 3, "#d5ddd8"
 MARGIN, NOTE, SCALE = 24, 20, 220
 WIDEST = 0.66
 """A cell of proportional text is at most this share of its size wide, but for runs of capitals."""
@@ -198,6 +199,12 @@ def _heat(heatmap: Heatmap, token: Token, x: float, top: float, width: float) ->
     if kind:
         yield _box(x, top + 4, width, 22, heatmap.colors["light"][kind], token.strength, 3, token)
         yield _sign_line(kind, x + 1, top + 24, width - 2, token.strength)
+    if token.band is not None:
+        for fill, share in ((TRACK, 1.0), (MUTED, token.band)):
+            yield (
+                f'<rect x="{x:.1f}" y="{top + 27}" width="{share * width:.1f}" height="{BAND}" fill="{fill}">'
+                f"<title>{_escaped(f'{token.name}: spread {token.spread_value}')}</title></rect>"
+            )
 
 
 def _kind(heatmap: Heatmap, score: float) -> str | None:
@@ -251,9 +258,8 @@ def _legend(heatmap: Heatmap, top: float) -> Iterator[str]:
 
 
 def _legend_words(heatmap: Heatmap) -> str:
-    if not heatmap.signed:
-        return heatmap.scale_label
-    return f"solid line: for {heatmap.target}; dotted line: against {heatmap.target}"
+    signs = f"solid line: for {heatmap.target}; dotted line: against {heatmap.target}"
+    return "; ".join(filter(None, [signs if heatmap.signed else heatmap.scale_label, heatmap.spread_label]))
 
 
 def _notes(heatmap: Heatmap) -> list[str]:

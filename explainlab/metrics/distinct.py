@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from math import log2
 
 import numpy as np
@@ -13,12 +13,17 @@ import torch
 from torch import Tensor
 
 from explainlab.errors import TextError
+from explainlab.metrics import remembered
 from explainlab.metrics.presets import Filler, Removal
+from explainlab.metrics.remembered import name_of, note_key, tokens_of
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Unpadded
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
+
+TOGETHER = 2048
+"""Inputs that are run before their answers are remembered: full batches on any device, and little lost by a cancel."""
 
 
 class DistinctInputs:
@@ -32,12 +37,13 @@ class DistinctInputs:
         self._numbers: dict[bytes, int] = {}
         self._rows: list[np.ndarray] = []
         self._known: dict[int, np.ndarray] = {}
+        self._versions: dict[bytes, set[int]] = {}
         self._reread: dict[bytes, np.ndarray] = {}
         self._pads = False
 
     def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
         """The number of an original text; it is not run, as its ``logits`` float64 [classes] are known."""
-        number = self._number(_real(encoding))
+        (number,) = self._numbered(encoding, [tokens_of(encoding)])
         self._known.setdefault(number, logits)
         return number
 
@@ -49,32 +55,53 @@ class DistinctInputs:
         """
         stays = stays[:, encoding.attention]
         self._pads |= removal == "pad"
-        rows = self._left(_real(encoding), stays, removal)
+        rows = self._left(tokens_of(encoding), stays, removal)
         if retokenised:
             origin = np.where(encoding.special, -1, encoding.parts)[encoding.attention]
             parts = [origin if removal != "delete" else origin[left] for left in stays]
             pair = encoding.text_pair is not None
             rows = [self._read_again(row, part, pair) for row, part in zip(rows, parts, strict=True)]
-        return np.array([self._number(row) for row in rows], dtype=np.int64)
+        return np.array(self._numbered(encoding, rows), dtype=np.int64)
 
     def log_probabilities(self, batcher: Batcher) -> np.ndarray:
-        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them."""
+        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them.
+
+        The batcher's context remembers them, text by text. What it knows already counts as a pass all the same.
+        """
+        versions = {note_key(self._classifier, own, self._pads): numbers for own, numbers in self._versions.items()}
+        memory = remembered.Memory(batcher.context, versions, list(map(name_of, self._rows)))
+        recalled = {number: own for number, own in memory.recall().items() if number not in self._known}
+        batcher.recalled += len(recalled)
         logits = np.empty((len(self._rows), len(self._classifier.labels)))
-        for number, known in self._known.items():
-            logits[number] = known
-        pending = [number for number in range(len(self._rows)) if number not in self._known]
+        for number, own in (self._known | recalled).items():
+            logits[number] = own
+        pending = [n for n in range(len(self._rows)) if n not in self._known and n not in recalled]
+        with memory:
+            memory.add(list(self._known), logits)
+            for numbers, own in self._answers(pending, batcher):
+                logits[numbers] = own
+                memory.add(numbers, logits)
+        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+
+    def _answers(self, pending: Sequence[int], batcher: Batcher) -> Iterator[tuple[list[int], np.ndarray]]:
+        """The logits float64 [n, classes] of ``pending`` inputs, :data:`TOGETHER` at a time."""
         ends = {number: self._classifier.end_count(self._rows[number][0]) for number in pending}
         order = sorted(pending, key=lambda number: (ends[number], -self._rows[number].shape[1]))
         done = 0
         for _, group in groupby(order, key=lambda number: (ends[number], self._size(number))):
-            numbers = list(group)
-            logits[numbers] = self._run(numbers, batcher, done, len(order))
-            done += len(numbers)
-        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+            while numbers := list(islice(group, TOGETHER)):
+                yield numbers, self._run(numbers, batcher, done, len(order))
+                done += len(numbers)
 
     def text(self, number: int) -> str:
         """An input as the model reads it, special tokens included."""
         return self._decoded(self._rows[number][0])
+
+    def _numbered(self, encoding: Encoding, rows: Sequence[np.ndarray]) -> list[int]:
+        """The numbers of ``rows``, which are versions of a text."""
+        numbers = [self._number(row) for row in rows]
+        self._versions.setdefault(tokens_of(encoding).tobytes(), set()).update(numbers)
+        return numbers
 
     def _number(self, row: np.ndarray) -> int:
         """The number of ``row``, int32 [2, N]: ids and segments; there may be many, and each is kept once."""
@@ -105,7 +132,7 @@ class DistinctInputs:
             if self._classifier.prompt:  # the blank before the text is the prompt's own
                 texts = [text.strip() for text in texts]
             try:
-                self._reread[key] = _real(self._classifier.encode(texts[0], texts[1] if pair else None))
+                self._reread[key] = tokens_of(self._classifier.encode(texts[0], texts[1] if pair else None))
             except TextError:
                 self._reread[key] = row
         return self._reread[key]
@@ -150,8 +177,3 @@ class DistinctInputs:
     @cached_property
     def _filler(self) -> int:
         return self._classifier.filler_id("mask")
-
-
-def _real(encoding: Encoding) -> np.ndarray:
-    """int32 [2, N]: ids and segments without padding."""
-    return np.stack([encoding.ids, encoding.types])[:, encoding.attention].astype(np.int32)

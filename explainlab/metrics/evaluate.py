@@ -10,10 +10,11 @@ import numpy as np
 
 from explainlab.errors import RequestError
 from explainlab.metrics.distinct import DistinctInputs
-from explainlab.metrics.metric import Perturbations
+from explainlab.metrics.metric import Comparing, Perturbations, Perturbing
 from explainlab.metrics.registry import MetricRequest, get_metric
 from explainlab.models.batching import Batcher
 from explainlab.text.encoding import Encoding
+from explainlab.text.rationale import Absence
 from explainlab.text.units import Units
 
 
@@ -22,7 +23,9 @@ class Case:
     """C attributions of a text: ``scores`` float64 [C, n_features] for the features of ``units``.
 
     ``logits`` float64 [classes] are those of the text itself. ``target`` is the class evaluated, also where a perturbed
-    text is predicted otherwise. Raises :class:`RequestError` for scores that are not finite or not one per feature.
+    text is predicted otherwise. ``rationale`` bool [n_features] marks the features of the rationale, or says why there
+    are none (see :func:`explainlab.text.rationale.marked_features`). Raises :class:`RequestError` for scores that are
+    not finite or not one per feature.
     """
 
     encoding: Encoding
@@ -30,6 +33,7 @@ class Case:
     logits: np.ndarray
     target: int
     scores: np.ndarray
+    rationale: np.ndarray | Absence = "missing"
 
     def __post_init__(self) -> None:
         n = len(self.units.features)
@@ -61,23 +65,27 @@ class Step:
 class MetricResult:
     """The value of a metric for an attribution.
 
+    ``value`` is NaN where a metric that compares with a rationale has none to compare with; ``undefined`` says why.
     ``counted``: features selected at the highest level; 0 if k% of this text is less than a feature, so that the
-    metric's definition alone decides the value.
+    metric's definition alone decides the value. Of a comparison: the features of the rationale.
     """
 
     value: float
     counted: int
-    _evaluated: _Evaluated = field(repr=False)
-    _candidate: int = field(repr=False)
+    undefined: Absence | None = None
+    _evaluated: _Evaluated | None = field(default=None, repr=False)
+    _candidate: int = field(default=0, repr=False)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The perturbed texts behind the value, by level; computed on first use."""
-        return self._evaluated.steps(self._candidate)
+        """The perturbed texts behind the value, by level; computed on first use. None of a comparison."""
+        return self._evaluated.steps(self._candidate) if self._evaluated else ()
 
     @property
     def probabilities(self) -> np.ndarray:
-        """float64 [L, classes]: of every class for the perturbed text of every level."""
+        """float64 [L, classes]: of every class for the perturbed text of every level; empty of a comparison."""
+        if self._evaluated is None:
+            return np.empty((0, 0))
         numbers = self._evaluated.numbers[self._candidate]
         chances: np.ndarray = np.exp(self._evaluated.log_probabilities[numbers])
         return chances
@@ -128,16 +136,21 @@ def evaluate(
     results = []
     for case, original, row in zip(cases, originals, perturbed, strict=True):
         columns = [
-            _metric_results(request, log_p[original, case.target], _Evaluated(*part, inputs, log_p, case.target))
+            _compared(case, request)
+            if part is None
+            else _metric_results(request, log_p[original, case.target], _Evaluated(*part, inputs, log_p, case.target))
             for request, part in zip(metrics, row, strict=True)
         ]
         results.append([[column[candidate] for column in columns] for candidate in range(len(case.scores))])
     return results
 
 
-def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray]:
-    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs."""
-    perturbed = get_metric(request.metric).perturb(case.scores, case.units, request.parameters)
+def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray] | None:
+    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None of a comparison."""
+    metric = get_metric(request.metric)
+    if not isinstance(metric, Perturbing):
+        return None
+    perturbed = metric.perturb(case.scores, case.units, request.parameters)
     candidates, levels, _ = perturbed.stays.shape
     whole = np.concatenate([perturbed.stays, np.ones((candidates, levels, 1), dtype=bool)], axis=-1)
     tokens = whole[:, :, case.units.membership].reshape(candidates * levels, len(case.encoding))
@@ -146,10 +159,22 @@ def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tupl
 
 
 def _metric_results(request: MetricRequest, original: float, evaluated: _Evaluated) -> list[MetricResult]:
+    metric = get_metric(request.metric)
+    assert isinstance(metric, Perturbing)
     remaining = evaluated.log_probabilities[evaluated.numbers, evaluated.target]
-    values = get_metric(request.metric).value(evaluated.perturbed, original, remaining, request.parameters)
+    values = metric.value(evaluated.perturbed, original, remaining, request.parameters)
     counted = evaluated.perturbed.counts.max(axis=1)
     return [
-        MetricResult(value, count, evaluated, candidate)
+        MetricResult(value, count, None, evaluated, candidate)
         for candidate, (value, count) in enumerate(zip(values.tolist(), counted.tolist(), strict=True))
     ]
+
+
+def _compared(case: Case, request: MetricRequest) -> list[MetricResult]:
+    """The results of a metric that compares every attribution with the rationale."""
+    metric = get_metric(request.metric)
+    assert isinstance(metric, Comparing)
+    if isinstance(case.rationale, str):
+        return [MetricResult(float("nan"), 0, case.rationale)] * len(case.scores)
+    values, counted = metric.value(case.scores, case.units, case.rationale, request.parameters), case.rationale.sum()
+    return [MetricResult(value, int(counted)) for value in values.tolist()]

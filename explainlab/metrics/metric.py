@@ -1,4 +1,4 @@
-"""What a metric declares: the perturbed texts it needs, and its value from their probabilities."""
+"""What a metric declares. One perturbs the text and asks the model again; another compares scores with a rationale."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Perturbations:
 
 
 class Metric(declared.InPlainWords, ABC, Generic[P]):
-    """A way to evaluate an attribution, with parameters of the class ``P``, by the predictions for perturbed texts.
+    """A way to evaluate an attribution, with parameters of the class ``P``: :class:`Perturbing` or :class:`Comparing`.
 
     ``plain``: what it tells, for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
     ``version`` rises whenever the numbers change. ``presets``: those of its parameter ``preset``, none where every code
@@ -58,20 +58,8 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
         """The metric under these parameters in words and a formula, as a page shows it."""
 
     @abstractmethod
-    def perturb(self, scores: np.ndarray, units: Units, parameters: P) -> Perturbations:
-        """What must be run to evaluate the attributions ``scores``, float64 [C, n_features]."""
-
-    @abstractmethod
     def inputs(self, parameters: P, features: int) -> int:
         """Most perturbed texts that an attribution of ``features`` features needs."""
-
-    @abstractmethod
-    def value(self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: P) -> np.ndarray:
-        """float64 [C]: the metric of every attribution.
-
-        ``original`` and ``remaining`` [C, L] are natural logarithms of the target's probability: for the text itself
-        and for its ``perturbed`` versions.
-        """
 
     def unsupported(self, classifier: Classifier, parameters: P) -> str:
         """Why this cannot be computed with ``classifier``, as a sentence; empty if it can."""
@@ -81,6 +69,37 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
         """Raise :class:`UnsupportedError` if this cannot be computed with ``classifier``."""
         if reason := self.unsupported(classifier, parameters):
             raise UnsupportedError(reason, "Choose other options of the metric, or another model.")
+
+
+class Perturbing(Metric[P]):
+    """A metric by the model's predictions for perturbed texts."""
+
+    @abstractmethod
+    def perturb(self, scores: np.ndarray, units: Units, parameters: P) -> Perturbations:
+        """What must be run to evaluate the attributions ``scores``, float64 [C, n_features]."""
+
+    @abstractmethod
+    def value(self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: P) -> np.ndarray:
+        """float64 [C]: the metric of every attribution.
+
+        ``original`` and ``remaining`` [C, L] are natural logarithms of the target's probability: for the text itself
+        and for its ``perturbed`` versions.
+        """
+
+
+class Comparing(Metric[P]):
+    """A metric by the features of a rationale: the part of the text that is known, or said, to be the evidence."""
+
+    @abstractmethod
+    def value(self, scores: np.ndarray, units: Units, rationale: np.ndarray, parameters: P) -> np.ndarray:
+        """float64 [C]: the metric of the attributions ``scores``, float64 [C, n_features].
+
+        ``rationale`` bool [n_features] marks one content feature of ``units`` or more, and no special one.
+        """
+
+    def inputs(self, parameters: P, features: int) -> int:
+        """None."""
+        return 0
 
 
 AnyMetric = Metric[Any]

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.metrics.metric import Metric, Perturbations
-from explainlab.metrics.presets import PRESETS, Divisor, Kind, Preset, PresetId, Removal, Rounding
+from explainlab.metrics.metric import Perturbations, Perturbing
+from explainlab.metrics.presets import PRESETS, Divisor, Kind, PresetId, Removal, RemovalPreset, Rounding
 from explainlab.models.classifier import Classifier
 from explainlab.text.units import Units
 
@@ -87,7 +87,7 @@ PerturbationParameters = Masked | Removed | Levels
 """The parameters of the five metrics."""
 
 
-class Perturbation(Metric[PerturbationParameters]):
+class Perturbation(Perturbing[PerturbationParameters]):
     """What the five have in common: features ranked by signed score, ties in the order of the text.
 
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
@@ -243,7 +243,7 @@ def _rounds_up(rounding: Rounding, keeps: bool) -> bool:
     return rounding == "up" or (rounding == "removed_up" and not keeps)
 
 
-def _meant(counts: np.ndarray, preset: Preset) -> np.ndarray:
+def _meant(counts: np.ndarray, preset: RemovalPreset) -> np.ndarray:
     """bool [C, L]: the levels that count. Levels select nested sets, which are equal where their counts are."""
     meant = np.ones(counts.shape, dtype=bool)
     if preset.empty == "skip":
@@ -260,7 +260,7 @@ _EMPTY = {
 }
 
 
-def _rules(preset: Preset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
+def _rules(preset: RemovalPreset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
     """The rules of the preset, in sentences."""
     levels, several = ", ".join(map(str, parameters.levels)), len(parameters.levels) > 1
     skips = several and not preset.repeats

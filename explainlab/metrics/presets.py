@@ -19,26 +19,31 @@ Kind = Literal["one level", "mean", "log-odds"]
 
 @dataclass(frozen=True)
 class Preset:
-    """The rules of a code. ``source``: that code. ``notes``: where we interpret it, by the kind of metric.
-
-    ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. ``special``:
-    special tokens are ranked, counted and removed like any other. ``positive``: features that score zero or less are
-    never selected. ``rounding`` of k% of n: ``removed_up`` rounds the removed features up, so the kept ones down.
-    ``empty``, for a level without features: the text stays ``whole`` (the metric is 0), the text is evaluated as it
-    then is, or the level is left out. ``repeats`` False: a level with the selection of the level before is left out.
-    ``retokenised``: the remaining ids are decoded and tokenised again. ``absolute``: differences lose their sign.
-    ``envelope``: a level counts the extreme difference up to it (comprehensiveness: the largest; sufficiency: the
-    smallest).
-    """
+    """The rules of a code. ``source``: that code. ``special``: special tokens are ranked and counted like any other."""
 
     label: str
     source: str
+    special: bool = False
+
+
+@dataclass(frozen=True)
+class RemovalPreset(Preset):
+    """The rules of a code that removes features. ``notes``: where we interpret it, by the kind of metric.
+
+    ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. Special tokens
+    that are ranked are removed too. ``positive``: features that score zero or less are never selected. ``rounding`` of
+    k% of n: ``removed_up`` rounds the removed features up, so the kept ones down. ``empty``, for a level without
+    features: the text stays ``whole`` (the metric is 0), the text is evaluated as it then is, or the level is left out.
+    ``repeats`` False: a level with the selection of the level before is left out. ``retokenised``: the remaining ids
+    are decoded and tokenised again. ``absolute``: differences lose their sign. ``envelope``: a level counts the extreme
+    difference up to it (comprehensiveness: the largest; sufficiency: the smallest).
+    """
+
     notes: Mapping[Kind, str] = field(default_factory=dict)
     k: int = 20
     bins: tuple[int, ...] = (1, 5, 10, 20, 50)
     divisor: Divisor = "bins"
     removal: Removal = "delete"
-    special: bool = False
     positive: bool = False
     rounding: Rounding = "down"
     empty: Empty = "whole"
@@ -50,13 +55,13 @@ class Preset:
 
 _NO_LOG_ODDS = "has no log-odds; this ranks and counts as it does for its own metrics."
 
-PRESETS: dict[str, Preset] = {
-    "rpi": Preset(
+PRESETS: dict[str, RemovalPreset] = {
+    "rpi": RemovalPreset(
         label="RPI",
         source="Barkan et al. (paper 001), its code; AOPC divided by |B| as in the paper",
         notes={"mean": "The paper divides by the number of bins, its code by one more: divisor=bins_plus_one."},
     ),
-    "dig_sig": Preset(
+    "dig_sig": RemovalPreset(
         label="DIG/SIG",
         source="Sanyal & Ren 2021 and Enguehard 2023, their code",
         notes={
@@ -65,7 +70,7 @@ PRESETS: dict[str, Preset] = {
         },
         special=True,
     ),
-    "ferret": Preset(
+    "ferret": RemovalPreset(
         label="ferret",
         source="Attanasio et al. 2023, the library's defaults",
         notes={
@@ -79,7 +84,7 @@ PRESETS: dict[str, Preset] = {
         repeats=False,
         retokenised=True,
     ),
-    "eraser": Preset(
+    "eraser": RemovalPreset(
         label="ERASER",
         source="DeYoung et al. 2020, the benchmark's code",
         notes={
@@ -89,7 +94,7 @@ PRESETS: dict[str, Preset] = {
         },
         empty="evaluate",
     ),
-    "alti": Preset(
+    "alti": RemovalPreset(
         label="ALTI",
         source="Ferrando et al. 2022, its code",
         notes={
@@ -102,7 +107,7 @@ PRESETS: dict[str, Preset] = {
         empty="evaluate",
         envelope=True,
     ),
-    "thesis": Preset(
+    "thesis": RemovalPreset(
         label="Thesis",
         source="The Oxford thesis (paper 004), its code",
         notes={

@@ -12,7 +12,7 @@ from explainlab.declared import Parameters, discovered, named, options, parse
 from explainlab.metrics.metric import AnyMetric, Metric
 from explainlab.models.context import FORWARD
 
-FAMILIES = ("Perturbation", "Activation")
+FAMILIES = ("Perturbation", "Activation", "Rationale")
 """The families in the order shown; any other follows."""
 
 

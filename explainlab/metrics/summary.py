@@ -27,14 +27,26 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, flo
 def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, low and high of :func:`bootstrap`, float64 [M] each, for every column of ``values`` float64 [n, M].
 
-    All columns share their resamples. Where all values of a column are equal the three are.
+    All columns share their resamples. NaN is a value that is not known: each mean is over those that are, and NaN where
+    there are none. Where all values of a column are equal the three are.
     """
     rng, n = np.random.default_rng(seed), len(values)
+    known = ~np.isnan(values)
+    filled, whole = np.where(known, values, 0.0), bool(known.all())
     rows = max(1, _AT_ONCE // n)
     sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    means = np.concatenate([_drawn(rng.integers(n, size=(size, n)), n) @ values / n for size in sizes])
-    low, high = np.percentile(means, [2.5, 97.5], axis=0)
-    return values.mean(axis=0), low, high
+    parts = []
+    with np.errstate(invalid="ignore"):
+        for size in sizes:
+            drawn = _drawn(rng.integers(n, size=(size, n)), n)
+            parts.append(drawn @ filled / (n if whole else drawn @ known))
+        mean = filled.sum(axis=0) / known.sum(axis=0)
+    low, high = np.full((2, values.shape[1]), np.nan)
+    used, means = known.any(axis=0), np.concatenate(parts)
+    if used.any():
+        quantile = np.percentile if whole else np.nanpercentile
+        low[used], high[used] = quantile(np.ascontiguousarray(means[:, used].T), [2.5, 97.5], axis=1)
+    return mean, low, high
 
 
 def _drawn(picks: np.ndarray, n: int) -> np.ndarray:

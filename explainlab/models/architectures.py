@@ -19,7 +19,8 @@ class Architecture:
     encoder; layers do not map the text onto itself), or ``none`` (there is no attention). ``causal``: a decoder; rows
     see no later rows, and the head can be applied at every position. ``rounds``: the weights have 8 bits and every
     layer rounds its inputs (with weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the
-    rules of relevance propagation cover its layers.
+    rules of relevance propagation cover its layers. ``speaks``: a language model that classifies by a prompt, so it can
+    also go on with any text.
     """
 
     family: str
@@ -28,6 +29,7 @@ class Architecture:
     causal: bool = False
     rounds: bool = False
     relevance: bool = True
+    speaks: bool = False
 
     @property
     def capabilities(self) -> dict[str, str]:
@@ -41,6 +43,7 @@ class Architecture:
             "attention": absent,
             "layered attention": absent or (layered if self.attention == "cross" else ""),
             "replaceable attention": absent or replaced,
+            "language model": "" if self.speaks else "it does not classify by a prompt, so it cannot be asked in words",
             "causal decoder": "" if self.causal else "it is not a causal decoder",
         }
 

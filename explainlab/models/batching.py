@@ -37,7 +37,8 @@ class Mark(NamedTuple):
 class Batcher:
     """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
-    ``passes``: how many inputs have been run; ``halvings``: how often a batch did not fit; ``paused``: the seconds in
+    ``passes``: how many inputs have been run, and ``recalled``: how many need not, as the context knows their answers;
+    ``halvings``: how often a batch did not fit; ``paused``: the seconds in
     which others had the model or, between two batches, the thread.
     """
 
@@ -46,6 +47,7 @@ class Batcher:
         self.context = context
         self.halvings = 0
         self.passes = 0
+        self.recalled = 0
         self.paused = 0.0
         self._span, self._reached = (0.0, 1.0), 0.0
         self._fit = {True: sys.maxsize, False: sys.maxsize}
@@ -112,6 +114,10 @@ class Batcher:
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
+
+    def finish(self, phase: str) -> None:
+        """The rest of a ``phase`` is not needed: its progress is complete."""
+        self._report(1, 1, phase)
 
     def check_cancelled(self) -> None:
         """As the context's: raises to stop, and may run urgent work of others, which counts as a pause."""

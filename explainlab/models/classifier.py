@@ -20,7 +20,7 @@ from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
-from explainlab.models.prefix import Prefix
+from explainlab.models.prefix import Cache, Prefix
 from explainlab.text.encoding import Encoding, encode
 from explainlab.text.prompt import Prompt, encode_prompted
 
@@ -147,6 +147,17 @@ class Classifier:
         with self.lock, torch.no_grad():
             logits, share = self.model.next_token(inputs)
         return self._scores(logits), share.to(self.device)
+
+    def go_on(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
+        """A language model's logits float64 [V] of the token after ``ids``, which follow what is in ``cache``.
+
+        One forward pass; the cache that is returned holds the ids too. Raises :class:`UnsupportedError` for any other
+        model, :class:`ModelError` for logits that are not finite.
+        """
+        self._require("language model", "does not go on with a text", "Choose a language model with a prompt.")
+        with self.lock:
+            logits, cache = self.model.go_on(torch.tensor(ids, device=self.device), cache)
+        return self.finite(self._scores(logits)[None])[0], cache
 
     def label_share(self, encoding: Encoding) -> float | None:
         """The label share of one text, in [0, 1] (see :meth:`next_token`); None for a classifier without a prompt."""

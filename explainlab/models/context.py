@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from explainlab.reader import ANYBODY, Reader
 if TYPE_CHECKING:
     from explainlab.models.classifier import Prediction
 
+Body = dict[str, Any]
+"""What a memory keeps under a key: plain JSON."""
+
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
 
@@ -17,8 +21,9 @@ FORWARD = 1 / 3
 class RunContext:
     """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
 
-    The memory holds intermediate results that a run may need again, as plain JSON bodies under keys made by
-    :func:`explainlab.request.digest` of all that determines them. The base class remembers nothing beyond this object.
+    The memory holds what a run may need again: notes, which are plain JSON bodies under keys made by
+    :func:`explainlab.request.digest` of all that determines them, and results, as their JSON records under the keys of
+    their requests. The base class remembers nothing beyond this object.
     ``reader``: whose uploads the run reads, and how much of a file.
     """
 
@@ -45,24 +50,32 @@ class RunContext:
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
 
-    def recall(self, key: str) -> dict[str, Any] | None:
-        """What was kept under ``key``, or None."""
-        return self._memory.get(key)
+    def recall(self, key: str) -> Body | None:
+        """The note under ``key``, or None."""
+        return self.recall_all([key]).get(key)
 
-    def keep(self, key: str, body: dict[str, Any]) -> None:
-        """Remember ``body`` under ``key``; what is already there stays."""
-        self._memory.setdefault(key, body)
+    def keep(self, key: str, body: Body) -> None:
+        """Remember a note under ``key``; what is already there stays."""
+        self.keep_all({key: body})
 
-    def recall_result(self, key: str) -> dict[str, Any] | None:
-        """The JSON of the result that is stored under ``key``, the key of its request; or None."""
-        return self.recall(key)
+    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+        """The notes under those of the ``keys`` that have one."""
+        return {key: self._memory[key] for key in keys if key in self._memory}
 
-    def keep_result(self, key: str, record: dict[str, Any]) -> None:
-        """Store a result, as its JSON ``record``, under the key of its request."""
-        self.keep(key, record)
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """Remember notes by their keys; what is already there stays, or gives way to them (``renew``)."""
+        self._memory |= bodies if renew else {key: body for key, body in bodies.items() if key not in self._memory}
+
+    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
+        """The results that are stored under those of the ``keys`` that have one."""
+        return self.recall_all(keys)
+
+    def keep_results(self, records: Mapping[str, Body]) -> None:
+        """Store results by their keys; what is already there stays."""
+        self.keep_all(records)
 
     @cached_property
-    def _memory(self) -> dict[str, dict[str, Any]]:
+    def _memory(self) -> dict[str, Body]:
         return {}
 
 
@@ -91,14 +104,14 @@ class Relay(RunContext):
     def check_cancelled(self) -> None:
         self._context.check_cancelled()
 
-    def recall(self, key: str) -> dict[str, Any] | None:
-        return self._context.recall(key)
+    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._context.recall_all(keys)
 
-    def keep(self, key: str, body: dict[str, Any]) -> None:
-        self._context.keep(key, body)
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        self._context.keep_all(bodies, renew)
 
-    def recall_result(self, key: str) -> dict[str, Any] | None:
-        return self._context.recall_result(key)
+    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._context.recall_results(keys)
 
-    def keep_result(self, key: str, record: dict[str, Any]) -> None:
-        self._context.keep_result(key, record)
+    def keep_results(self, records: Mapping[str, Body]) -> None:
+        self._context.keep_results(records)

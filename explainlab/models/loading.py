@@ -95,7 +95,7 @@ def load_model(
     template, _ = split_id(model_id)
     files = files_of(model_id)
     config = _config(model_id, files, template)
-    model_type = model_type_of(config)
+    model_type = model_type_of(config, speaks=template is not None)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     tokenizer = read_tokenizer(model_id, files)
     max_tokens = most_tokens(model_id, config, tokenizer)
@@ -214,7 +214,8 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    return ModelCard(model_id, (files.adapter or files).source, model_type_of(config).architecture, labels)
+    architecture = model_type_of(config, speaks=template is not None).architecture
+    return ModelCard(model_id, (files.adapter or files).source, architecture, labels)
 
 
 def _labels(model_id: str, config: Any) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from explainlab.errors import UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.inputs import Inputs
-from explainlab.models.prefix import Prefix
+from explainlab.models.prefix import Cache, Prefix
 
 
 class Model(Protocol):
@@ -100,6 +100,13 @@ class Model(Protocol):
         """The logits [B, classes], and the share [B] of the next token that the label words together hold.
 
         Only for a language model whose head has the rows of label words (:mod:`explainlab.models.completion`).
+        """
+        raise self._lacks()
+
+    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+        """The logits [V] of the token after ``ids`` [N], and the ``cache``, which they follow and then are part of.
+
+        Capability ``language model``.
         """
         raise self._lacks()
 

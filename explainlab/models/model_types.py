@@ -57,8 +57,8 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def model_type_of(config: transformers.PreTrainedConfig) -> ModelType:
-    """The row for a configuration, with its own pooling and quantisation.
+def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -> ModelType:
+    """The row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
 
     Raises :class:`ModelError` for a model type that has no row.
     """
@@ -68,7 +68,7 @@ def model_type_of(config: transformers.PreTrainedConfig) -> ModelType:
             f"Models of type '{config.model_type}' are not supported.",
             f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",
         )
-    architecture = row.architecture
+    architecture = replace(row.architecture, speaks=speaks)
     if getattr(config, "classifier_pooling", "cls") == "mean":
         architecture = replace(architecture, pooling="mean")
     if (getattr(config, "quantization_config", None) or {}).get("load_in_8bit"):

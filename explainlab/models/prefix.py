@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import transformers
 from torch import Tensor
 
+Cache = transformers.DynamicCache
+"""A decoder's keys and values of what it has read."""
+
 LEAST = 16
 """Fewest common tokens for which reading them separately pays."""
 FEW = 4

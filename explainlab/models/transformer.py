@@ -16,7 +16,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
-from explainlab.models.prefix import Prefix
+from explainlab.models.prefix import Cache, Prefix
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 
@@ -151,6 +151,12 @@ class DecoderModel(TransformerModel):
         whole: Tensor = vocabulary(state.to(vocabulary.weight.device)).to(self.device)
         share = (logits.float().logsumexp(dim=-1) - whole.float().logsumexp(dim=-1)).exp()
         return logits, share.clamp(max=1)  # rounding may exceed 1
+
+    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+        cache, vocabulary = Cache() if cache is None else cache, cast(nn.Linear, self.network.get_output_embeddings())
+        with torch.no_grad():
+            state = self.body(input_ids=ids[None], past_key_values=cache, use_cache=True).last_hidden_state[0, -1]
+            return vocabulary(state.to(vocabulary.weight.device)), cache
 
     def _last_state(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         """[B, d]: the last layer at the last real position."""

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from explainlab.analyses import registry
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import MEMBERS, parse_members, parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
@@ -134,5 +134,6 @@ def _named_in(value: Any, name: str = "") -> Iterator[str]:
             yield from _named_in(part, name)
     elif isinstance(value, str) and value and name in _FILES:
         yield value
-    elif isinstance(value, str) and any(file in value for file in _FILES):  # a method with its options
-        yield from _named_in(parse_method(value).parameters.model_dump(mode="json"))
+    elif isinstance(value, str) and any(file in value for file in _FILES):  # methods with their options
+        for method in parse_members(value) if name == MEMBERS else [parse_method(value)]:
+            yield from _named_in(method.parameters.model_dump(mode="json"))

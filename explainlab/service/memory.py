@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 from explainlab.errors import ResourceError
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import Body, Relay, RunContext
 from explainlab.result import Result
 from explainlab.service.store.store import Store
 
@@ -28,25 +28,25 @@ class StoredContext(Relay):
         self._owners = owners
         self._used: list[str] = []
 
-    def recall(self, key: str) -> dict[str, Any] | None:
-        return self._read(key, self._store.note) or super().recall(key)
+    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+        return super().recall_all(keys) | self._read(keys, self._store.notes)
 
-    def keep(self, key: str, body: dict[str, Any]) -> None:
-        if not self._stored(key, body, self._store.keep_note):
-            super().keep(key, body)
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        if not self._stored(bodies, partial(self._store.keep_notes, renew=renew)):
+            super().keep_all(bodies, renew)
 
-    def recall_result(self, key: str) -> dict[str, Any] | None:
-        return self._read(key, self._store.record) or super().recall_result(key)
+    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
+        return super().recall_results(keys) | self._read(keys, self._store.records)
 
-    def keep_result(self, key: str, record: dict[str, Any]) -> None:
-        if not self._stored(key, record, self._store.put_record):
-            super().keep_result(key, record)
+    def keep_results(self, records: Mapping[str, Body]) -> None:
+        if not self._stored(records, self._store.put_records):
+            super().keep_results(records)
 
     def keep_answer(self, key: str, result: Result) -> None:
         """Store the run's own result, if anybody is to have it; raises :class:`ResourceError` where that fails."""
         if self._owners():
             self._store.put(key, result)
-            self._use(key)
+            self._use([key])
 
     def hold(self) -> None:
         """Write down who has what was used so far."""
@@ -55,24 +55,23 @@ class StoredContext(Relay):
             for owner in self._owners():
                 self._store.held.hold(owner, self._about, used)
 
-    def _read(self, key: str, read: Callable[[str], dict[str, Any] | None]) -> dict[str, Any] | None:
+    def _read(self, keys: Collection[str], read: Callable[[Collection[str]], dict[str, Body]]) -> dict[str, Body]:
         with suppress(ResourceError):
-            record = read(key)
-            if record is not None:
-                self._use(key)
-            return record
-        return None
+            bodies = read(keys)
+            self._use(bodies)
+            return bodies
+        return {}
 
-    def _stored(self, key: str, body: dict[str, Any], write: Callable[[str, dict[str, Any]], None]) -> bool:
-        """Whether somebody wants ``body`` and the store has it."""
+    def _stored(self, bodies: Mapping[str, Body], write: Callable[[Mapping[str, Body]], None]) -> bool:
+        """Whether somebody wants ``bodies`` and the store has them."""
         with suppress(ResourceError):
             if self._owners():
-                write(key, body)
-                self._use(key)
+                write(bodies)
+                self._use(bodies)
                 return True
         return False
 
-    def _use(self, key: str) -> None:
-        self._used.append(key)
+    def _use(self, keys: Iterable[str]) -> None:
+        self._used += keys
         if len(self._used) >= _BATCH:
             self.hold()

@@ -42,7 +42,7 @@ class Paces:
             pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2)
         with suppress(ResourceError):
             key = self._key(request)
-            self._store.renew_note(key, asdict(pace))
+            self._store.keep_notes({key: asdict(pace)}, renew=True)
             self._store.held.hold(_NOBODY, _STORED, [key])
 
     def _key(self, request: CompleteRequest) -> str:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Body, RunContext
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
@@ -317,8 +317,8 @@ class _Interrupted(RunContext):
 
     _cancelled = False
 
-    def keep(self, key: str, body: dict[str, Any]) -> None:
-        super().keep(key, json.loads(json.dumps(body, allow_nan=False)))
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        super().keep_all(json.loads(json.dumps(dict(bodies), allow_nan=False)), renew)
         if not self._cancelled:
             self._cancelled = True
             raise Cancelled

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 
 from explainlab.declared import parse
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import AnyMetric
+from explainlab.metrics.metric import AnyMetric, Comparing
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.testing.exact import assert_equal, exact
 from explainlab.testing.observation import unchanged, watched
+from explainlab.text.rationale import Absence, marked_features
 from explainlab.text.units import group
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
@@ -46,17 +48,20 @@ def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) ->
             results = _results(classifier, request, cases)
     _has_its_shape(request, metric, classifier, results, passes.forward)
     _is_independent_of_batches(request, classifier)
+    if isinstance(metric, Comparing):
+        _compares(request, metric, classifier, cases)
 
 
 def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
-    """A text with three random attributions; the first has many ties."""
+    """A text with three random attributions, the first with many ties, and its first word as the rationale."""
     encoding = classifier.encode(text)
     logits = classifier.finite(classifier.logits(classifier.inputs([encoding])))[0]
     encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
     units = group(encoding, "token")
     scores = np.random.default_rng(len(classifier.encode(text))).normal(size=(3, len(units.features)))
     scores[0] = np.round(scores[0])
-    return Case(encoding, units, logits, int(logits.argmax()), scores)
+    rationale = marked_features(encoding, units, (((0, len(text.split()[0])),), None))
+    return Case(encoding, units, logits, int(logits.argmax()), scores, rationale)
 
 
 def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
@@ -90,6 +95,7 @@ def _has_its_shape(
     assert passes <= most, f"{passes} texts are run, more than the {most} that it declares"
     for rows in results:
         for result in rows:
+            assert result.undefined is None, "a value is undefined"
             chances = result.probabilities
             assert ((chances >= 0) & (chances <= 1 + 1e-6)).all(), "a probability is out of range"
             assert all(0 <= step.level <= 100 for step in result.steps), "a level is no percentage"
@@ -102,10 +108,24 @@ def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -
         together = _values(_results(twin, request, cases))
         alone = np.concatenate([_values(_results(twin, request, [case])) for case in cases])
         assert_equal(alone, together, "the values of texts evaluated alone", terms=1e2)
-        first = Case(cases[0].encoding, cases[0].units, cases[0].logits, cases[0].target, cases[0].scores[:1])
+        first = replace(cases[0], scores=cases[0].scores[:1])
         assert_equal(_values(_results(twin, request, [first]))[0], together[0, :1], "one attribution alone", terms=1e2)
         padded = _values(_results(twin, request, [_case(twin, TEXTS[1], padding=3)]))
         assert_equal(padded[0], together[1], "the values of a padded text", terms=1e2)
         with watched(twin, limit=1):
             single = _values(_results(twin, request, cases))
         assert_equal(single, together, "the values from texts run one by one", terms=1e2)
+
+
+def _compares(request: MetricRequest, metric: AnyMetric, classifier: Classifier, cases: list[Case]) -> None:
+    """The rationale is better ranked first than last; a text without one has no value, and the reason is told."""
+    ideal = [case.rationale.astype(float) for case in cases[:2] if not isinstance(case.rationale, str)]
+    ranked = [replace(case, scores=np.stack([own, 1 - own])) for case, own in zip(cases[:2], ideal, strict=True)]
+    values = _values(_results(classifier, request, ranked))
+    first, last = (values if metric.higher_is_better else -values).T
+    assert (first >= last).all(), "the rationale ranked first is not better than ranked last"
+    assert (first > last).any(), "where the rationale is ranked makes no difference"
+    absent = [replace(cases[0], rationale=reason) for reason in get_args(Absence)]
+    for case, rows in zip(absent, _results(classifier, request, absent), strict=True):
+        assert all(result.undefined == case.rationale for result in rows), "the reason for no value is not told"
+        assert all(np.isnan(result.value) for result in rows), "there is a value without a rationale"

@@ -29,6 +29,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "judged_map": {},
     "mistake_drivers": {"right": 3},
     "path_gradients": {"steps": [3, 6]},
+    "planted": {},
     "predictions": {},
     "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
     "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
@@ -57,7 +58,8 @@ def models(directory: Path) -> dict[str, Classifier]:
 def write_data(path: Path) -> str:
     """A file of :data:`TEXTS`, each with every label."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("text", "label"), *((text, i) for text in TEXTS for i in range(len(LABELS)))])
+        rows = [(text, i, "[[0, 2]]") for text in TEXTS for i in range(len(LABELS))]
+        csv.writer(file).writerows([("text", "label", "rationale"), *rows])
     return str(path)
 
 

@@ -163,14 +163,16 @@ def test_methods_stand_in_the_order_of_their_values(found: Found, kind: str) -> 
         (dots,) = chart.figure.data
         metric = chart.name.removeprefix("methods-by-metric-")
         values = {}
-        for method in methods().values():
-            if kind == "text" and method.id in body["values"]:
-                values[method.label] = body["values"][method.id][metric]
+        labels = {name: method.label for name, method in methods().items()}
+        labels |= {f"reversed:{name}": f"{label}, reversed" for name, label in labels.items()}
+        for name, label in labels.items():
+            if kind == "text" and name in body["values"]:
+                values[label] = body["values"][name][metric]
             for row in body.get("rows", ()):
-                if (row["method"], row["asked"]) == (method.id, metric):
-                    values[method.label] = row["mean"]
+                if (row["method"], row["asked"]) == (name, metric):
+                    values[label] = row["mean"]
         assert dict(zip(dots.y, dots.x, strict=True)) == values
-        assert len(values) == 3, "random is among them"
+        assert len(values) == 5, "random is among them, and both methods reversed"
         assert list(dots.x) == sorted(dots.x, reverse=metric.startswith("comprehensiveness"))
         if kind == "data":
             assert dots.error_x.array is not None
@@ -237,7 +239,7 @@ def test_settled_texts_are_counted_by_tenths(found: Found) -> None:
 def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
     """One text has no interval anywhere."""
     path = tmp_path / "one.csv"
-    path.write_text("text,label\na good film,0\n", encoding="utf-8")
+    path.write_text('text,label,rationale\na good film,0,"[[2, 6]]"\n', encoding="utf-8")
     model = hostile_study.models(tmp_path)["bert"]
     for name in sorted(studies().keys() - {"intermediate_predictions", "judged_map", "training"}):
         figures = figures_of(study(model, name, data=str(path), **hostile_study.PARAMETERS[name]))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
 from typing import Any, TypeVar
 
 from hypothesis import given
@@ -77,36 +78,43 @@ anything = st.one_of(
 )
 
 
-def fitting(spec: ParameterSpec) -> Any:
-    """Values that mostly have the form of this parameter."""
+questions = st.sampled_from(sorted(analyses()))
+kinds = st.sampled_from(["method", "study"])
+subjects = st.sampled_from([{"text": "a film"}, {"text": "a film", "text_pair": "b"}, {"data": "embedded:sentiment"}])
+fields_of_requests = st.sampled_from(sorted({*Request.model_fields, "study", "method"}))
+changed_fields = st.one_of(st.just({}), st.just({}), st.dictionaries(fields_of_requests, anything, max_size=2))
+
+
+@cache
+def fitting(question: str) -> dict[str, Any]:
+    """By name of each parameter of an analysis values that mostly have its form; made once, as that takes long."""
+    return {spec.name: _fitting(spec) for spec in specs(analyses()[question].Parameters)}
+
+
+def _fitting(spec: ParameterSpec) -> Any:
     usual = st.sampled_from([spec.default, *spec.choices])
     low, high = int(spec.minimum or 0), int(spec.maximum or 60)
     return st.one_of(usual, st.integers(low, max(low, high)), small, anything)
 
 
+@cache
+def chosen_of(question: str) -> Any:
+    """Some names of its parameters."""
+    return st.lists(st.sampled_from(sorted(fitting(question))), max_size=3, unique=True)
+
+
 @st.composite
 def records(draw: Any) -> dict[str, Any]:
     """A request as JSON: mostly a question that there is with options that it has, and now and then something else."""
-    question = draw(st.sampled_from(sorted(analyses())) if draw(st.integers(0, 9)) else names)
+    question = draw(questions if draw(st.integers(0, 9)) else names)
     owner = analyses().get(question)
-    own = {spec.name: spec for spec in (specs(owner.Parameters) if owner else ())}
-    options = (
-        st.lists(st.sampled_from(sorted(own)), max_size=3, unique=True).flatmap(
-            lambda names: st.fixed_dictionaries({name: fitting(own[name]) for name in names})
-        )
-        if own
-        else given_options
-    )
-    kind = owner.kind if owner else draw(st.sampled_from(["method", "study"]))
-    about = draw(
-        st.sampled_from([{"text": "a film"}, {"text": "a film", "text_pair": "b"}, {"data": "embedded:sentiment"}])
-    )
-    fields = {"study" if kind == "study" else "method": question, "model": "embedded:bert-mini-sst2", **about}
-    fields["parameters"] = draw(options)
-    known = sorted({*Request.model_fields, "study", "method"})
-    return fields | draw(
-        st.one_of(st.just({}), st.just({}), st.dictionaries(st.sampled_from(known), anything, max_size=2))
-    )
+    kind = owner.kind if owner else draw(kinds)
+    fields = {"study" if kind == "study" else "method": question, "model": "embedded:bert-mini-sst2", **draw(subjects)}
+    if owner and fitting(question):
+        fields["parameters"] = {name: draw(fitting(question)[name]) for name in draw(chosen_of(question))}
+    else:
+        fields["parameters"] = draw(given_options)
+    return fields | draw(changed_fields)
 
 
 def accepted(read: Callable[[], T]) -> T:

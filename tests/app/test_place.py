@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.explain.page.trust import ASK
+from explainlab.app.links import FIRST
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
-from tests.pages.scripted import answered, opened, press
+from tests.pages.scripted import answered, opened, press, stored
 
 READS = ("SELECT", "PRAGMA", "BEGIN")
 
@@ -55,26 +57,21 @@ PAGES = sorted(page.stem for page in (ROOT / "pages").glob("*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_opening_a_page_records_no_run_and_opening_it_later_writes_nothing(service: Service, page: str) -> None:
-    opened(page)
+def test_opening_a_page_stores_nothing_and_drawing_or_opening_it_again_writes_nothing(
+    service: Service, tmp_path: Path, page: str
+) -> None:
+    app = opened(page)
+    assert app.query_params.get("r", FIRST) in (FIRST, [FIRST])
     idle(service)
-    assert service.runs(LOCAL).total == 0
+    assert stored(tmp_path) == {}, "neither views, nor results, nor notes, nor runs"
     assert service.cut_short(LOCAL) == []
     with writes() as written:
-        app = opened(page)
+        answered(app.run())
+        answered(app.run())
+        again = opened(page)
         idle(service)
     assert not app.error
-    assert written == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_drawing_a_page_again_writes_nothing(service: Service, page: str) -> None:
-    app = opened(page)
-    idle(service)
-    with writes() as written:
-        answered(app.run())
-        answered(app.run())
-    assert not app.error
+    assert not again.error
     assert written == []
 
 

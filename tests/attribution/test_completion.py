@@ -38,7 +38,8 @@ STORY = Template(
     text="Once upon a time, {text} Timmy was very",
     labels={"glad": " happy", "grown": " big"},
 )
-EVERY = sorted(methods())
+EVERY = sorted(set(methods()) - {"llm_ranking"})
+"""All but the method that puts a question of its own, too long for the tiny models."""
 PATHS = (
     "integrated_gradients",
     "sequential_integrated_gradients",

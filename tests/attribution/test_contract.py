@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from explainlab.models.classifier import Classifier
 from explainlab.testing import check_method
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model, together
 from tests.conftest import Zoo
-from tests.zoo import ZOO
+from tests.zoo import CORPUS, LABELS, ZOO
 
-CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6}
+CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6, "members": "lime:samples=6+gradient"}
 """Settings under which every method is quick; a method takes those that it has."""
 
 LACKING = ("pad", "unk")
@@ -24,6 +25,9 @@ LACKING = ("pad", "unk")
 
 WHOLE = ("bert", "gpt2")
 """The models on which every method keeps the whole contract, an encoder and a decoder."""
+
+SELECTING = "rpi"
+"""The method that selects by every metric: the others of its family select by the same code."""
 
 every_method = pytest.mark.parametrize("method", methods())
 
@@ -67,17 +71,25 @@ def _variants() -> list[tuple[str, dict[str, Any]]]:
     variants = []
     for method in methods().values():
         for spec in method.parameter_specs():
+            if spec.name == "select_by" and method.id != SELECTING:
+                continue
             values = (True, False) if spec.kind == "flag" else spec.choices
             excluded = {spec.default, "max_entropy", *LACKING * ("causal decoder" in method.needs)}
             others = [value for value in values if value not in excluded]
             variants += [(method.id, {spec.name: value}) for value in others]
         if "baseline_data" in method.Parameters.model_fields:
-            variants.append((method.id, {"baseline": "max_entropy", "baseline_data": "embedded:sentiment"}))
+            variants.append((method.id, {"baseline": "max_entropy"}))
     return [*variants, ("gradient_shap", {"noise": 0.1})]
 
 
 @pytest.mark.parametrize(("method", "chosen"), _variants())
-def test_every_choice(zoo: Zoo, method: str, chosen: dict[str, Any]) -> None:
+def test_every_choice(zoo: Zoo, method: str, chosen: dict[str, Any], tmp_path: Path) -> None:
+    if chosen.get("baseline") == "max_entropy":
+        rows = tmp_path / "rows.csv"
+        rows.write_text(
+            "text,label\n" + "".join(f'"{text}",{label}\n' for text, label in zip(CORPUS, LABELS * 2, strict=True))
+        )
+        chosen = {**chosen, "baseline_data": str(rows)}
     model = "llama" if "causal decoder" in get_method(method).needs else "bert"
     run = MethodRun(get_method(method), zoo(model), cheap(method, **chosen))
     answers(run)

@@ -82,9 +82,9 @@ def test_the_predicted_class_stays_the_target_along_the_path(zoo: Zoo) -> None:
 
 @pytest.mark.parametrize("method", methods())
 def test_probability_is_explained_by_default_and_logits_where_methods_are_defined_on_them(
-    encoder: Classifier, decoder: Classifier, method: str
+    model_for: Zoo, method: str
 ) -> None:
-    found = explain(encoder if method in ON_ENCODERS else decoder, "film", method)
+    found = explain(model_for(method), "film", method)
     expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp") else "probability"
     assert found.request.output == methods()[method].output == expected
 
@@ -131,7 +131,7 @@ def test_a_unit_scores_the_sum_of_its_tokens(encoder: Classifier, method: str, u
 
 def test_the_table(result: Attribution) -> None:
     table = result.to_frame()
-    assert list(table) == ["text", "start", "end", "part", "special", "score", "error", "share", "rank"]
+    assert list(table) == ["text", "start", "end", "part", "special", "score", "error", "spread", "share", "rank"]
     assert np.array_equal(table["score"], result.scores)
     assert np.array_equal(table["error"], result.errors)
     content = table[~table["special"]]
@@ -179,13 +179,25 @@ def test_json_keeps_every_bit(result: Attribution) -> None:
         assert getattr(back, name) == getattr(rich, name)
 
 
+def test_the_spread_of_an_ensemble_is_stored_and_older_results_have_none(result: Attribution) -> None:
+    body = json.loads(json.dumps(result.to_json()))
+    assert all(feature["spread"] is None for feature in body["features"])
+    assert result.to_frame()["spread"].isna().all()
+    for feature in body["features"]:
+        del feature["spread"]
+    assert Attribution.from_json(body).spread is None
+    mean = replace(result, spread=np.abs(result.scores) / 3)
+    assert np.array_equal(mean.to_frame()["spread"], mean.spread)
+    assert Attribution.from_json(json.loads(json.dumps(mean.to_json()))).spread.tobytes() == mean.spread.tobytes()
+
+
 def test_json_has_the_keys_of_the_contract(result: Attribution) -> None:
     body = result.to_json()
     assert body.keys() >= {
         "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
         "features", "completeness", "cost", "truncated", "warnings", "versions",
     }  # fmt: skip
-    assert body["features"][0].keys() >= {"text", "start", "end", "part", "special", "score", "error"}
+    assert body["features"][0].keys() >= {"text", "start", "end", "part", "special", "score", "error", "spread"}
     assert body["completeness"].keys() == {"sum", "expected", "approximation_error"}
     assert body["cost"].keys() == {"forward", "backward", "seconds"}
     assert body["target"] == {"index": result.target.index, "label": result.target.label}

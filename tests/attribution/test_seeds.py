@@ -17,7 +17,7 @@ from tests.conftest import Zoo
 
 TEXT = "A funny film. It isn't good!"
 SHORT = "a good film"
-RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "mp_pi", "rpi", "rpi_g", "rpi_ig", "rpi_sig"}
+RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "mp_pi", "rpi", "rpi_g", "rpi_ig", "rpi_sig", "ensemble"}
 
 
 def declared(classifier: Classifier, text: str, method: str, parameters: dict[str, Any]) -> bool:
@@ -33,8 +33,8 @@ def varies(classifier: Classifier, text: str, method: str, parameters: dict[str,
 
 
 @pytest.mark.parametrize("method", methods())
-def test_every_method_says_whether_a_seed_matters(zoo: Zoo, method: str) -> None:
-    classifier = zoo("gpt2" if "causal decoder" in get_method(method).needs else "bert")
+def test_every_method_says_whether_a_seed_matters(model_for: Zoo, method: str) -> None:
+    classifier = model_for(method)
     parameters = cheap(method)
     assert declared(classifier, TEXT, method, parameters) == varies(classifier, TEXT, method, parameters)
     assert get_method(method).random == (method in RANDOM)
@@ -56,6 +56,8 @@ def test_every_method_says_whether_a_seed_matters(zoo: Zoo, method: str) -> None
         (TEXT, "lime", {"samples": 1}, False),
         (TEXT, "lime", {"samples": 9}, True),
         (SHORT, "gradient_shap", {}, True),
+        (TEXT, "ensemble", {"members": "gradient+occlusion"}, False),
+        (TEXT, "ensemble", {"members": "gradient+lime:samples=9"}, True),
         (TEXT, "mp_pi", {}, True),
         ("a", "mp_pi", {}, False),
         (TEXT, "rpi", {"samples": 1, "steps": 2}, True),

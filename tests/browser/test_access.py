@@ -31,18 +31,6 @@ def test_the_keyboard_reaches_and_reads_every_token(app, browser_page):
     expect(first.locator(".token:focus")).to_have_count(0)
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
-    page = browser_page(app.link(view(TEXT, "occlusion", "gradient")), viewport={"width": 420, "height": 900})
-    expect(heatmaps(page)).to_have_count(2)
-    expect(page.get_by_role("button", name="HTML report")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 420
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-    for which in range(2):
-        box = heatmaps(page).nth(which).bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420
-
-
 def test_axe_finds_nothing_on_an_answer(app, browser_page):
     page = browser_page(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
     expect(heatmaps(page)).to_have_count(2)

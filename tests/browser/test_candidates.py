@@ -68,12 +68,3 @@ def test_a_job_can_be_cancelled(app, browser_page):
     page = browser_page(app.link(view("Not stored yet. " * 20, samples=400, steps=100), "candidates"))
     cancel(page, "RPI candidates")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
-
-
-def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
-    page = answered(browser_page(app.link(view(), "candidates"), viewport={"width": 420, "height": 900}))
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-    for drawn in page.locator(".heatmap, .small-map, .js-plotly-plot").all():
-        box = drawn.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420

@@ -161,11 +161,6 @@ def test_a_job_can_be_cancelled(app, browser_page, tmp_path):
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page, source):
-    page = opened(browser_page(app.link(view(source), "errors"), viewport={"width": 420, "height": 900}), 3)
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-
-
 def test_any_of_ten_thousand_rows_opens_at_once(app, browser_page, tmp_path):
     draw = random.Random(0)
     nouns = ("a funny and warm film", "the plot is dull", "so long", "good", "it never ends")

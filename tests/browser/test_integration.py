@@ -121,12 +121,3 @@ def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page):
     page.get_by_role("button", name="Run again").first.click()
     expect(page.get_by_role("button", name="Run again")).to_have_count(1)
     cancel(page, "Integration error")
-
-
-def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page):
-    page = answered(browser_page(app.link(view(), "integration"), viewport={"width": 420, "height": 900}))
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-    for drawn in page.locator(".heatmap, .panel, .js-plotly-plot").all():
-        box = drawn.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420

@@ -12,6 +12,8 @@ from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows
 from tests.browser.jobs import cancel
 
 PHONE = {"width": 390, "height": 844}
+DRAWN = ".heatmap, .small-map, .panel, .scrubber, .scrubber .plot, .js-plotly-plot"
+BOXES = "drawn => drawn.map(one => one.getBoundingClientRect().toJSON()).filter(box => box.width)"
 TEXT = "A slow start, and then a wonderful, wonderful end."
 
 
@@ -26,10 +28,23 @@ def is_on_the_first_screen(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors"])
-def test_a_phone_opens_on_the_answer(app, browser_page, path):
+def test_a_phone_opens_on_the_answer_and_needs_no_sideways_scrolling(app, browser_page, path):
     page = browser_page(f"{app.url}/{path}", folded=True, viewport=PHONE)
     is_on_the_first_screen(page)
+    fits(page)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    unfold(page)
+    fits(page)
+
+
+def fits(page: Page) -> None:
+    """Neither the page nor anything drawn on it is wider than a phone."""
+    wait_for_run(page)
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    for box in page.locator(DRAWN).evaluate_all(BOXES):
+        assert box["left"] >= 0
+        assert box["right"] <= PHONE["width"]
 
 
 def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browser_page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,7 @@ from explainlab.errors import DataError
 from tests.data.hostile import WELL_FORMED
 from tests.fuzz import bounded, changes, damaged, inputs
 
+FOLDER, NUMBERS = TemporaryDirectory(), count()
 LABELS = ("negative", "positive")
 READ = (
     preview,
@@ -28,8 +30,8 @@ READ = (
 @inputs(10_000)
 def test_damaged_files_are_read_or_refused(name: str, changed: list, pack: str, read) -> None:
     content = WELL_FORMED[name]
-    with TemporaryDirectory() as folder, bounded():
-        path = Path(folder) / (name + (".gz" if pack else ""))
+    path = Path(FOLDER.name) / f"{next(NUMBERS)}{name}{'.gz' * bool(pack)}"
+    with bounded():
         if pack == "gz":  # the damage is in the packed bytes
             content = damaged(gzip.compress(content), changed)
         else:
@@ -38,3 +40,4 @@ def test_damaged_files_are_read_or_refused(name: str, changed: list, pack: str, 
         path.write_bytes(content)
         with suppress(DataError):
             read(path)
+    path.unlink()

@@ -1,5 +1,6 @@
 """Files: every hostile text stays text, documents parse, tables hold no formulas, records come back."""
 
+import csv
 import io
 import json
 import re
@@ -247,3 +248,36 @@ def test_json_comes_back(hostile):
 def test_json_refuses_nan(attribution):
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json([attribution("a", [0, np.nan, 0])])
+
+
+# The spread of an ensemble -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ensemble(attribution):
+    return attribution(
+        "good <b>", [0, 0.5, 0.25, 0], spread=np.array([0, 0.1, 0.25, 0]), signed=False, completeness=None
+    )
+
+
+def test_every_export_shows_the_spread(ensemble, attribution):
+    label = "spread over members (a full bar is 0.500)"
+    picture, report = to_svg(ensemble), to_html(report_maps([ensemble]))
+    for source in (picture, report):
+        assert label in " ".join(re.sub("<[^>]*>", " ", source).split())
+    assert "good: spread 0.100" in picture
+    assert "&lt;b&gt;: spread 0.250" in picture
+    styles = [value for name, value in Document(report).attributes if name == "style"]
+    assert any(value.endswith("--band: 0.2000") for value in styles)
+    assert "rank 1 of 2, spread over members 0.100" in report
+    assert "Spread" in Document(report).text
+    rows = list(csv.DictReader(io.StringIO(to_csv(ensemble))))
+    assert [row["spread"] for row in rows] == ["0.0", "0.1", "0.25", "0.0"]
+    assert json.loads(to_json([ensemble]))["attributions"][0]["features"][1]["spread"] == 0.1
+
+
+def test_no_export_of_another_method_speaks_of_a_spread(attribution):
+    result = attribution("good bad")
+    assert "spread" not in to_svg(result)
+    assert "spread" not in re.sub("<style.*?</style>", "", to_html(report_maps([result])), flags=re.DOTALL).lower()
+    assert [row["spread"] for row in csv.DictReader(io.StringIO(to_csv(result)))] == [""] * 4

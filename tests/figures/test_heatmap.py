@@ -255,3 +255,26 @@ def test_invisible_characters_are_spelled_out():
 )
 def test_what_joins_pictures_is_no_hidden_character(text, name):
     assert spelled(text) == name
+
+
+# The spread of an ensemble -------------------------------------------------------------------------------------------
+
+
+def test_the_spread_is_a_share_of_the_scale(attribution):
+    drawn = heatmap(attribution("a b c", [0, 0.5, 0.25, 0, 0], spread=np.array([0, 0.1, 0.75, 0, 0]), signed=False))
+    assert [token.band for token in drawn.tokens] == [None, 0.2, 1.0, 0.0, None]
+    assert [token.spread_value for token in drawn.tokens] == [None, "0.100", "0.750", "0", None]
+    assert drawn.spread_label == "bar under a token: spread over members (a full bar is 0.500)"
+    wider = heatmap(attribution("a", [0, 0.5, 0], spread=np.array([0, 0.1, 0])), scale=1)
+    assert wider.tokens[1].band == pytest.approx(0.1)
+
+
+def test_other_methods_have_no_spread(attribution):
+    drawn = heatmap(attribution("a b"))
+    assert drawn.spread_label == ""
+    assert all(token.band is None and token.spread_value is None for token in drawn.tokens)
+
+
+def test_scores_that_are_all_zero_have_empty_bars(attribution):
+    drawn = heatmap(attribution("a", [0, 0, 0], spread=np.zeros(3)))
+    assert drawn.tokens[1].band == 0

@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.registry import metrics, parse_metric
+from explainlab.metrics.registry import metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Unit
 from explainlab.text.encoding import Encoding
+from explainlab.text.rationale import Absence
 from explainlab.text.units import group
 from tests.attribution.conftest import toys
 
 __all__ = ["toys"]
 
-WITH_PRESETS = [name for name, metric in metrics().items() if metric.presets]
+WITH_PRESETS = metric_ids("Perturbation")
+PERTURBING = [*WITH_PRESETS, *metric_ids("Activation")]
 TEXT = "I did not like this film at all. It isn't funny, and the acting is worse than the plot!"
 PAIR = "A good film. The team won."
 
@@ -34,6 +36,7 @@ def case_of(
     maps: int = 3,
     scores: np.ndarray | None = None,
     padded: int = 0,
+    rationale: np.ndarray | Absence = "missing",
 ) -> Case:
     """A text with ``scores``, or with ``maps`` random ones of which the first is full of ties, zeros among them."""
     encoding = classifier.encode(text, pair)
@@ -43,7 +46,7 @@ def case_of(
     if scores is None:
         scores = np.random.default_rng(len(units.features)).normal(size=(maps, len(units.features)))
         scores[0] = np.round(scores[0])
-    return Case(encoding, units, logits, int(logits.argmax()), scores)
+    return Case(encoding, units, logits, int(logits.argmax()), scores, rationale)
 
 
 def judged(classifier: Classifier, cases: list[Case], *names: str) -> list[list[list[MetricResult]]]:

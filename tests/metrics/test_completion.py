@@ -92,4 +92,4 @@ def test_retokenising_reads_the_same_prompt(classifier: Classifier) -> None:
 
 def test_a_data_set_is_evaluated(classifier: Classifier) -> None:
     result = evaluate(classifier, "embedded:sentiment", ["occlusion"], ["comprehensiveness"], limit=2)
-    assert {row.method for row in result.body.rows} == {"occlusion", "random"}
+    assert {row.method for row in result.body.rows} == {"occlusion", "random", "reversed:occlusion"}

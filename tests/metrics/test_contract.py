@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.metrics.registry import get_metric, metrics
+from explainlab.metrics.registry import get_metric, metric_ids
 from explainlab.models.classifier import Classifier
 from explainlab.testing import check_metric
 from tests.conftest import Zoo
+from tests.metrics.conftest import WITH_PRESETS
 
-PRESETS = [(metric.id, preset) for metric in metrics().values() for preset in metric.presets]
-
+PRESETS = [(metric, preset) for metric in WITH_PRESETS for preset in get_metric(metric).presets]
 
 ON_A_DECODER = [(metric, preset) for metric, preset in PRESETS if metric == "aopc_comprehensiveness"]
 
@@ -28,7 +28,15 @@ def test_the_other_direction(zoo: Zoo, name: str) -> None:
     check_metric(get_metric("inverse_activation_auc"), zoo(name))
 
 
-@pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc"])
+@pytest.mark.parametrize("metric", metric_ids("Rationale"))
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_comparing_with_a_rationale(zoo: Zoo, name: str, metric: str) -> None:
+    check_metric(get_metric(metric), zoo(name))
+    if get_metric(metric).presets:
+        check_metric(get_metric(metric), zoo(name), preset="thesis")
+
+
+@pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc", "mean_rank_percentage"])
 def test_every_architecture(classifier: Classifier, metric: str) -> None:
     check_metric(get_metric(metric), classifier)
 

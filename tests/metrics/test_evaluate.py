@@ -14,13 +14,14 @@ from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.limits import Limits
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.presets import PRESETS
-from explainlab.metrics.registry import metrics, parse_metric
+from explainlab.metrics.registry import metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.text.encoding import Encoding
+from explainlab.text.units import group
 from tests.conftest import Zoo, loaded
-from tests.metrics.conftest import PAIR, TEXT, WITH_PRESETS, case_of, judged, logits_of, value_of
+from tests.metrics.conftest import PAIR, PERTURBING, TEXT, WITH_PRESETS, case_of, judged, logits_of, value_of
 from tests.metrics.slow import slow
 
 ALL = [f"{metric}:preset={preset}" for preset in PRESETS for metric in WITH_PRESETS]
@@ -172,10 +173,10 @@ def test_batches_hold_texts_of_like_length(encoder: Classifier) -> None:
     hook = encoder.model.network.register_forward_pre_hook(
         lambda _, __, options: shapes.append(options["input_ids"].shape), with_kwargs=True
     )
-    (found,) = judged(narrow, [case_of(narrow, maps=8)], *metrics())
+    (found,) = judged(narrow, [case_of(narrow, maps=8)], *PERTURBING)
     hook.remove()
     assert all(rows * length <= 60 for rows, length in shapes)
-    (expected,) = judged(encoder, [case_of(encoder, maps=8)], *metrics())
+    (expected,) = judged(encoder, [case_of(encoder, maps=8)], *PERTURBING)
     for row, other in zip(found, expected, strict=True):
         assert [j.value for j in row] == pytest.approx([j.value for j in other], abs=2e-6)
 
@@ -194,9 +195,47 @@ def test_progress_is_told_and_a_cancel_felt(encoder: Classifier) -> None:
 
     context = Impatient()
     with pytest.raises(Cancelled):
-        evaluate([case_of(encoder, maps=20)], [parse_metric(name) for name in metrics()], Batcher(encoder, context))
+        evaluate([case_of(encoder, maps=20)], [parse_metric(name) for name in PERTURBING], Batcher(encoder, context))
     done, total = context.told[-1]
     assert 10 < done < total
+
+
+# Comparisons with a rationale --------------------------------------------------------------------------------------
+
+
+def marked(classifier: Classifier, *places: int) -> np.ndarray:
+    """The features of ``TEXT`` at these places."""
+    units = group(classifier.encode(TEXT), "token")
+    return np.isin(np.arange(len(units.features)), places)
+
+
+def test_both_kinds_are_evaluated_together_and_a_comparison_runs_no_text(encoder: Classifier) -> None:
+    names = ["auprc", "comprehensiveness", "mean_rank", "activation_auc"]
+    case = case_of(encoder, rationale=marked(encoder, 3, 4))
+    with runs(encoder) as alone:
+        expected = judged(encoder, [case], "comprehensiveness", "activation_auc")[0]
+    with runs(encoder) as seen:
+        (found,) = judged(encoder, [case], *names)
+    assert sorted(seen) == sorted(alone)
+    for row, (removed, revealed) in zip(found, expected, strict=True):
+        assert [row[1].value, row[3].value] == [removed.value, revealed.value]
+        assert [row[1].steps, row[3].steps] == [removed.steps, revealed.steps]
+        assert (row[0].counted, row[2].counted, row[0].steps) == (2, 2, ())
+        assert row[2].value >= 2
+    with runs(encoder) as none:
+        judged(encoder, [case, case], *metric_ids("Rationale"))
+    assert not none
+
+
+@pytest.mark.parametrize("reason", ["missing", "empty", "cut"])
+def test_a_text_without_a_rationale_has_no_value_and_the_reason(encoder: Classifier, reason: str) -> None:
+    cases = [case_of(encoder, rationale=reason), case_of(encoder, rationale=marked(encoder, 3))]
+    found, other = judged(encoder, cases, "token_f1", "comprehensiveness")
+    for row in found:
+        assert np.isnan(row[0].value)
+        assert (row[0].undefined, row[0].counted, row[1].undefined) == (reason, 0, None)
+        assert np.isfinite(row[1].value)
+    assert all(row[0].undefined is None and np.isfinite(row[0].value) for row in other)
 
 
 # What stands behind a number -----------------------------------------------------------------------------------------

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.metrics.presets import PRESETS
-from explainlab.metrics.registry import get_metric, metrics
+from explainlab.metrics.registry import get_metric
 from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
 from explainlab.text.units import Feature, Units
 from tests.attribution.conftest import Toys
-from tests.metrics.conftest import TEXT, WITH_PRESETS, case_of, judged, value_of
+from tests.metrics.conftest import PERTURBING, TEXT, WITH_PRESETS, case_of, judged, value_of
 from tests.toys import Linear
 
-every_metric = pytest.mark.parametrize("metric", metrics())
+every_metric = pytest.mark.parametrize("metric", PERTURBING)
 preset_metric = pytest.mark.parametrize("metric", WITH_PRESETS)
 every_preset = pytest.mark.parametrize("preset", PRESETS)
 

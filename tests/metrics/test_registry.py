@@ -11,6 +11,16 @@ from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import get_metric, metric_ids, metrics, parse_metric
 from tests.metrics.conftest import WITH_PRESETS
 
+_OF_THESIS = ["ours", "thesis"]
+RATIONALE = {
+    "ground_truth_overlap": _OF_THESIS,
+    "mean_rank": _OF_THESIS,
+    "mean_rank_percentage": _OF_THESIS,
+    "token_f1": [],
+    "token_iou": [],
+    "iou_f1": [],
+    "auprc": [],
+}
 ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRESETS]
 
 
@@ -36,6 +46,10 @@ ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRES
         ),
         ("activation_auc", {"baseline": "mask"}),
         ("inverse_activation_auc: baseline = pad", {"baseline": "pad"}),
+        ("ground_truth_overlap", {"preset": "ours", "exact": False, "ranking": "signed"}),
+        ("mean_rank:preset=thesis:ranking=absolute", {"preset": "thesis", "ranking": "absolute"}),
+        ("iou_f1:k=10:threshold=0.25", {"k": 10, "threshold": 0.25, "ranking": "signed"}),
+        ("auprc:area=trapezoid", {"area": "trapezoid", "ranking": "signed"}),
     ],
 )
 def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
@@ -107,6 +121,10 @@ def test_what_differs_from_the_preset_is_named() -> None:
         ("aopc_sufficiency:bins=+", "bins.0 = '' is not accepted."),
         ("activation_auc:preset=rpi", "activation_auc has no parameter 'preset'. Its parameters: baseline."),
         ("activation_auc:baseline=zero", "Input should be 'mask', 'pad' or 'unk'."),
+        ("token_f1:k=0", "token_f1: k = '0' is not accepted. Input should be greater than or equal to 1."),
+        ("iou_f1:threshold=0", "threshold = '0' is not accepted. Input should be greater than 0."),
+        ("mean_rank:preset=rpi", "preset = 'rpi' is not accepted. Input should be 'ours' or 'thesis'."),
+        ("auprc:k=20", "auprc has no parameter 'k'. Its parameters: ranking, area."),
         ("aopc_sufficiency:divisor=6", "divisor = '6' is not accepted. Input should be 'bins' or 'bins_plus_one'."),
     ],
 )
@@ -124,7 +142,7 @@ def test_no_bins_at_all_are_refused() -> None:
 
 def test_every_metric_declares_itself_by_default_and_by_every_preset() -> None:
     for metric in metrics().values():
-        assert list(metric.presets) == (list(PRESETS) if metric.id in WITH_PRESETS else [])
+        assert list(metric.presets) == (list(PRESETS) if metric.id in WITH_PRESETS else RATIONALE.get(metric.id, []))
         assert metric.source
         each = [metric.Parameters.model_validate({"preset": name}) for name in metric.presets]
         definitions = [metric.definition(parameters) for parameters in each]
@@ -139,6 +157,7 @@ def test_every_metric_declares_itself_by_default_and_by_every_preset() -> None:
         "aopc_comprehensiveness": True,
         "activation_auc": True,
         "inverse_activation_auc": False,
+        **{metric: not metric.startswith("mean_rank") for metric in RATIONALE},
     }
 
 
@@ -153,6 +172,7 @@ def test_a_definition_tells_what_was_asked() -> None:
 
 def test_metrics_come_family_by_family() -> None:
     families = [metric.family for metric in metrics().values()]
-    assert families == ["Perturbation"] * 5 + ["Activation"] * 2
+    assert families == ["Perturbation"] * 5 + ["Activation"] * 2 + ["Rationale"] * 7
     assert metric_ids("Perturbation") == list(WITH_PRESETS)
     assert metric_ids("Activation") == ["activation_auc", "inverse_activation_auc"]
+    assert metric_ids("Rationale") == list(RATIONALE)

@@ -50,6 +50,18 @@ def test_bands_are_the_intervals_of_their_columns() -> None:
     assert [row.tolist() for row in bands(values[:1])] == [values[0].tolist()] * 3
 
 
+def test_values_that_are_not_known_are_left_out_of_every_resample() -> None:
+    values = np.random.default_rng(6).normal(size=(31, 3))
+    values[:9, 1] = values[:, 2] = np.nan
+    mean, low, high = bands(values, 3)
+    rng = np.random.default_rng(3)
+    means = [np.nanmean(values[picks, 1]) for picks in rng.integers(31, size=(RESAMPLES, 31))]
+    assert mean[1] == pytest.approx(values[9:, 1].mean())
+    assert (low[1], high[1]) == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
+    assert (mean[0], low[0], high[0]) == pytest.approx(bootstrap(values[:, 0], 3))
+    assert np.isnan([mean[2], low[2], high[2]]).all()
+
+
 def test_an_interval_of_many_texts_is_about_the_papers() -> None:
     values = np.random.default_rng(4).beta(5, 2, size=500)
     mean, low, high = bootstrap(values)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,8 +19,9 @@ SECONDS = 120
 
 def opened(page: str, **query: str) -> AppTest:
     """The page in ``pages/`` with this query in its address, answered."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS).run()
-    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
+    if page != "explain":  # which the app opens with
+        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
     for name, value in query.items():
         app.query_params[name] = value
     return answered(app.run())
@@ -28,17 +31,34 @@ def answered(app: AppTest) -> AppTest:
     """Run the script again, as its fragment does, until no job of the page is left."""
     deadline = time.monotonic() + SECONDS
     while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
-        time.sleep(0.2)
+        until_a_job_ends()
         app.run()
     assert not app.exception
     return app
 
 
+def until_a_job_ends() -> None:
+    """Wait for any of the jobs that are there now, at most two seconds."""
+    jobs, deadline = service().engine.unfinished(), time.monotonic() + 2
+    while jobs and all(job in service().engine.unfinished() for job in jobs) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:
     """The page by the link of ``view`` with these fields."""
-    view = type(view)(**{**view.model_dump(), **fields})
-    app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))
+    app.query_params["r"] = link_of(view, **fields)
     return answered(app.run())
+
+
+def linked(page: str, view: BaseModel, **fields: Any) -> AppTest:
+    """A page that opens by the link of ``view`` with these fields."""
+    return opened(page, r=link_of(view, **fields))
+
+
+def link_of(view: BaseModel, **fields: Any) -> str:
+    """The id under which ``view`` with these fields is saved."""
+    view = type(view)(**{**view.model_dump(), **fields})
+    return service().store.save_view(view.model_dump(mode="json"))
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -54,3 +74,11 @@ def charts(app: AppTest) -> list[str]:
 def words(elements: Iterable[Any]) -> str:
     """All that these elements say, as a reader sees it."""
     return " ".join(element.value for element in elements).replace("\\", "")
+
+
+def stored(home: Path) -> dict[str, int]:
+    """How many rows each table has that is not empty."""
+    with sqlite3.connect(home / "explainlab.sqlite") as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    return {name: count for name, count in counts.items() if count and name not in ("alembic_version", "servers")}

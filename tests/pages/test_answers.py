@@ -9,19 +9,28 @@ import pytest
 from explainlab import explain
 from explainlab.figures.scores import score_bars
 from explainlab.models.loading import load_model
-from tests.pages.scripted import following, opened, press, words
+from tests.pages.scripted import linked, press, words
 
-LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 12
+LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 8
 
 
 def first_view(page: str):
     return import_module(f"explainlab.analyses.{page}.page.view").first_view()
 
 
+CHEAP = {
+    "explain": {"methods": [{"method": "gradient"}, {"method": "attention_last"}]},
+    "integration": {"steps": "2,4", "compare": (2, 4)},
+    "candidates": {"samples": 2, "steps": 2},
+    "activation": {"methods": ["input_x_gradient"]},
+}
+"""What each page asks here of a long text."""
+
+
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize("page", ["explain", "integration", "candidates", "activation"])
+@pytest.mark.parametrize("page", CHEAP)
 def test_the_answer_comes_before_its_warnings_and_each_is_there_once(page: str) -> None:
-    app = following(opened(page), first_view(page), text=LONG, model="embedded:bert-mini-sst2")
+    app = linked(page, first_view(page), text=LONG, model="embedded:bert-mini-sst2", **CHEAP[page])
     said = [warning.value for warning in app.warning if "of the text were cut" in warning.value]
     assert len(said) == 1
     texts = [getattr(element, "value", "") for element in app.main if element.type in ("markdown", "warning")]
@@ -31,7 +40,7 @@ def test_the_answer_comes_before_its_warnings_and_each_is_there_once(page: str) 
 
 @pytest.mark.usefixtures("service")
 def test_what_fails_for_one_reason_is_said_once_and_run_again_together() -> None:
-    app = following(opened("explain"), first_view("explain"), text="")
+    app = linked("explain", first_view("explain"), text="")
     assert len(app.error) == 1
     assert "Integrated gradients, KernelSHAP" in words(app.error)
     assert "The text is empty" in words(app.error)
@@ -41,7 +50,7 @@ def test_what_fails_for_one_reason_is_said_once_and_run_again_together() -> None
 
 @pytest.mark.usefixtures("service")
 def test_an_unknown_model_is_said_once_where_examples_are_chosen() -> None:
-    app = following(opened("errors"), first_view("errors"), model="embedded:no-such-model")
+    app = linked("errors", first_view("errors"), model="embedded:no-such-model")
     assert len(app.error) == 1
     assert "There is no embedded model" in words(app.error)
 

@@ -17,7 +17,7 @@ from explainlab.app.page import views_elsewhere
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
-from tests.pages.scripted import answered, following, opened, press, words
+from tests.pages.scripted import answered, following, linked, opened, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 NEGATIVE = ["A dull, slow and lifeless film.", "Boring from start to end."]
@@ -234,8 +234,8 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
     text = carried(first_view(), {"text": HOSTILE, "text_pair": None})
     views = {entry.title: view for entry, view in views_elsewhere(text, "errors").items()}
-    view = views[other]
-    app = opened(other.lower(), r=service().store.save_view(view.model_dump(mode="json")))
+    view = views[other].model_dump(mode="json") | ({"steps": "2,4"} if other == "Integration" else {})
+    app = opened(other.lower(), r=service().store.save_view(view))
     assert app.title[0].value == other
     assert app.text_area(key=f"{other.lower()}_text").value == HOSTILE
     assert not app.error
@@ -245,7 +245,7 @@ def test_rows_are_explained_in_one_pass_until_the_reader_asks_for_more() -> None
     view = first_view()
     assert targets_together(view.map_request("a film", None, "positive")), "both classes come from one batch"
     older = ErrorsView(**{**view.model_dump(), "method": "integrated_gradients"})
-    assert following(opened("errors"), older).selectbox(key="errors_method").value == "integrated_gradients"
+    assert linked("errors", older).selectbox(key="errors_method").value == "integrated_gradients"
 
 
 @pytest.mark.usefixtures("service")
@@ -256,7 +256,7 @@ def test_its_tab_names_the_data_set_as_readers_do() -> None:
 @pytest.mark.usefixtures("service")
 def test_a_hub_data_set_that_cannot_be_reached_is_refused_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    app = following(opened("errors"), first_view(), source="hub:nobody/has-this")
+    app = linked("errors", first_view(), source="hub:nobody/has-this")
     assert "The hub cannot be reached and hub:" in words(app.error)
     assert "name a file" in words(app.error)
     assert app.session_state["tab_title"] == "Errors: nobody/has-this | ExplainLab"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,7 @@ def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTes
     assert not any("push toward the wrong class" in alt for alt in charts(app)), "five rows make nothing clear"
 
 
+@cache
 def clear_body() -> MistakeDriversData:
     """Of the embedded examples, which have words that are clear and words that are not."""
     return study(load_model(MODEL, device="cpu"), "mistake_drivers", data="embedded:sentiment").body

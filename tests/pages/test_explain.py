@@ -17,6 +17,7 @@ from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
+from tests.pages.scripted import until_a_job_ends
 
 SECONDS = 120
 
@@ -41,7 +42,7 @@ def answered(app: AppTest) -> AppTest:
     """Run the script again, as its fragment does, until every job has ended."""
     deadline = time.monotonic() + SECONDS
     while not (app.header and not _busy(app)) and not app.error and time.monotonic() < deadline:
-        time.sleep(0.2)
+        until_a_job_ends()
         app.run()
     assert not app.exception
     return app

@@ -61,6 +61,7 @@ def test_another_list_is_asked_at_once_and_its_link_is_new(app: AppTest) -> None
 
 
 def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
+    enter(app, "steps", "2,4")
     app.radio(key="integration_output").set_value("logit").run()
     assert "controls have changed" in words(app.caption)
     press(app, "Integrate")
@@ -122,8 +123,8 @@ def test_a_data_set_that_is_not_there_is_told(app: AppTest) -> None:
 
 
 def test_a_link_reopens_the_view(app: AppTest) -> None:
-    enter(app, "text", "Short and sweet.")
     enter(app, "steps", "3,5")
+    enter(app, "text", "Short and sweet.")
     link = app.query_params["r"]
     other = opened("integration", r=link)
     assert other.text_area(key="integration_text").value == "Short and sweet."

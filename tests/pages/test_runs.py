@@ -20,9 +20,9 @@ from explainlab.service.store.runs import Run
 from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
-from explainlab.settings import ROOT, settings
+from explainlab.settings import settings
 from tests.pages import scripted
-from tests.pages.scripted import SECONDS, answered, press, words
+from tests.pages.scripted import opened, press, words
 
 MODEL = "embedded:bert-mini-sst2"
 TEXT = "A <b>warm</b> and *funny* film."
@@ -37,15 +37,6 @@ def computed(service: Service, method: str = "input_x_gradient", user: User = LO
 def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
     assert service.engine.wait(service.submit(request, user), 60)
     return service.runs(user).runs[0]
-
-
-def opened(page: str, **query: str) -> AppTest:
-    """A page, without the first page's having been opened, whose jobs would be runs too."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
-    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-    for name, value in query.items():
-        app.query_params[name] = value
-    return answered(app.run())
 
 
 def told(app: AppTest) -> str:

@@ -32,6 +32,14 @@ ANN = User("ann", "Ann")
 STUDY = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
 
 
+def beside_jobs() -> AppTest:
+    """The page while jobs are running."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page(str(ROOT / "pages" / "status.py")).run()
+    assert not app.exception
+    return app
+
+
 @pytest.fixture(autouse=True)
 def always_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
     """One endless text lets nobody's data set run."""
@@ -47,9 +55,7 @@ def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
     while running.progress.status == "queued":
         worker.wait(running, 0.01)
     try:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-        app.switch_page(str(ROOT / "pages" / "status.py")).run()
-        assert not app.exception
+        app = beside_jobs()
         titles, details = words(app.markdown), words(app.caption).replace("\u2060", "")
         assert "**Integrated gradients**: " in titles
         assert f"{model_name(MODEL)}: {line(HOSTILE, 80)}" in details
@@ -76,8 +82,7 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
     ]
     hers = service().submit(STUDY, ANN)
     try:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-        app.switch_page(str(ROOT / "pages" / "status.py")).run()
+        app = beside_jobs()
         peers = worker.peers(waiting[0].key)
         assert app.button(key=f"status_Earlier_{peers[0].key}").disabled
         assert app.button(key=f"status_Later_{peers[-1].key}").disabled

@@ -13,7 +13,7 @@ from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, link_of, linked, opened, press, words
 
 TEXT = "Nobody has asked about this quiet film yet."
 NEWS = "embedded:gpt2-mini-ag-news"
@@ -95,6 +95,7 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     (request,) = view.requests()
     service().run(request)
     app = visit(explain, "integration")
+    app.text_input(key="integration_steps").set_value("2,4")
     answered(app.text_area(key="integration_text").set_value(view.text).run())
     app = visit(app, "explain")
     assert app.session_state["explain.place"].view.requests() == [request]
@@ -112,7 +113,7 @@ def test_what_a_page_opens_with_does_not_travel() -> None:
 
 
 def test_a_link_is_stronger_than_the_question_that_travels(explain: AppTest) -> None:
-    link = service().store.save_view(first_view().model_dump(mode="json"))
+    link = link_of(first_view(), steps="2,4")
     app = answered(visit(explain, "integration", r=link))
     assert app.text_area(key="integration_text").value == first_view().text
     assert charts(app)
@@ -149,6 +150,6 @@ def test_the_controls_are_a_line_on_a_link_and_open_otherwise() -> None:
     assert app.session_state["integration_controls"]
     line = "bert-mini-sst2 · “The first act drags a little, but the ending is…” · Integrated gradients"
     assert app.expander[0].label.replace("\\", "") == line
-    linked = following(opened("integration"), first_view())
-    assert not linked.session_state["integration_controls"]
-    assert charts(linked)
+    by_link = linked("integration", first_view(), steps="2,4")
+    assert not by_link.session_state["integration_controls"]
+    assert charts(by_link)

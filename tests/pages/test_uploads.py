@@ -14,7 +14,7 @@ from explainlab.data.uploads import PREFIX
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, following, opened, press, words
+from tests.pages.scripted import answered, following, linked, opened, press, words
 
 NAME = "opinions <b>[2026](x).csv"
 CONTENT = (
@@ -139,8 +139,8 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     module = import_module(f"explainlab.analyses.{page}.page.view")
     path = tmp_path / "near.csv"
     path.write_text(NEAR)
-    app = opened(page)
-    following(app, module.first_view(), data=module.DataChoice(source=str(path), **SMALL[page]))
+    few = {"steps": "2,4"} if page == "integration" else {}
+    app = linked(page, module.first_view(), data=module.DataChoice(source=str(path), **SMALL[page]), **few)
     assert "near.csv has no column 'text'. The nearest names are filled in" in words(app.warning)
     assert box(app, "Text column").value == "Text"
     press(app, "Study the data set")

@@ -1,36 +1,17 @@
-"""A visit without a press stores nothing: neither views, nor results, nor notes, whatever page is opened."""
+"""A visit without a press stores nothing: neither views, nor results, nor notes. Pages without a link: test_place."""
 
 from __future__ import annotations
 
-import sqlite3
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from explainlab.app.entries import entries
-from explainlab.app.links import FIRST
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL, User
-from tests.pages.scripted import answered, opened, press
+from tests.pages.scripted import answered, opened, press, stored
 
 BOB = User("bob@example.org", "Bob")
-ANALYSES = ["activation", "candidates", "errors", "explain", "integration"]
-
-
-def stored(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty."""
-    with sqlite3.connect(home / "explainlab.sqlite") as database:
-        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
-    return {name: count for name, count in counts.items() if count and name not in ("alembic_version", "servers")}
-
-
-def test_opening_every_page_stores_nothing(service: Service, tmp_path: Path) -> None:
-    for entry in entries():
-        app = opened(entry.url)
-        assert app.query_params.get("r", FIRST) in (FIRST, [FIRST])
-    assert stored(tmp_path) == {}
 
 
 @pytest.mark.parametrize("page", ["explain", "errors"])

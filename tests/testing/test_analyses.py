@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,9 @@ CHEAP: dict[str, dict[str, Any]] = {
 def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of three short texts with every label of the tiny models."""
     file: Path = tmp_path_factory.mktemp("data") / "texts.csv"
-    file.write_text(f"text,label\n{TEXT},0\na bad film,1\nthe plot is good,2\n", encoding="utf-8")
+    rows = [(TEXT, 0, "[[2, 7]]"), ("a bad film", 1, "[]"), ("the plot is good", 2, "[[4, 8], [12, 16]]")]
+    lines = ["text,label,rationale", *(f'{text},{label},"{rationale}"' for text, label, rationale in rows)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(file)
 
 
@@ -168,7 +170,7 @@ class Forgetful(IntegrationError):
 
 
 class _NoMemory(Relay):
-    def keep_result(self, key: str, record: dict[str, Any]) -> None:
+    def keep_results(self, records: Mapping[str, Any]) -> None:
         pass
 
 
@@ -180,8 +182,8 @@ class Deaf(IntegrationError):
 
 
 class _NoRecall(Relay):
-    def recall_result(self, key: str) -> None:
-        return None
+    def recall_results(self, keys: Collection[str]) -> dict[str, Any]:
+        return {}
 
 
 @pytest.mark.parametrize(

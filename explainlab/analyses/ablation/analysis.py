@@ -25,8 +25,8 @@ from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.parameters import (
     Methods,
-    Metrics,
     Outputs,
+    PerturbingMetrics,
     Rows,
     Sample,
     Settings,
@@ -42,7 +42,7 @@ from explainlab.attribution.method import Candidates, Method
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.random_maps import EmbeddingParameters
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions
 from explainlab.attribution.selection import at_random, evaluate_attributions, tells_apart
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -68,7 +68,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
         samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
-        metrics: Metrics = Field(
+        metrics: PerturbingMetrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         settings: Settings = Field({}, description="Parameters of the methods, by id.")
@@ -86,6 +86,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """The versions of all methods and metrics, and the data that methods read."""
         metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
         versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
+        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         read = [data_digest(values, reader) for values in parameters.settings.values()]
         return digest([versions, read])
@@ -113,8 +114,8 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AblationText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        for name in parameters.methods:
-            get_method(name).require(subjects[0].classifier)
+        for own in self.method_requests(parameters):
+            get_method(own.method).require(subjects[0].classifier, own.parameters)
         fix_targets(subjects)  # a pass that is no method's
         batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
         for i, name in enumerate(parameters.methods):

@@ -32,7 +32,7 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -100,7 +100,8 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
         parts += map(get_metric, DIRECTIONS.values())
         read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
-        return digest([[f"{part.id} {part.version}" for part in parts], read])
+        members = [line for method in chosen for line in member_versions(method, reader)]
+        return digest([[f"{part.id} {part.version}" for part in parts] + members, read])
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""

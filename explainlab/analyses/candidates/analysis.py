@@ -17,7 +17,7 @@ from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
-from explainlab.analyses.parameters import Metrics, Rows, Sample
+from explainlab.analyses.parameters import PerturbingMetrics, Rows, Sample
 from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -68,7 +68,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
 
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
-        metrics: Metrics = Field(
+        metrics: PerturbingMetrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: Rows = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,9 +13,18 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.evaluation import statistics
+from explainlab.analyses.evaluation.result import (
+    REVERSED,
+    EvaluatedRow,
+    EvaluationData,
+    EvaluationText,
+    NoRationales,
+)
+from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import (
-    Methods,
+    RANDOM,
+    MethodSpecs,
     Metrics,
     Names,
     Outputs,
@@ -26,18 +36,19 @@ from explainlab.analyses.parameters import (
     metric_requests,
 )
 from explainlab.analyses.records import Passes, text_fields
-from explainlab.analyses.summary import interval, table
+from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
+from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, label_of
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, parse_metric
+from explainlab.metrics.metric import Comparing
+from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -48,13 +59,21 @@ EVALUATIONS = 2_000
 class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     """Every method's attribution of every text by every metric; means with 95% bootstrap intervals over the texts.
 
-    ``settings`` holds the parameters of methods by id. ``attributions`` are files of attributions made elsewhere (see
-    :class:`explainlab.attribution.given.GivenMap`), evaluated under their files' names. Every text has a seed of its
-    own, made of the request's seed and the text, so that each gets another random attribution.
+    Methods are named with their options; ``settings`` holds by id what these do not say. ``attributions`` are files of
+    attributions made elsewhere (see :class:`explainlab.attribution.given.GivenMap`), evaluated under their files'
+    names. Controls are always there: random, and every other method's scores with the opposite sign. Every text has a
+    seed of its own, made of the request's seed and the text, so that each gets another random attribution.
+
+    Of a data set: differences to the best method with corrected tests, ranks, agreement between methods, and slices
+    (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks better
+    than it is.
     """
 
     class Parameters(declared.Parameters):
-        methods: Methods = Field(["integrated_gradients"], description="Method ids; random is always included.")
+        methods: MethodSpecs = Field(
+            ["integrated_gradients"],
+            description="Methods, with options after colons: kernel_shap:samples=16n; random is always included.",
+        )
         metrics: Metrics = Field(
             ["comprehensiveness", "sufficiency"], description="Metrics, with options after colons: log_odds:k=10."
         )
@@ -71,12 +90,24 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             """The names of what is evaluated: the methods, then the files."""
             return [*self.methods, *map(given_name, self.attributions)]
 
+        @property
+        def reversed(self) -> dict[str, str]:
+            """By the name of each control the name of the scores that it turns around."""
+            return {f"{REVERSED}{name}": name for name in self.names if name != RANDOM}
+
+        @property
+        def chosen(self) -> list[MethodRequest]:
+            """The methods with all their parameters."""
+            return method_requests(self.methods, self.settings)
+
         @model_validator(mode="after")
         def _of_methods(self) -> Evaluation.Parameters:
+            ids = {parse_method(name).method for name in self.methods}
             for name in self.settings:
-                if name not in self.methods:
+                if name not in ids:
                     raise PydanticCustomError("settings", "{name} is not among the methods", {"name": name})
-            if len(set(self.names)) < len(self.names):
+            names = [*self.names, *self.reversed]
+            if len(set(names)) < len(names):
                 raise PydanticCustomError(
                     "names", "Two of {names} have the same name", {"names": ", ".join(self.names)}
                 )
@@ -86,44 +117,51 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     label = "Evaluation"
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
+    version = 2
     labelled = True
     TextBody = EvaluationText
     DataBody = EvaluationData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
-        used = [get_method(name) for name in parameters.methods]
+        chosen = parameters.chosen
+        used = [get_method(method.method) for method in chosen]
         metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
-        read = [data_digest(values, reader) for values in parameters.settings.values()]
+        read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
         read += [source_digest(path, reader) for path in parameters.attributions]
         versions = [f"{method.id} {method.version}" for method in used]
+        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
         return digest([versions, read])
+
+    def compares(self, parameters: Parameters) -> bool:
+        """See :meth:`TextAnalysis.compares`."""
+        return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = metric_requests(parameters.metrics)
         others = [_imported(subject, parameters) for subject in subjects]
         batcher, count = subjects[0].batcher, len(parameters.methods)
         with batcher.span(0, count, count + 1):
-            chosen = [(name, parameters.settings.get(name, {})) for name in parameters.methods]
+            chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in parameters.chosen]
             attributions = attributions_of(subjects, chosen, outputs=parameters.outputs)
         scores = [
-            np.stack([*(result.scores for result in results), *imported])
+            dict(zip(parameters.names, [*(result.scores for result in results), *imported], strict=True))
             for results, imported in zip(attributions, others, strict=True)
         ]
         with batcher.span(count, count + 1, count + 1):
-            evaluated = evaluate_attributions(subjects, scores, metrics, batcher)
+            maps = [_with_reversed(columns, parameters) for columns in scores]
+            evaluated = evaluate_attributions(subjects, maps, metrics, batcher)
         return [
-            _body(subject, results, dict(zip(parameters.names, rows, strict=True)), metrics, values)
-            for subject, results, rows, values in zip(subjects, attributions, scores, evaluated, strict=True)
+            _body(subject, dict(zip(parameters.methods, results, strict=True)), columns, parameters, values)
+            for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluationText], parameters: Parameters) -> EvaluationData:
-        table = [
-            _method_metric(method, metric, bodies)
-            for method in parameters.names
-            for metric in metric_requests(parameters.metrics)
-        ]
+        names, metrics = parameters.names, metric_requests(parameters.metrics)
+        all_names = [*names, *parameters.reversed]
+        values = statistics.columns(all_names, metrics, bodies)
+        ranks, critical = statistics.ranked(names, metrics, values)
         cost = {
             method: Passes[int](
                 forward=sum(body.costs[method].forward for body in bodies),
@@ -131,6 +169,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             )
             for method in parameters.methods
         }
+        compares = self.compares(parameters)
         texts = [
             EvaluatedRow(
                 row=row.number,
@@ -139,50 +178,87 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 label=row.label,
                 values=body.values,
                 text_seed=body.text_seed,
+                predicted=body.prediction.label,
+                features=statistics.content_features(body),
+                rationale=row.rationale if compares else None,
+                rationale_pair=row.rationale_pair if compares else None,
+                undefined=body.undefined,
             )
             for row, body in zip(rows, bodies, strict=True)
         ]
-        return EvaluationData(n=len(bodies), rows=table, cost_by_method=cost, texts=texts)
+        return EvaluationData(
+            n=len(bodies),
+            rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
+            cost_by_method=cost,
+            texts=texts,
+            agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
+            ranks=ranks,
+            critical=critical,
+            slices=statistics.slices(all_names, metrics, values, rows, bodies),
+            rationales=_no_rationales(bodies) if compares else None,
+            failed={name: count for name in parameters.methods if (count := _failed(name, bodies))},
+        )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
-        return method_requests(parameters.methods, parameters.settings)
+        return parameters.chosen
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
         metrics = metric_requests(parameters.metrics)
-        return super().work(parameters, n, depth) + len(parameters.names) * evaluation_work(metrics, n)
+        evaluated = len(parameters.names) + len(parameters.reversed)
+        return super().work(parameters, n, depth) + evaluated * evaluation_work(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
     def headline(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> str:
-        """Who is ahead by the first metric, as far as the intervals allow."""
+        """Who is best by the first metric, who is not told apart from it, and how far it is above random."""
         body = result.body
         metric = parse_metric(result.request.parameters["metrics"][0])
         if isinstance(body, EvaluationText):
-            values = {label_of(method): row[metric.name] for method, row in body.values.items()}
-            return f"By {metric.label} on this text, {ahead_on_a_text(values, metric.higher_is_better)}."
-        means = {label_of(row.method): row.interval for row in body.rows if row.asked == metric.name}
-        return f"By {metric.label} over {counted(body.n, 'text')}, {ahead(means, metric.higher_is_better)}."
+            return f"By {metric.label} on this text, {text_verdict(body, metric)}."
+        return f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
 
     def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
         body = result.body
         if isinstance(body, EvaluationText):
             return [table([{"method": method, **values} for method, values in body.values.items()])]
-        rows = [{"method": row.method, "metric": row.label, "mean": str(row.interval)} for row in body.rows]
-        return [table(rows), f"n = {body.n}"]
+        rows = [
+            {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
+            for row in body.rows
+        ]
+        left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+        told = "told apart: from the best of the metric, which these texts chose"
+        failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
+        return [table(rows), f"n = {body.n}{left_out}; {told}", *failed]
 
 
-def _method_metric(method: str, metric: MetricRequest, bodies: Sequence[EvaluationText]) -> MethodMetric:
-    return MethodMetric(
-        method=method,
-        **metric.facts,
-        **interval([body.values[method][metric.name] for body in bodies]).model_dump(),
-        n=len(bodies),
-        counted=sum(body.counted[metric.name] > 0 for body in bodies),
-    )
+def _told(apart: bool | None) -> str:
+    return "" if apart is None else "yes" if apart else "no"
+
+
+def _failed(name: str, bodies: Sequence[EvaluationText]) -> int:
+    """The texts in which the method ``name`` scored nothing."""
+    return sum(not any(body.scores[name]) for body in bodies)
+
+
+def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText]) -> list[bool]:
+    """Whether each method's scores have signs: as the method says; of a file, whether any is negative."""
+    own = [get_method(method.method).is_signed(method.parameters) for method in parameters.chosen]
+    files = parameters.names[len(own) :]
+    return [*own, *(any(min(body.scores[name]) < 0 for body in bodies) for name in files)]
+
+
+def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
+    """float64 [C, n_features]: the ``scores`` by name, then those of the controls."""
+    return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
+
+
+def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:
+    counts = Counter(body.undefined for body in bodies)
+    return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
 
 
 def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:
@@ -192,19 +268,18 @@ def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.nd
 
 def _body(
     subject: Subject,
-    attributions: Sequence[Attribution],
+    attributions: dict[str, Attribution],
     scores: dict[str, np.ndarray],
-    metrics: Sequence[MetricRequest],
+    parameters: Evaluation.Parameters,
     evaluated: Sequence[list[MetricResult]],
 ) -> EvaluationText:
-    """``attributions`` are our own; ``scores`` float64 [n_features] by name are of all that is evaluated."""
-    for own in attributions:
-        label = label_of(own.request.question)
-        subject.warnings += [f"{label}: {warning}" for warning in own_warnings(subject, own.warnings)]
-    names = [metric.name for metric in metrics]
+    """``attributions`` are our own; ``scores`` float64 [n_features] by name are of all but the controls."""
+    for name, own in attributions.items():
+        subject.warnings += [f"{shown_name(name)}: {warning}" for warning in own_warnings(subject, own.warnings)]
+    names = [metric.name for metric in metric_requests(parameters.metrics)]
     values = {
-        method: {metric: result.value for metric, result in zip(names, row, strict=True)}
-        for method, row in zip(scores, evaluated, strict=True)
+        method: {metric: None if result.undefined else result.value for metric, result in zip(names, row, strict=True)}
+        for method, row in zip([*scores, *parameters.reversed], evaluated, strict=True)
     }
     return EvaluationText(
         **text_fields(subject),
@@ -212,5 +287,6 @@ def _body(
         values=values,
         counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
         scores={name: column.tolist() for name, column in scores.items()},
-        costs={own.request.question: own.cost for own in attributions},
+        costs={name: own.cost for name, own in attributions.items()},
+        undefined=next((result.undefined for result in evaluated[0] if result.undefined), None),
     )

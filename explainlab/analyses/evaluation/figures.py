@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
+from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText
+from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import KnownInterval
-from explainlab.analyses.wording import ahead, ahead_on_a_text
-from explainlab.attribution.registry import label_of, signed_of
+from explainlab.attribution.registry import parse_method, signed_of
 from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
@@ -24,7 +24,7 @@ Body = EvaluationText | EvaluationData
 def methods_by_metric(body: Body, name: str) -> Chart:
     """Every method's value of a metric, the best first: of a text, or means with their intervals.
 
-    ``name`` is the metric with its options.
+    Controls are grey. ``name`` is the metric with its options; a method without a value is left out.
     """
     metric, values = parse_metric(name), _values(body, name)
     sign = -1 if metric.higher_is_better else 1
@@ -34,27 +34,28 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
     figure.add_scatter(
         x=[values[method].mean for method in order],
-        y=[shown(label_of(method)) for method in order],
+        y=[shown(shown_name(method)) for method in order],
         error_x=bars and {**bars, "color": GREY},
         mode="markers",
         marker={
-            "color": [GREY if method == RANDOM else BLUE for method in order],
-            "symbol": ["cross" if method == RANDOM else "circle" for method in order],
+            "color": [BLUE if _symbol(method) == "circle" else GREY for method in order],
+            "symbol": [_symbol(method) for method in order],
             "size": 10,
         },
         hovertemplate="%{y}: %{x:.4g}<extra></extra>",
         showlegend=False,
     )
     figure.update_yaxes(type="category", autorange="reversed")
-    of = f", means of {body.n:,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
+    of = f", means of {body.texts_by(name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
-    by_label = {label_of(method): values[method] for method in order}
-    if isinstance(body, EvaluationData):
-        finding = ahead(by_label, metric.higher_is_better)
-    else:
-        finding = ahead_on_a_text({name: value.mean for name, value in by_label.items()}, metric.higher_is_better)
+    finding = data_verdict(body, metric) if isinstance(body, EvaluationData) else text_verdict(body, metric)
     rows = [{"method": method, "metric": name, **values[method].model_dump()} for method in order]
     return Chart("methods-by-metric", title, f"{title}: {finding}.", figure, rows)
+
+
+def _symbol(method: str) -> str:
+    """What stands for a method or a control."""
+    return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
 
 
 def _metrics(body: Body) -> list[str]:
@@ -67,24 +68,35 @@ def _metrics(body: Body) -> list[str]:
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     """The mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
-        return {row.method: row.interval for row in body.rows if row.asked == metric}
-    return {method: KnownInterval(mean=values[metric], low=None, high=None) for method, values in body.values.items()}
+        means = {row.method: row.interval for row in body.rows if row.asked == metric}
+        return {
+            method: KnownInterval(mean=value.mean, low=value.low, high=value.high)
+            for method, value in means.items()
+            if value.mean is not None
+        }
+    return {
+        method: KnownInterval(mean=value, low=None, high=None)
+        for method, values in body.values.items()
+        if (value := values[metric]) is not None
+    }
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
-    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
+    metrics = [metric for metric in _metrics(result.body) if _values(result.body, metric)]
+    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in metrics]
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     chosen, drawings = result.request.parameters, []
     for name, scores in result.body.scores.items():
-        settings = chosen["settings"].get(name, {})
-        request = method_request(result.request, name, settings)
-        drawn = heatmap(result.body.attribution(request, scores, signed=signed_of(name, settings, scores)))
-        if name not in chosen["methods"]:
+        ours = parse_method(name, chosen["settings"]) if name in chosen["methods"] else None
+        method, settings = (ours.method, ours.parameters.model_dump(mode="json")) if ours else (name, {})
+        request = method_request(result.request, method, settings)
+        drawn = heatmap(result.body.attribution(request, scores, signed=signed_of(method, settings, scores)))
+        if ours is None:
             drawn = drawn.model_copy(update={"explained": f"scores for {drawn.target}, made elsewhere"})
-        drawings.append(Map(drawn.method, drawn))
+        drawings.append(Map(shown_name(name), drawn))
     return drawings
 
 
-FIGURES = StudyFigures(_charts, _charts, _heatmaps)
+FIGURES = StudyFigures(_charts, _charts, _heatmaps, none="No method has a value by any of these metrics.")

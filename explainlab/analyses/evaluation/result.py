@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.base import Record
-from explainlab.analyses.records import KnownInterval, MetricFacts, Passes, TextBody
-from explainlab.result import Cost
+from typing import Literal
 
-Values = dict[str, dict[str, float]]
-"""By the name of what is evaluated (a method's id, or a file's name), then by metric with its options."""
+from pydantic import Field
+
+from explainlab.analyses.base import Record
+from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
+from explainlab.request import Spans
+from explainlab.result import Cost
+from explainlab.text.rationale import ABSENCES, Absence
+
+Values = dict[str, dict[str, float | None]]
+"""By the name of what is evaluated, then by metric with its options; None where the metric is undefined.
+
+A name is a method with its options, a file's name, or either after :data:`REVERSED`.
+"""
+
+REVERSED = "reversed:"
+"""Begins the name of a control: the scores of the method after it, with the opposite sign."""
 
 
 class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
-    ``counted`` is, by metric, how many features are selected at the highest level. ``costs`` is, by method, what the
-    scores cost.
+    The ``values`` are also of the reversed scores. ``counted`` is, by metric, how many features are selected at the
+    highest level, or are in the rationale. ``costs`` is, by method, what the scores cost. ``undefined``: why there is
+    no rationale to compare with.
     """
 
     text_seed: int
@@ -22,6 +35,7 @@ class EvaluationText(TextBody):
     counted: dict[str, int]
     scores: dict[str, list[float]]
     costs: dict[str, Cost]
+    undefined: Absence | None = None
 
 
 class _OfMethod(Record):
@@ -30,26 +44,46 @@ class _OfMethod(Record):
     method: str
 
 
+class Difference(Interval):
+    """The mean difference to the best, positive where the best is better, over the texts that have both values.
+
+    ``p`` of Wilcoxon's signed-rank test, two-sided, corrected by Holm for all methods of the metric; None where no text
+    differs.
+    """
+
+    p: float | None
+
+
 class MethodMetric(MetricFacts, _OfMethod):
     """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
 
-    ``counted``: texts with at least one feature selected.
+    ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean.
+    ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
+    in results that are older than these fields.
     """
 
-    mean: float
+    mean: float | None
     low: float | None
     high: float | None
     n: int
     counted: int
+    undefined: int = 0
+    to_best: Difference | None = None
+    told_apart: bool | None = None
 
     @property
-    def interval(self) -> KnownInterval:
+    def interval(self) -> Interval:
         """The mean with its interval."""
-        return KnownInterval(mean=self.mean, low=self.low, high=self.high)
+        return Interval(mean=self.mean, low=self.low, high=self.high)
 
 
 class EvaluatedRow(Record):
-    """The values of the text in the row ``row`` of the file."""
+    """The values of the text in the row ``row`` of the file.
+
+    ``predicted`` is the model's class, ``features`` the number of content features; None in older results.
+    ``rationale`` and ``rationale_pair`` are the row's, where a metric compares with them; ``undefined``: why there is
+    nothing to compare with.
+    """
 
     row: int
     text: str
@@ -57,12 +91,121 @@ class EvaluatedRow(Record):
     label: str
     values: Values
     text_seed: int
+    predicted: str | None = None
+    features: int | None = None
+    rationale: Spans | None = None
+    rationale_pair: Spans | None = None
+    undefined: Absence | None = None
+
+
+class NoRationales(Record):
+    """How many texts have no rationale to compare with, by the reason (see :data:`Absence`)."""
+
+    missing: int
+    empty: int
+    cut: int
+
+    def __str__(self) -> str:
+        """The reasons that there are, in words."""
+        counts = {words: getattr(self, reason) for reason, words in ABSENCES.items()}
+        return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+
+
+class Agreed(Interval):
+    """The mean over the ``n`` texts where it is defined."""
+
+    n: int
+
+
+class TextAgreement(Record):
+    """Kendall's ``tau`` on the text in the row ``row``."""
+
+    row: int
+    tau: float
+
+
+class Agreement(Record):
+    """How far two methods agree on the content features of a text: Kendall's tau-b.
+
+    ``sign_conflicts``: the share of the features that are important to both whose signs differ (None for a method
+    without signs). ``most_apart``: the texts with the lowest tau, the lowest first.
+    """
+
+    first: str
+    second: str
+    tau: Agreed
+    sign_conflicts: Agreed | None
+    most_apart: list[TextAgreement]
+
+
+class Rank(Record):
+    """The average ``rank`` of a method by a metric (its ``key``), 1 the best; None without a common text."""
+
+    metric: str
+    method: str
+    rank: float | None
+
+
+class Pair(Record):
+    """The corrected ``p`` of the difference between two methods; None where all values are equal."""
+
+    first: str
+    second: str
+    p: float | None
+
+
+class CriticalDifferences(Record):
+    """Which methods a metric (its ``key``) does not tell apart over the ``texts`` for which all have a value.
+
+    ``friedman``: p of Friedman's test. ``groups``: methods none of whose pairs differs, in the order of their ranks.
+    ``none`` says why there is nothing to tell; else it is empty.
+    """
+
+    metric: str
+    texts: int
+    friedman: float | None
+    pairs: list[Pair]
+    groups: list[list[str]]
+    none: str
+
+
+class SliceMean(Interval):
+    """The mean of a metric (its ``key``) for a method over the ``n`` texts of a slice that have a value."""
+
+    metric: str
+    method: str
+    n: int
+
+
+class Slice(Record):
+    """The ``n`` texts of one gold class, of one kind of prediction, or of one length; ``few``: too few to lean on."""
+
+    by: Literal["label", "prediction", "length"]
+    name: str
+    n: int
+    few: bool
+    rows: list[SliceMean]
 
 
 class EvaluationData(Record):
-    """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file."""
+    """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
+
+    ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
+    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
+    counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
+    """
 
     n: int
     rows: list[MethodMetric]
     cost_by_method: dict[str, Passes[int]]
     texts: list[EvaluatedRow]
+    agreement: list[Agreement] = Field(default_factory=list)
+    ranks: list[Rank] = Field(default_factory=list)
+    critical: list[CriticalDifferences] = Field(default_factory=list)
+    slices: list[Slice] = Field(default_factory=list)
+    rationales: NoRationales | None = None
+    failed: dict[str, int] = Field(default_factory=dict)
+
+    def texts_by(self, metric: str) -> int:
+        """How many texts have a value of the ``metric``, named with its options."""
+        return next(row.n for row in self.rows if row.asked == metric)

@@ -11,7 +11,8 @@ from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import BatchedMethod, Method
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods
+from explainlab.attribution.registry import MethodRequest, member_versions, methods
+from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
@@ -41,6 +42,10 @@ class Explain(Analysis):
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """The method's own."""
         return self.method.default_output(parameters)
+
+    def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
+        """The methods that this one runs."""
+        return self.method.members(parameters)
 
     def evaluations(self, parameters: Any) -> int:
         """Methods check what they cost themselves: 0."""
@@ -73,7 +78,9 @@ class Explain(Analysis):
         body = {name: value for name, value in request.to_json("attribution").items() if name != "model"}
         versions = {"model_digest": model_digest, "method_version": self.version, "record_version": RECORD_VERSION}
         read = data_digest(request.parameters, reader)
-        return digest({**body, **versions, **({"data_digest": read} if read else {})})
+        members = member_versions(MethodRequest(self.id, parse(self, request.parameters)), reader)
+        more = {"data_digest": read, "members": members}
+        return digest({**body, **versions, **{name: value for name, value in more.items() if value}})
 
     def headline(self, result: Attribution) -> str:
         """The prediction, and the words that speak for it and against it."""

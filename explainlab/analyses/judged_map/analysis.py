@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, JudgedRow, JudgedText
-from explainlab.analyses.parameters import Metrics, listed, metric_requests
+from explainlab.analyses.parameters import PerturbingMetrics, listed, metric_requests
 from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.selection import evaluate_attributions
@@ -36,7 +36,7 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
             [], description="A score for each feature, special tokens included."
         )
-        metrics: Metrics = Field(
+        metrics: PerturbingMetrics = Field(
             metric_ids("Perturbation"), description="Metrics, with options after colons: log_odds:k=10."
         )
         rows: int = Field(1, ge=1, le=1, description="Scores belong to one text: the first of a data set.")

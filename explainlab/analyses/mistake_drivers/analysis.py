@@ -31,7 +31,7 @@ from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import masked
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.summary import bootstrap
@@ -138,7 +138,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
         method = parse_method(parameters.method)
-        get_method(method.method).require(subject.classifier)
+        get_method(method.method).require(subject.classifier, method.parameters)
         predictions = predicted(subject, following=reading_work(subject.rows))
         wrong, right = _selected(predictions, subject, parameters.right)
         attributions = list(_attributions(subject, method, [*wrong, *right]))
@@ -230,7 +230,7 @@ def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
 
 def _fingerprint(method: MethodRequest, reader: Reader) -> str:
     read = data_digest(method.parameters.model_dump(mode="json"), reader)
-    return f"{method.method} {get_method(method.method).version} {read}"
+    return " ".join([f"{method.method} {get_method(method.method).version} {read}", *member_versions(method, reader)])
 
 
 def _word_scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import from_json
@@ -12,7 +12,6 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
-from explainlab.analyses.explain.analysis import Explain
 from explainlab.analyses.parameters import Rows, Sample, completed
 from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.summary import interval
@@ -29,9 +28,8 @@ from explainlab.analyses.trust.result import (
 from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete, complete_method, get_method
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method, member_versions
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -40,7 +38,7 @@ from explainlab.metrics import trust
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.reader import Reader
-from explainlab.request import Dtype, Output, Request, digest
+from explainlab.request import Output, digest
 from explainlab.text.units import Feature
 
 
@@ -88,12 +86,15 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the method and of the metrics, and the data that the method reads."""
         metrics = [get_metric(metric).version for metric in ("comprehensiveness", "sufficiency")]
-        return digest([[get_method(parameters.method).version, *metrics], data_digest(parameters.settings, reader)])
+        members = [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
+        versions = [get_method(parameters.method).version, *metrics, *members]
+        return digest([versions, data_digest(parameters.settings, reader)])
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
         batcher = subjects[0].batcher
         with batcher.span(0, 1, 2):
-            attributions = _attributions(subjects, parameters)
+            chosen, seeds = (parameters.method, parameters.settings), [subject.seed for subject in subjects]
+            attributions = [own for (own,) in attributions_of(subjects, [chosen], outputs="all", seeds=seeds)]
         bodies = []
         for i, (subject, attribution) in enumerate(zip(subjects, attributions, strict=True)):
             with batcher.span(len(subjects) + i, len(subjects) + i + 1, 2 * len(subjects)):
@@ -140,56 +141,12 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         ]
 
 
-def _attributions(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
-    """The attribution of every subject: that of its own request where it is stored, and the others together."""
-    fix_targets(subjects)
-    stored = [_stored(subject, parameters) for subject in subjects]
-    missing = [subject for subject, own in zip(subjects, stored, strict=True) if own is None]
-    computed = iter(_computed(missing, parameters) if missing else ())
-    return [next(computed) if own is None else own for own in stored]
-
-
-def _computed(subjects: Sequence[Subject], parameters: Trust.Parameters) -> list[Attribution]:
-    method, seeds = (parameters.method, parameters.settings), [subject.seed for subject in subjects]
-    return [own for (own,) in attributions_of(subjects, [method], outputs="all", seeds=seeds)]
-
-
-def _stored(subject: Subject, parameters: Trust.Parameters) -> Attribution | None:
-    """The stored answer to the request for the attribution alone; what it cost counts as if it ran now."""
-    classifier, context = subject.classifier, subject.context
-    dtype = str(classifier.dtype).removeprefix("torch.")
-    if dtype not in get_args(Dtype):
-        return None  # a model of the library's user: nothing of it is stored
-    request = complete(
-        Request(
-            model=classifier.id,
-            text=subject.encoding.text,
-            text_pair=subject.encoding.text_pair,
-            question=parameters.method,
-            parameters=parameters.settings,
-            target="predicted" if subject.explains_prediction else subject.target.label,
-            output=subject.output,
-            unit=subject.unit,
-            seed=subject.seed,
-            dtype=dtype,
-        )
-    )
-    key = Explain(get_method(parameters.method)).key(request, classifier.digest, context.reader)
-    record = context.recall_result(key)
-    if record is None:
-        return None
-    attribution = Attribution.from_json(record)
-    subject.forward += attribution.cost.forward
-    subject.backward += attribution.cost.backward
-    return attribution
-
-
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:
     subject.warnings += own_warnings(subject, attribution.warnings)
     case = case_of(subject, attribution.scores[None])  # it reads a text that was not read yet, and counts that pass
-    before = batcher.passes
+    before = batcher.passes + batcher.recalled
     (results,) = trust.trust(case, text_seed(subject), batcher)
-    subject.forward += batcher.passes - before
+    subject.forward += batcher.passes + batcher.recalled - before
     return TrustText(
         **text_fields(subject),
         method=parameters.method,

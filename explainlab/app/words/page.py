@@ -29,7 +29,10 @@ def draw() -> None:
             st.subheader(term.title, anchor=term.id)
             st.markdown(term.text)
     st.header("Metrics", anchor="metrics")
-    st.caption("A metric tests a map: it removes or keeps what the map ranks highest and asks the model again.")
+    st.caption(
+        "A metric tests a map: it removes or keeps what the map ranks highest and asks the model again, or it compares "
+        "the map with a rationale."
+    )
     for metric in metrics().values():
         _draw_metric(metric)
     st.header("Methods", anchor="methods")

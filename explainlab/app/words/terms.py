@@ -118,6 +118,13 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
             "intervals of two methods overlap, the data do not say which one is better.",
         ),
         Term(
+            "rationale",
+            "Rationale",
+            "The part of a text that is marked as the evidence for its class. Where people marked it, a map that "
+            "agrees is *plausible*, which says nothing of the model. Where it was planted in the training, so that the "
+            "model is known to look there, it is the *ground truth*.",
+        ),
+        Term(
             "rank-correlation",
             "Rank correlation",
             "How far two maps put the features in the same order: 1 the same order, 0 unrelated, −1 the opposite.",

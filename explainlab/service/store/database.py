@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Executable, Table, create_engine, event, insert
+from sqlalchemy import Connection, Executable, Table, create_engine, delete, event, insert, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from explainlab.errors import ResourceError
 
+T = TypeVar("T")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7296815436202811)"}
 """Statements that let only one process at a time bring a database up to date."""
@@ -28,6 +30,7 @@ _alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 _INCREMENTAL = 2  # SQLite's mode in which a file can shrink
+_CHUNK = 500
 
 
 class Database:
@@ -61,6 +64,36 @@ class Database:
         except IntegrityError:
             return False
         return True
+
+    def insert_new(self, table: Table, rows: Sequence[Mapping[str, Any]], renew: bool = False) -> None:
+        """Add rows with a ``key`` and a ``body``, created now; where a key exists, its row stays or is renewed."""
+        for row in rows if not self._insert_together(table, rows, renew) else ():
+            self._insert_together(table, [row], renew)
+
+    def bodies(self, table: Table, keys: Collection[str]) -> dict[str, str]:
+        """The ``body`` of every row of ``table`` whose ``key`` is one of ``keys``."""
+        query = select(table.c.key, table.c.body)
+        with self.connection() as connection:
+            return {
+                key: body
+                for chunk in chunks(keys)
+                for key, body in connection.execute(query.where(table.c.key.in_(chunk)))
+            }
+
+    def _insert_together(self, table: Table, rows: Sequence[Mapping[str, Any]], renew: bool) -> bool:
+        """One transaction of :meth:`insert_new`; False where another process has just added one of the keys."""
+        now = datetime.now(UTC)
+        with suppress(IntegrityError), self.connection() as connection:
+            for chunk in chunks(rows):
+                keys = table.c.key.in_([row["key"] for row in chunk])
+                if renew:
+                    connection.execute(delete(table).where(keys))
+                known = set(connection.scalars(select(table.c.key).where(keys)))
+                new = [{**row, "created": now} for row in chunk if row["key"] not in known]
+                if new:
+                    connection.execute(insert(table), new)
+            return True
+        return False
 
     def change(self, statement: Executable) -> int:
         """Execute an update or a deletion; how many rows matched."""
@@ -137,6 +170,13 @@ class Database:
             f"The result store at {self._address} cannot be used: {reason}.",
             "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
         )
+
+
+def chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    """``items``, a statement's worth at a time."""
+    rest = iter(items)
+    while chunk := list(islice(rest, _CHUNK)):
+        yield chunk
 
 
 def _options(address: URL) -> dict[str, Any]:

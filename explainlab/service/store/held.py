@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +11,11 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, func, literal,
 from sqlalchemy import insert as insert_into
 from sqlalchemy.exc import IntegrityError
 
-from explainlab.service.store.database import Database
+from explainlab.service.store.database import Database, chunks
 from explainlab.service.store.schema import HELD, NOTES, RESULTS, RUNS, VIEWS
 
 _KEYS = {RESULTS: RESULTS.c.key, NOTES: NOTES.c.key, VIEWS: VIEWS.c.id}
 """The tables whose rows are held, with the columns of their keys."""
-_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,15 @@ class Held:
 
         ``about`` is the digest of the text or the data set: see :func:`explainlab.service.questions.about_key`.
         """
-        for chunk in _chunks(keys):
+        for chunk in chunks(keys):
             with suppress(IntegrityError), self._database.connection() as connection:  # another thread just did
                 _hold(connection, owner, about, chunk)
+
+    def measure(self, notes: Iterable[str]) -> None:
+        """The sizes of these ``notes`` have changed."""
+        size = select(func.length(NOTES.c.body)).where(NOTES.c.key == HELD.c.key).scalar_subquery()
+        for chunk in chunks(notes):
+            self._database.change(update(HELD).where(HELD.c.key.in_(chunk)).values(bytes=size))
 
     def release(self, owner: str, about: str, keys: Sequence[str] | None = None) -> None:
         """``owner`` no longer has ``keys``, by default all ``about`` it; what nobody has now is deleted."""
@@ -56,7 +61,7 @@ class Held:
         with self._database.connection() as connection:
             if keys is None:
                 keys = list(connection.scalars(select(HELD.c.key).where(*theirs)))
-            for chunk in _chunks(keys):
+            for chunk in chunks(keys):
                 connection.execute(delete(HELD).where(*theirs, HELD.c.key.in_(chunk)))
                 for table, key in _KEYS.items():
                     connection.execute(delete(table).where(key.in_(chunk), *_unheld(key)))
@@ -78,10 +83,6 @@ class Held:
         return [
             Part(owner, about, int(size), used.replace(tzinfo=used.tzinfo or UTC)) for owner, about, size, used in rows
         ]
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
 
 
 def _hold(connection: Connection, owner: str, about: str, keys: Iterable[str]) -> None:

@@ -74,21 +74,30 @@ class Store:
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
         if not self.has(key):
-            self.put_record(key, result.to_json())
+            self.put_records({key: result.to_json()})
 
-    def record(self, key: str) -> dict[str, Any] | None:
-        """The JSON of the result stored under ``key``, or None."""
-        body = self._body(key)
-        return None if body is None else json.loads(body)
+    def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The JSON of the results that are stored under any of ``keys``."""
+        return {key: json.loads(body) for key, body in self._database.bodies(RESULTS, keys).items()}
 
     def has(self, key: str) -> bool:
         """Whether a result is stored under ``key``."""
         return self._database.value(select(RESULTS.c.key).where(RESULTS.c.key == key)) is not None
 
-    def put_record(self, key: str, record: Mapping[str, Any]) -> None:
-        """As :meth:`put`, of the JSON of a result."""
-        row = {"key": key, "model": record["model"], "question": record.get("study") or record["method"]}
-        self._database.insert(RESULTS, {**row, "body": json.dumps(record, allow_nan=False)})
+    def put_records(self, records: Mapping[str, Mapping[str, Any]]) -> None:
+        """As :meth:`put`, of results by their keys, as JSON."""
+        self._database.insert_new(
+            RESULTS,
+            [
+                {
+                    "key": key,
+                    "model": record["model"],
+                    "question": record.get("study") or record["method"],
+                    "body": json.dumps(record, allow_nan=False),
+                }
+                for key, record in records.items()
+            ],
+        )
 
     def delete_before(self, time: datetime) -> None:
         """Delete runs, remarks and unfinished jobs last used before ``time``, and what only they needed."""
@@ -133,18 +142,18 @@ class Store:
 
     def note(self, key: str) -> dict[str, Any] | None:
         """The note kept under ``key``, or None."""
-        body = self._database.value(select(NOTES.c.body).where(NOTES.c.key == key))
-        return None if body is None else json.loads(body)
+        return self.notes([key]).get(key)
 
-    def keep_note(self, key: str, body: dict[str, Any]) -> None:
-        """Keep ``body`` under ``key`` (64 hexadecimal digits); a note already there stays."""
-        self._database.insert(NOTES, {"key": key, "body": json.dumps(body, allow_nan=False)})
+    def notes(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The notes that are kept under any of ``keys``."""
+        return {key: json.loads(body) for key, body in self._database.bodies(NOTES, keys).items()}
 
-    def renew_note(self, key: str, body: dict[str, Any]) -> None:
-        """Keep ``body`` under ``key`` in place of what is there."""
-        written = json.dumps(body, allow_nan=False)
-        if not self._database.change(update(NOTES).where(NOTES.c.key == key).values(body=written)):
-            self._database.insert(NOTES, {"key": key, "body": written})
+    def keep_notes(self, bodies: Mapping[str, dict[str, Any]], renew: bool = False) -> None:
+        """Keep notes by their keys (64 hexadecimal digits); one already there stays, or gives way (``renew``)."""
+        rows = [{"key": key, "body": json.dumps(body, allow_nan=False)} for key, body in bodies.items()]
+        self._database.insert_new(NOTES, rows, renew)
+        if renew:
+            self.held.measure(bodies)
 
     def end_sign_in(self, key: str, most_hours: int) -> None:
         """Remember for ``most_hours`` that the sign-in with this ``key`` (64 hexadecimal digits) has ended."""

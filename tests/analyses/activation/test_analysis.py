@@ -260,14 +260,14 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
             self.told = (done, total, phase)
 
         def check_cancelled(self) -> None:
-            if len(self._memory) == self.most:
+            if self.most is not None and len(self._memory) >= self.most:
                 raise Cancelled
 
     context, asked = Stopping(), {"data": data, "methods": ["occlusion"], "unit": "word"}
     with pytest.raises(Cancelled):
         study(encoder, "activation", context=context, **asked)
     kept = dict(context._memory)
-    assert len(kept) == 1
+    assert kept
     context.most = None
     with runs(encoder) as seen:
         result = study(encoder, "activation", context=context, **asked)
@@ -366,7 +366,7 @@ def test_evaluate_judges_by_both_areas(monkeypatch, capsys, zoo_path, tmp_path: 
     asked = ["evaluate", "--model", str(zoo_path("bert")), "--data", str(path), "--methods", "occlusion", "--json"]
     found = json.loads(run(monkeypatch, capsys, *asked, "--metrics", "activation_auc,inverse_activation_auc"))
     rows = {(row["method"], row["metric"]): row for row in found["rows"]}
-    assert len(rows) == 4
+    assert len(rows) == 6, "occlusion is there reversed too"
     body = study(load_model(str(zoo_path("bert"))), "activation", data=str(path), methods=["occlusion"]).body
     for row in body.rows:
         for way in WAYS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,9 @@ class Counting(RunContext):
             raise Cancelled
         self.left -= 1
 
-    def keep(self, key: str, body: dict) -> None:
+    def keep_all(self, bodies: Mapping[str, dict], renew: bool = False) -> None:
         self.kept += 1
-        super().keep(key, body)
+        super().keep_all(bodies, renew)
 
 
 def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:

@@ -12,7 +12,8 @@ import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.parameters import MOST_ROWS
-from explainlab.analyses.registry import read_result
+from explainlab.analyses.registry import complete, read_result
+from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import DataError, RequestError
 from explainlab.metrics.evaluate import Case, evaluate
@@ -20,6 +21,7 @@ from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.request import Request
 
 TEXTS = [("A funny and warm film, well worth the evening.", 1), ("A dull, lifeless and slow evening.", 0), ("Fine.", 1)]
 METRICS = ["comprehensiveness", "sufficiency:k=50", "log_odds:k=40"]
@@ -42,18 +44,22 @@ def write(path, rows) -> str:
 
 
 def plain_values(classifier: Classifier, text: str, method: str, metric: str, **settings) -> float:
-    """One map of one text judged alone."""
+    """One map of one text judged alone, turned around for a control."""
     subject = Subject(classifier, classifier.encode(text))
-    found = explainlab.explain(classifier, text, method, seed=text_seed(subject), **settings)
-    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, found.scores[None])
+    found = explainlab.explain(
+        classifier, text, method.removeprefix("reversed:"), seed=text_seed(subject), **settings
+    ).scores
+    scores = -found if method.startswith("reversed:") else found
+    case = Case(subject.encoding, subject.units, subject.original, subject.target.index, scores[None])
     return evaluate([case], [parse_metric(metric)], Batcher(classifier, RunContext()))[0][0][0].value
 
 
-def test_means_are_those_of_a_plain_loop_and_random_is_always_there(classifier, data) -> None:
+def test_means_are_those_of_a_plain_loop_and_controls_are_always_there(classifier, data) -> None:
     methods = ["input_x_gradient", "occlusion"]
     body = explainlab.evaluate(classifier, data, methods, METRICS).body
     assert body.n == 3
-    assert [row.method for row in body.rows] == [m for m in [*methods, "random"] for _ in METRICS]
+    controls = ["random", *(f"reversed:{method}" for method in methods)]
+    assert [row.method for row in body.rows] == [m for m in [*methods, *controls] for _ in METRICS]
     for row in body.rows:
         values = [plain_values(classifier, text, row.method, row.asked) for text, _ in TEXTS]
         assert row.mean == pytest.approx(np.mean(values), abs=1e-6)
@@ -62,8 +68,27 @@ def test_means_are_those_of_a_plain_loop_and_random_is_always_there(classifier, 
 
 
 def test_a_text_too_short_for_k_is_counted_apart(classifier, data) -> None:
-    (row, _) = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body.rows
+    row, *_ = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body.rows
     assert (row.n, row.counted) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
+
+
+def test_texts_in_which_a_method_scores_nothing_are_counted(classifier, data) -> None:
+    """A single sample of LIME is the full text, whose slope is 0."""
+    silent = "ensemble:members=lime:samples=1"
+    result = explainlab.evaluate(classifier, data, [silent, "gradient"], ["comprehensiveness"])
+    assert result.body.failed == {silent: 3}
+    assert read_result(json.loads(json.dumps(result.to_json()))).body.failed == {silent: 3}
+    older = result.to_json()
+    del older["failed"]
+    assert read_result(older).body.failed == {}
+
+
+def test_an_ensemble_is_judged_as_any_method(classifier, data) -> None:
+    members = "input_x_gradient+lime:samples=20"
+    body = explainlab.evaluate(classifier, data, [f"ensemble:members={members}"], ["comprehensiveness"]).body
+    values = [plain_values(classifier, text, "ensemble", "comprehensiveness", members=members) for text, _ in TEXTS]
+    assert body.rows[0].mean == pytest.approx(np.mean(values), abs=1e-6)
+    assert body.failed == {}
 
 
 def test_random_maps_of_two_texts_are_not_the_same(classifier, tmp_path) -> None:
@@ -79,6 +104,32 @@ def test_settings_reach_their_method_and_equal_settings_are_one_question(classif
     written = {"integrated_gradients": {"steps": "3", "rule": "midpoint"}}
     again = explainlab.evaluate(classifier, data, ["integrated_gradients"], ["log_odds:k=40"], settings=written)
     assert again.request.parameters == result.request.parameters
+
+
+def test_two_settings_of_a_method_stand_in_one_table(classifier, data) -> None:
+    """Settings by id hold for what a spec does not say; results name methods by their specs."""
+    spec = "integrated_gradients:rule=midpoint:steps=3"
+    asked = {"settings": {"integrated_gradients": {"rule": "midpoint", "steps": 5, "baseline": "zero"}}}
+    methods = ["integrated_gradients", "integrated_gradients:steps=3:rule=midpoint"]
+    body = explainlab.evaluate(classifier, data, methods, ["log_odds:k=40"], **asked).body
+    assert list(body.cost_by_method) == ["integrated_gradients", spec, "random"]
+    assert [body.cost_by_method[name].backward for name in body.cost_by_method] == [15, 9, 0]
+    for row in body.rows:
+        if "integrated_gradients" in row.method:
+            steps = {"rule": "midpoint", "steps": 3 if spec in row.method else 5, "baseline": "zero"}
+            name = row.method.removesuffix(":rule=midpoint:steps=3")
+            values = [plain_values(classifier, text, name, row.asked, **steps) for text, _ in TEXTS]
+            assert row.mean == pytest.approx(np.mean(values), abs=1e-6)
+
+
+def test_an_id_with_settings_is_the_question_that_it_was(classifier, data) -> None:
+    """A stored request has methods as ids, and settings with every parameter."""
+    asked = {"methods": ["lime"], "settings": {"lime": {"samples": 30}}, "metrics": ["log_odds"]}
+    request = complete(Request(question="evaluation", model=classifier.id, data=data, parameters=asked))
+    assert request.parameters["methods"] == ["lime", "random"]
+    assert request.parameters["settings"]["lime"]["samples"] == 30
+    assert request.parameters["settings"]["lime"].keys() == get_method("lime").Parameters.model_fields.keys()
+    assert complete(Request(**request.model_dump())) == request
 
 
 def test_a_finished_text_is_remembered_whole(classifier, data) -> None:
@@ -146,6 +197,9 @@ def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_p
         (["occlusion"], ["comprehensiveness:k=101"], {}, "k = "),
         (["occlusion"], ["comprehensiveness", "comprehensiveness:k=20"], {}, "each once"),
         (["occlusion", "occlusion"], ["comprehensiveness"], {}, "each once"),
+        (["lime", "lime:samples=200"], ["comprehensiveness"], {}, "each once"),
+        (["lime:sample=20"], ["comprehensiveness"], {}, "no parameter"),
+        (["reversed:lime"], ["comprehensiveness"], {}, "no method"),
         (["occlusion"], ["comprehensiveness"], {"lime": {}}, "not among the methods"),
         (["occlusion"], ["comprehensiveness"], {"occlusion": {"steps": 3}}, "no parameter"),
     ],
@@ -166,8 +220,32 @@ def test_the_command_line_prints_the_contract(data, capsys, monkeypatch, tmp_pat
     printed = json.loads(capsys.readouterr().out)
     assert {"model", "data", "n", "rows", "skipped"} <= printed.keys()
     assert printed["skipped"] == 0
-    assert len(printed["rows"]) == 6
-    assert {"method", "metric", "preset", "mean", "low", "high", "n"} <= printed["rows"][0].keys()
+    assert len(printed["rows"]) == 9
+    row = printed["rows"][0]
+    assert {
+        "method",
+        "metric",
+        "preset",
+        "mean",
+        "low",
+        "high",
+        "n",
+        "undefined",
+        "to_best",
+        "told_apart",
+    } <= row.keys()
+    for metric in ("log_odds", "comprehensiveness:k=10:removal=mask", "aopc_sufficiency:bins=1+5+10"):
+        rows = [row for row in printed["rows"] if row["key"] == metric]
+        assert [row["to_best"] for row in rows].count(None) == 1, "the best itself"
+        assert {row["method"] for row in rows} == {"input_x_gradient", "random", "reversed:input_x_gradient"}
+        for row in rows:
+            assert row["to_best"] is None or row["to_best"].keys() == {"mean", "low", "high", "p"}
+            assert (row["told_apart"] is None) == (row["to_best"] is None)
+    (pair,) = printed["agreement"]
+    assert (pair["first"], pair["second"]) == ("input_x_gradient", "random")
+    assert pair["sign_conflicts"] is None, "with reduction=l2 the scores have no sign"
+    assert -1 <= pair["tau"]["mean"] <= 1
+    assert [{"metric", "method", "rank"}] * 6 == [rank.keys() for rank in printed["ranks"]]
 
 
 def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, capsys) -> None:

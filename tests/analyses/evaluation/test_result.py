@@ -8,8 +8,11 @@ import pytest
 
 from explainlab import load_model, study
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
+from explainlab.analyses.evaluation.verdict import data_verdict
+from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_study, read_result
-from explainlab.analyses.wording import ahead, ahead_on_a_text
+from explainlab.analyses.wording import ahead_on_a_text
+from explainlab.metrics.registry import parse_metric
 
 SOURCES = [{"text": "A funny and warm film."}, {"data": "embedded:sentiment", "rows": 3}]
 
@@ -38,7 +41,28 @@ def test_a_field_of_another_type_is_refused(result) -> None:
 def test_the_headline_tells_who_is_ahead(result) -> None:
     body, labels = result.body, {"occlusion": "Occlusion", "random": "Random"}
     if isinstance(body, EvaluationText):
-        said = ahead_on_a_text({labels[name]: next(iter(row.values())) for name, row in body.values.items()}, False)
+        said = ahead_on_a_text({label: next(iter(body.values[name].values())) for name, label in labels.items()}, False)
     else:
-        said = ahead({labels[row.method]: row.interval for row in body.rows}, False)
+        said = data_verdict(body, parse_metric("log_odds:k=40"))
     assert get_study("evaluation").headline(result).endswith(f", {said}.")
+
+
+ADDED = {"agreement", "ranks", "critical", "slices"}
+
+
+def test_an_older_result_opens_and_is_shown_without_what_it_lacks(result) -> None:
+    record = result.to_json()
+    if result.request.text:
+        record["values"] = {name: row for name, row in record["values"].items() if not name.startswith("reversed:")}
+    else:
+        record = {name: value for name, value in record.items() if name not in ADDED}
+        new = {"undefined", "to_best", "told_apart"}
+        record["rows"] = [{k: v for k, v in row.items() if k not in new} for row in record["rows"][:2]]
+        new = {"predicted", "features"}
+        record["texts"] = [{k: v for k, v in text.items() if k not in new} for text in record["texts"]]
+    older, study = read_result(record), get_study("evaluation")
+    assert figures_of(older).charts
+    assert study.lines(older)
+    if result.request.data:
+        assert not any(getattr(older.body, name) for name in ADDED)
+        assert "overlap" in study.headline(older) or "ahead" in study.headline(older)

@@ -26,7 +26,7 @@ def result(encoder: Classifier) -> Attribution:
 def store(database_url: str, result: Attribution) -> Store:
     store = Store(database_url)
     store.put(KEY, result)
-    store.keep_note(NOTE, {"a": 1})
+    store.keep_notes({NOTE: {"a": 1}})
     return store
 
 
@@ -77,12 +77,12 @@ def test_a_file_shrinks_and_keeps_no_deleted_text(tmp_path: Path, old: bool) -> 
                              "body TEXT NOT NULL, PRIMARY KEY (key))")  # fmt: skip
     store = Store(f"sqlite:///{path}")
     for number in range(200):
-        store.keep_note(f"{number:064}", {"text": "zzsecretzz " * 500})
+        store.keep_notes({f"{number:064}": {"text": "zzsecretzz " * 500}})
     store.shrink()
     full = path.stat().st_size
     store.held.delete_unheld(datetime.now(UTC) + NEVER)
     store.shrink()
     assert path.stat().st_size < full / 4
     assert not [file for file in tmp_path.iterdir() if b"zzsecretzz" in file.read_bytes()]
-    store.keep_note(KEY, {"a": 1})
+    store.keep_notes({KEY: {"a": 1}})
     assert Store(f"sqlite:///{path}").note(KEY) == {"a": 1}

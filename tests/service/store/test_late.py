@@ -16,9 +16,9 @@ def test_what_is_never_taken_keeps_nothing_else_waiting(tmp_path: Path) -> None:
     store, late = Store(f"sqlite:///{path}"), Late()
     frozen = Store(f"sqlite:///file:{path}?mode=ro&uri=true")
     away = [frozen]
-    assert isinstance(late.write(lambda: frozen.keep_note("never", {})), ResourceError)
+    assert isinstance(late.write(lambda: frozen.keep_notes({"never": {}})), ResourceError)
     for key in "ab":
-        assert late.write(lambda key=key: away[0].keep_note(key, {"a": 1})) is not None
+        assert late.write(lambda key=key: away[0].keep_notes({key: {"a": 1}})) is not None
     late.flush()
     assert store.note("a") is None
     away[0] = store

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,42 +12,19 @@ import pytest
 
 from explainlab.service.store import lease
 from explainlab.service.store.store import Store
-from explainlab.settings import ROOT
+from tests.service.store.processes import Other, other, serve
 
 SOON = 30
 FIRST, SECOND = "1" * 64, "2" * 64
 
-SERVER = f"""
-import sys
-from explainlab.service.store import lease
-from explainlab.service.store.database import Database
-from explainlab.service.store.unfinished import Unfinished
-
-lease.LEASE_SECONDS, lease.BEAT_SECONDS = 2, 0.2
-database = Database(sys.argv[1])
-own = lease.Lease(database)
-unfinished = Unfinished(database, own)
-own.keep(lambda: None)
-for key in ({FIRST!r}, {SECOND!r}):
-    unfinished.begin(key, "ann", "attribution", {{"text": "a film"}})
-print("begun", flush=True)
-sys.stdin.readline()
-unfinished.end({FIRST!r})
-print("done", flush=True)
-sys.stdin.readline()
-"""
-
 
 @pytest.fixture
-def server(database_url: str) -> Iterator[subprocess.Popen[str]]:
+def server(database_url: str) -> Iterator[Other]:
     """A server, a process of its own, that works on two jobs of Ann."""
     Store(database_url)
-    command = [sys.executable, "-c", SERVER, database_url]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "begun\n"
-    yield process
-    process.kill()
-    process.wait()
+    with other(serve, database_url, [FIRST, SECOND]) as process:
+        assert process.told() == "begun"
+        yield process
 
 
 def told(store: Store) -> list[str]:
@@ -63,7 +39,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_only_the_jobs_of_a_dead_server_are_told_and_one_that_slept_leaves_what_was_taken_over(
-    server: subprocess.Popen[str], database_url: str
+    server: Other, database_url: str
 ) -> None:
     second = Store(database_url)
     second.lease.renew()
@@ -73,18 +49,17 @@ def test_only_the_jobs_of_a_dead_server_are_told_and_one_that_slept_leaves_what_
         time.sleep(0.1)
     second.unfinished.forget("ann", [FIRST, SECOND])
     second.unfinished.end(SECOND)
-    server.send_signal(signal.SIGSTOP)
+    os.kill(server.process.pid, signal.SIGSTOP)
     until(lambda: told(second) == [FIRST, SECOND])
     second.unfinished.begin(FIRST, "ann", "attribution", {"text": "a film"})
-    server.send_signal(signal.SIGCONT)
+    os.kill(server.process.pid, signal.SIGCONT)
     until(lambda: told(second) == [])
-    server.stdin.write("end\n")
-    server.stdin.flush()
-    assert server.stdout.readline() == "done\n"
+    server.pipe.send("end")
+    assert server.told() == "done"
     second.lease.end()
     third = Store(database_url)
     assert told(third) == [FIRST], "the first has not ended the second's"
-    server.kill()
+    server.process.kill()
     until(lambda: told(third) == [FIRST, SECOND])
     third.unfinished.forget("ann", [SECOND])
     assert told(third) == [FIRST]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,7 +16,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import digest
 from explainlab.service.store import schema
 from explainlab.service.store.store import Store
-from explainlab.settings import ROOT
+from tests.service.store.processes import open_and_save, other
 
 KEY = "0" * 64
 VIEW = {"model": "m", "text": "не <b>", "number": 0.1}
@@ -75,31 +73,13 @@ def test_a_database_has_the_tables_that_the_code_knows(old: str) -> None:
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
 
 
-OPENER = """
-import sys
-from explainlab.service.store.store import Store
-
-print("ready", flush=True)
-sys.stdin.readline()
-store = Store(sys.argv[1])
-print(store.save_view({"text": "the same"}))
-"""
-
-
 def test_processes_that_open_an_old_database_at_once(old: str) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPENER, old], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=60)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    assert len(set(said)) == 1
+    with other(open_and_save, old) as first, other(open_and_save, old) as second:
+        assert [first.told(), second.told()] == ["ready"] * 2
+        first.pipe.send("go")
+        second.pipe.send("go")
+        assert first.told() == second.told()
+        assert [first.ended(), second.ended()] == [0, 0]
     assert Store(old).view(digest(VIEW)[:16]).body == VIEW
 
 

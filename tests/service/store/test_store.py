@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +17,7 @@ from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
 from explainlab.request import digest
 from explainlab.service.store.store import SavedView, Store
-from explainlab.settings import ROOT
+from tests.service.store.processes import killed_before_a_commit, other, write_many
 
 KEY = "0" * 64
 AWKWARD = 'A "film" — <b>не</b>\u202e плохой\n\t🎬 &amp; \\ $x$'
@@ -110,11 +107,11 @@ def test_equal_views_of_one_owner_have_one_name_that_cannot_be_guessed(store: St
 def test_notes_are_kept_once(path: Path, store: Store) -> None:
     body = {"text": AWKWARD, "number": 0.1, "ids": [1, 2], "none": None}
     assert store.note(KEY) is None
-    store.keep_note(KEY, body)
-    store.keep_note(KEY, {"another": 1})
+    store.keep_notes({KEY: body})
+    store.keep_notes({KEY: {"another": 1}})
     assert store.note(KEY) == body
     assert store.note("1" * 64) is store.get(KEY) is None
-    Store(f"sqlite:///{path}").keep_note(KEY, body)
+    Store(f"sqlite:///{path}").keep_notes({KEY: body})
     assert Store(f"sqlite:///{path}").note(KEY) == body
 
 
@@ -133,34 +130,16 @@ def test_threads_may_write_and_read_at_once(store: Store, result: Attribution) -
     assert [store.get(f"{i:064}").warnings[-1] for i in range(1, 41)] == [f"own {i}" for i in range(1, 41)]
 
 
-WRITER = """
-import json, sys
-from explainlab.attribution.records import Attribution
-from explainlab.service.store.store import Store
-
-url, name, body = sys.argv[1], sys.argv[2], json.load(sys.stdin)
-result = Attribution.from_json(body).with_warning(name)
-print("ready", flush=True)
-store = Store(url)
-for i in range(50):
-    store.put(f"{i:064}", result)
-"""
-
-
-def _process(script: str, url: str, name: str, result: Attribution) -> subprocess.Popen:
-    """A real process that runs ``script``; the result is on its standard input."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, url, name], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    process.stdin.write(json.dumps(result.to_json()))
-    process.stdin.close()
-    return process
-
-
 def test_processes_that_start_at_once_share_a_fresh_database(database_url: str, result: Attribution) -> None:
-    processes = [_process(WRITER, database_url, name, result) for name in ("first", "second")]
-    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
-    assert [process.wait(60) for process in processes] == [0, 0]
+    record = result.to_json()
+    with (
+        other(write_many, database_url, "first", record) as first,
+        other(write_many, database_url, "second", record) as second,
+    ):
+        assert [first.told(), second.told()] == ["ready"] * 2
+        first.pipe.send("go")
+        second.pipe.send("go")
+        assert [first.ended(), second.ended()] == [0, 0]
     store = Store(database_url)
     assert all(store.get(f"{i:064}").warnings[-1] in ("first", "second") for i in range(50))
 
@@ -172,22 +151,10 @@ def test_threads_that_open_a_fresh_database_at_once(database_url: str) -> None:
 
 # Whole or not at all -------------------------------------------------------------------------------------------------
 
-KILLED = """
-import json, os, signal, sys
-from sqlalchemy import Engine, event
-from explainlab.attribution.records import Attribution
-from explainlab.service.store.store import Store
-
-url, _, body = sys.argv[1], sys.argv[2], json.load(sys.stdin)
-store = Store(url)
-store.put("a" * 64, Attribution.from_json(body))
-event.listen(Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-store.put("b" * 64, Attribution.from_json(body))
-"""
-
 
 def test_a_process_killed_before_its_commit_leaves_no_half_row(database_url: str, result: Attribution) -> None:
-    assert _process(KILLED, database_url, "killed", result).wait(60) == -signal.SIGKILL
+    with other(killed_before_a_commit, database_url, result.to_json()) as process:
+        assert process.ended() == -signal.SIGKILL
     store = Store(database_url)
     assert store.get("a" * 64).to_json() == result.to_json()
     assert store.get("b" * 64) is None
@@ -242,7 +209,7 @@ def test_a_read_only_database_is_read_and_not_written(
     with pytest.raises(ResourceError, match="readonly"):
         frozen.save_view({"text": "film"})
     with pytest.raises(ResourceError, match="readonly"):
-        frozen.keep_note(KEY, {})
+        frozen.keep_notes({KEY: {}})
     assert [found.name for found in path.parent.iterdir() if found.is_dir()] == []
 
 

@@ -1,0 +1,202 @@
+"""What a table of methods by metrics is worth: differences to the best, ranks, agreement, and slices of the texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from explainlab.analyses.evaluation.result import (
+    Agreed,
+    Agreement,
+    CriticalDifferences,
+    Difference,
+    EvaluationText,
+    MethodMetric,
+    Pair,
+    Rank,
+    Slice,
+    SliceMean,
+    TextAgreement,
+)
+from explainlab.data import Row
+from explainlab.metrics.agreement import rank_correlations, sign_conflicts
+from explainlab.metrics.comparison import Means, compare, critical_difference, means_of
+from explainlab.metrics.registry import MetricRequest
+
+FEW = 20
+"""A slice with fewer texts is too small to lean on."""
+MOST_APART = 10
+"""Texts that are listed for a pair of methods."""
+
+Columns = Mapping[str, np.ndarray]
+"""By metric with its options, float64 [names, texts]; NaN where the metric is undefined."""
+
+
+def columns(names: Sequence[str], metrics: Sequence[MetricRequest], bodies: Sequence[EvaluationText]) -> Columns:
+    """The values of all texts."""
+    return {
+        metric: np.array([[body.values[name][metric] for body in bodies] for name in names], dtype=np.float64)
+        for metric in [request.name for request in metrics]
+    }
+
+
+def method_rows(
+    names: Sequence[str],
+    candidates: int,
+    metrics: Sequence[MetricRequest],
+    values: Columns,
+    bodies: Sequence[EvaluationText],
+) -> list[MethodMetric]:
+    """The table, by method and then by metric; the best of a metric is among the first ``candidates``."""
+    compared = compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
+    facts = [metric.facts for metric in metrics]
+    counted = [sum(body.counted[metric] > 0 for body in bodies) for metric in values]
+    return [
+        MethodMetric(
+            method=name,
+            **facts[m],
+            **_interval(comparison.means, i),
+            n=len(bodies) - int(comparison.undefined[i]),
+            counted=counted[m],
+            undefined=int(comparison.undefined[i]),
+            to_best=Difference(**_interval(comparison.to_best, i), p=_known(comparison.p[i]))
+            if comparison.told_apart(i) is not None
+            else None,
+            told_apart=comparison.told_apart(i),
+        )
+        for i, name in enumerate(names)
+        for m, comparison in enumerate(compared)
+    ]
+
+
+def ranked(
+    names: Sequence[str], metrics: Sequence[MetricRequest], values: Columns
+) -> tuple[list[Rank], list[CriticalDifferences]]:
+    """The average ranks of the methods ``names`` by every metric, and which of them it does not tell apart."""
+    ranks, critical = [], []
+    for metric in metrics:
+        tested = critical_difference(values[metric.name][: len(names)], metric.higher_is_better)
+        ranks += [
+            Rank(metric=metric.key, method=name, rank=_known(rank))
+            for name, rank in zip(names, tested.ranks, strict=True)
+        ]
+        pairs = [] if tested.p is None else [(i, j, tested.p[i, j]) for i, j in combinations(range(len(names)), 2)]
+        critical.append(
+            CriticalDifferences(
+                metric=metric.key,
+                texts=tested.texts,
+                friedman=tested.friedman,
+                pairs=[Pair(first=names[i], second=names[j], p=_known(p)) for i, j, p in pairs],
+                groups=[[names[i] for i in group] for group in tested.groups],
+                none=tested.none,
+            )
+        )
+    return ranks, critical
+
+
+def agreements(
+    names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], bodies: Sequence[EvaluationText]
+) -> list[Agreement]:
+    """Every pair of the methods ``names``; ``signed``: whether the scores of each have signs."""
+    first, second = np.triu_indices(len(names), 1)
+    if not len(first):
+        return []
+    scores = [_content(names, body) for body in bodies]
+    taus = np.array([rank_correlations(maps)[first, second] for maps in scores])
+    conflicts = np.array([sign_conflicts(maps)[first, second] for maps in scores])
+    tau_means, conflict_means = means_of([taus.T, conflicts.T])
+    agreed = []
+    for pair, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        order = np.argsort(taus[:, pair], kind="stable")[: np.count_nonzero(~np.isnan(taus[:, pair]))]
+        lowest = [TextAgreement(row=rows[t].number, tau=taus[t, pair]) for t in order[:MOST_APART]]
+        agreed.append(
+            Agreement(
+                first=names[i],
+                second=names[j],
+                tau=_agreed(tau_means, pair, taus),
+                sign_conflicts=_agreed(conflict_means, pair, conflicts) if signed[i] and signed[j] else None,
+                most_apart=lowest,
+            )
+        )
+    return agreed
+
+
+def _content(names: Sequence[str], body: EvaluationText) -> np.ndarray:
+    """float64 [names, n]: the scores of the content features."""
+    content = [not feature.special for feature in body.features]
+    return np.array([body.scores[name] for name in names], dtype=np.float64)[:, content]
+
+
+def _agreed(means: Means, pair: int, values: np.ndarray) -> Agreed:
+    return Agreed(**_interval(means, pair), n=int(np.count_nonzero(~np.isnan(values[:, pair]))))
+
+
+# Slices --------------------------------------------------------------------------------------------------------------
+
+
+def slices(
+    names: Sequence[str],
+    metrics: Sequence[MetricRequest],
+    values: Columns,
+    rows: Sequence[Row],
+    bodies: Sequence[EvaluationText],
+) -> list[Slice]:
+    """The table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
+    by_label = _grouped([row.label or "" for row in rows])
+    right = [body.prediction.label == row.label for row, body in zip(rows, bodies, strict=True)]
+    by_prediction = _grouped(["right" if each else "wrong" for each in right])
+    by_length = _thirds([content_features(body) for body in bodies])
+    whole = np.concatenate([*values.values()])
+    cells = [(key, method) for key in [metric.key for metric in metrics] for method in names]
+    sliced = []
+    for by, groups in (("label", by_label), ("prediction", by_prediction), ("length", by_length)):
+        for name, chosen in groups.items():
+            part = whole[:, chosen]
+            (means,) = means_of([part])
+            known = (~np.isnan(part)).sum(axis=1)
+            table = [
+                SliceMean(metric=metric, method=method, **_interval(means, i), n=int(known[i]))
+                for i, (metric, method) in enumerate(cells)
+            ]
+            sliced.append(Slice(by=by, name=name, n=len(chosen), few=len(chosen) < FEW, rows=table))
+    return sliced
+
+
+def content_features(body: EvaluationText) -> int:
+    """The features of the text that are not special."""
+    return sum(not feature.special for feature in body.features)
+
+
+def _grouped(kinds: Sequence[str]) -> dict[str, list[int]]:
+    """The places of every kind, the kinds in alphabetical order."""
+    groups: dict[str, list[int]] = {kind: [] for kind in sorted(set(kinds))}
+    for place, kind in enumerate(kinds):
+        groups[kind].append(place)
+    return groups
+
+
+def _thirds(lengths: Sequence[int]) -> dict[str, list[int]]:
+    """The places of the shortest, the middle and the longest third; equal lengths stay together, no third is empty."""
+    short, long = np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf")
+    tests: list[Callable[[int], bool]] = [lambda n: n <= short, lambda n: short < n <= long, lambda n: n > long]
+    groups = {}
+    for test in tests:
+        places = [place for place, length in enumerate(lengths) if test(length)]
+        if places:
+            within = [lengths[place] for place in places]
+            groups[f"{min(within)} to {max(within)}" if min(within) < max(within) else str(within[0])] = places
+    return groups
+
+
+# Numbers -------------------------------------------------------------------------------------------------------------
+
+
+def _interval(means: Means, i: int) -> dict[str, float | None]:
+    return {name: _known(getattr(means, name)[i]) for name in ("mean", "low", "high")}
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

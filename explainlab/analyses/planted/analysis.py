@@ -1,0 +1,195 @@
+"""Whether a model's mechanism is known: it reads the planted words of its data, and nothing else tells it the class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from explainlab import declared
+from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
+from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
+from explainlab.analyses.errors.result import Accuracy
+from explainlab.analyses.parameters import Sample
+from explainlab.analyses.planted.result import PlantedData
+from explainlab.analyses.wording import capital, joined, quoted
+from explainlab.data import Row
+from explainlab.data.plant import best_accuracy
+from explainlab.errors import RequestError
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Unpadded
+from explainlab.models.reading import logits_of
+from explainlab.request import digest
+from explainlab.text.rationale import marked_features
+from explainlab.text.units import group
+
+FROM_BEST, FROM_CHANCE = 0.02, 0.03
+"""How far the accuracies may be from the best possible, and from chance where the words are masked."""
+_ROUNDING = 1e-9
+_STORED = "planted/1"  # part of the storage key: rises when the stored format changes
+
+
+class Planted(DataAnalysis[PlantedData]):
+    """Two checks of a model on rows with planted words that it was not trained on (see ``plant``).
+
+    Its accuracy is within 2 points of the best possible: 1 for a row with a word, 1 / classes for one without. With
+    every planted token masked its accuracy is within 3 points of 1 / classes. Accuracies have Wilson's 95% intervals.
+    """
+
+    class Parameters(declared.Parameters):
+        rows: int = Field(MOST_ROWS, ge=1, le=MOST_ROWS, description="Most rows of a data set.")
+        sample: Sample = "first"
+
+    id = "planted"
+    label = "Planted truth"
+    source = "Ours; planted words: thesis 004, section 3"
+    definition = "|accuracy - (p + (1 - p) / C)| ≤ 0.02 and |accuracy without the words - 1 / C| ≤ 0.03"
+    labelled = True
+    DataBody = PlantedData
+
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> PlantedData:
+        marked = [row for row in subject.rows if row.rationale]
+        if not marked:
+            raise RequestError(
+                "No word is planted in these rows: nothing is marked in their column 'rationale'.",
+                "Choose a file that `plant` made, with a share above 0.",
+            )
+        predictions, labels = predicted(subject, following=reading_work(marked)), subject.classifier.labels
+        gold, planted = predictions.gold(labels), np.array([bool(row.rationale) for row in predictions.rows])
+        masked = _masked(subject, [row for row in predictions.rows if row.rationale])
+        without = predictions.best.copy()
+        for place, best in zip(np.flatnonzero(planted).tolist(), masked.best, strict=True):
+            without[place] = without[place] if best is None else best
+        n, share = len(gold), float(planted.mean())
+        body = PlantedData(
+            labels=list(labels),
+            n=n,
+            planted=int(planted.sum()),
+            best_accuracy=best_accuracy(share, len(labels)),
+            accuracy=accuracy_of(int((predictions.best == gold).sum()), n),
+            chance=1 / len(labels),
+            masked=accuracy_of(int((without == gold).sum()), n),
+            unknown=sorted(set(masked.unknown)),
+            cut=masked.best.count(None),
+            known=True,
+            failed=[],
+        )
+        failed = _failed(body)
+        return body.model_copy(update={"failed": failed, "known": not failed})
+
+    def evaluations(self, parameters: Parameters) -> int:
+        return 1
+
+    def headline(self, result: AnalysisResult[PlantedData]) -> str:
+        """Whether the truth is known, and if not, what failed."""
+        body = result.body
+        if not body.known:
+            return f"This model has no known mechanism: {joined(body.failed)}."
+        return (
+            f"The planted words alone decide: the accuracy is {body.accuracy.mean:.1%} (at best "
+            f"{body.best_accuracy:.1%}), and {body.masked.mean:.1%} with the words masked (chance: {body.chance:.1%})."
+        )
+
+    def lines(self, result: AnalysisResult[PlantedData]) -> list[str]:
+        """Both accuracies with their intervals, and what may explain them."""
+        body = result.body
+        return [
+            f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
+            f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
+            f"n = {body.n}, {body.planted} with a planted word",
+            *_reasons(body),
+        ]
+
+
+class _Part(Record):
+    """The class predicted for each row with its planted tokens masked (None: they were cut), and ``unknown`` words."""
+
+    best: list[int | None]
+    unknown: list[str]
+
+
+def _masked(subject: DataSubject, rows: Sequence[Row]) -> _Part:
+    """All ``rows``, in parts that the subject's context remembers."""
+    batcher, parts = Batcher(subject.classifier, subject.context), []
+    for start in range(0, len(rows), TOGETHER):
+        own = rows[start : start + TOGETHER]
+        texts = [(row.text, row.text_pair, row.rationale, row.rationale_pair) for row in own]
+        key = digest([_STORED, subject.classifier.digest, str(subject.classifier.dtype), texts])
+        known = subject.context.recall(key)
+        part = _Part.model_validate(known) if known else _part(batcher, own, start, len(rows))
+        if not known:
+            subject.context.keep(key, part.model_dump(mode="json"))
+        parts.append(part)
+        subject.context.report(start + len(own), len(rows), "texts without the words")
+    subject.forward += batcher.passes
+    return _Part(
+        best=[best for part in parts for best in part.best], unknown=[w for part in parts for w in part.unknown]
+    )
+
+
+def _part(batcher: Batcher, rows: Sequence[Row], done: int, total: int) -> _Part:
+    batcher.context.check_cancelled()
+    batcher.context.part(reading_work(rows))
+    masked, unknown = {}, set()
+    for place, row in enumerate(rows):
+        ids, known = _without(batcher.classifier, row)
+        if ids is not None:
+            masked[place] = ids
+        if not known:
+            unknown |= {row.text[start:end] for start, end in row.rationale or ()}
+    best = logits_of(batcher, [*masked.values()], "texts without the words", done, total).argmax(axis=1)
+    places = dict(zip(masked, best.tolist(), strict=True))
+    return _Part(best=[places.get(place) for place in range(len(rows))], unknown=sorted(unknown))
+
+
+def _without(classifier: Classifier, row: Row) -> tuple[Unpadded | None, bool]:
+    """The tokens of ``row`` with the planted ones masked (None: they were cut); whether the tokenizer knows them."""
+    encoding = classifier.encode(row.text, row.text_pair)
+    units = group(encoding, "token")
+    marked = marked_features(encoding, units, (row.rationale, row.rationale_pair))
+    if isinstance(marked, str):
+        return None, True
+    planted = np.append(marked, False)[units.membership]  # padding has the place -1
+    ids = np.where(planted, classifier.filler_id("mask"), encoding.ids)
+    known = not (encoding.ids[planted] == classifier.tokenizer.unk_token_id).any()
+    return Unpadded(ids[encoding.attention], encoding.types[encoding.attention]), known
+
+
+# In words ------------------------------------------------------------------------------------------------------------
+
+
+def _failed(body: PlantedData) -> list[str]:
+    """What is not as it must be where the planted words alone decide."""
+    failed = []
+    if abs(body.accuracy.mean - body.best_accuracy) > FROM_BEST + _ROUNDING:
+        failed.append(
+            f"its accuracy is {body.accuracy.mean:.1%}, more than {100 * FROM_BEST:.0f} points from the best possible, "
+            f"{body.best_accuracy:.1%}"
+        )
+    if abs(body.masked.mean - body.chance) > FROM_CHANCE + _ROUNDING:
+        failed.append(
+            f"with the planted words masked its accuracy is {body.masked.mean:.1%}, more than {100 * FROM_CHANCE:.0f} "
+            f"points from chance, {body.chance:.1%}"
+        )
+    return failed
+
+
+def _reasons(body: PlantedData) -> list[str]:
+    """What may have made a check fail."""
+    reasons = []
+    if body.unknown:
+        words = joined([quoted(word) for word in body.unknown])
+        reasons.append(f"The tokenizer does not know {words}: choose other words, or train with another tokenizer.")
+    if body.cut:
+        reasons.append(f"In {body.cut:,} rows the planted word was cut by the model: plant at the start of the texts.")
+    low, high = body.masked.low, body.masked.high
+    if abs(body.masked.mean - body.chance) > FROM_CHANCE and low <= body.chance <= high:
+        reasons.append(f"Of only {body.n:,} rows the accuracy may be so far from chance by chance: check on more rows.")
+    return [*map(capital, body.failed), *reasons]
+
+
+def _spelled(accuracy: Accuracy) -> str:
+    return f"{accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f})"

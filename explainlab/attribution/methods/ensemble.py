@@ -1,0 +1,181 @@
+"""The mean of several methods: each one's scores are brought to one scale first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import scipy.stats
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from explainlab import declared
+from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.passes import read_originals
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import MEMBERS, MethodRequest, complete, get_method, parse_members
+from explainlab.attribution.subject import Subject
+from explainlab.declared import refused
+from explainlab.errors import RequestError
+from explainlab.models.batching import HALVED
+from explainlab.request import Request
+
+Normalisation = Literal["abs_sum", "sum", "rank"]
+
+LISTS = {
+    "top3": "lime+kernel_shap+integrated_gradients",
+    "all": (
+        "lime+kernel_shap+integrated_gradients+gradient+input_x_gradient+attention_average"
+        "+attention_rollout:residual=false:reading=received"
+    ),
+}
+"""Members by the word that stands for them: the thesis' methods, and the three that lead there."""
+LEAST_SUM = 1e-3
+"""The least |Σa| / Σ|a| of scores that may be divided by their sum."""
+
+
+def _members(written: str) -> str:
+    """``written`` in canonical form."""
+    if written.strip() in LISTS:
+        return written.strip()
+    members = refused(lambda: parse_members(written))
+    for member in members:
+        if MEMBERS in type(member.parameters).model_fields:
+            raise PydanticCustomError("members", "An ensemble cannot be a member of an ensemble")
+    word = next((word for word, listed in LISTS.items() if members == parse_members(listed)), "")
+    return word or "+".join(member.name for member in members)
+
+
+class Ensemble(Method):
+    """The mean over members of their normalised scores, with its spread; special tokens score 0.
+
+    Every member explains its own output, unless the request's is the logit, and draws from the request's seed. The cost
+    is the sum of the members'. The first member shares the pass over the text; the others make their own.
+    """
+
+    class Parameters(declared.Parameters):
+        members: Annotated[str, Field(max_length=2_000), AfterValidator(_members)] = Field(
+            "top3",
+            description=(
+                "Methods joined by +, with options after colons: lime+kernel_shap:samples=16n. top3 is LIME, "
+                "KernelSHAP and integrated gradients; all adds two gradients and two readings of attention."
+            ),
+        )
+        normalise: Normalisation = Field(
+            "abs_sum",
+            description="How members get one scale: by the sum of |score|, by the sum of the scores, or by ranks.",
+        )
+
+    id: ClassVar = "ensemble"
+    label: ClassVar = "Ensemble"
+    plain: ClassVar = "Runs several methods and takes the mean of their maps; a band shows where they differ."
+    good_for: ClassVar = "One map from many, and seeing on which words the methods do not agree."
+    family: ClassVar = "Others"
+    source: ClassVar = "Oxford thesis on the interpretability of large language models (paper 004)"
+    definition: ClassVar = "φᵢ = mean over members of |aᵢ| / Σ|a|, or aᵢ / Σa, or (n + 1 - rankᵢ) / (n(n + 1)/2)"
+    signed: ClassVar = False
+    random: ClassVar = True
+
+    @classmethod
+    def members(cls, parameters: Parameters) -> list[MethodRequest]:
+        return parse_members(LISTS.get(parameters.members, parameters.members))
+
+    @classmethod
+    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+        return sum(get_method(m.method).work(m.parameters, n, depth) for m in cls.members(parameters))
+
+    @classmethod
+    def adaptive(cls, parameters: Parameters) -> bool:
+        return any(get_method(m.method).adaptive(m.parameters) for m in cls.members(parameters))
+
+    @classmethod
+    def is_signed(cls, parameters: Parameters) -> bool:
+        return parameters.normalise == "sum"
+
+    @classmethod
+    def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
+        return any(get_method(m.method).is_random(subject, m.parameters) for m in cls.members(parameters))
+
+    def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
+        return self.attribute_many([subject], parameters)[0]
+
+    def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        members, batcher = self.members(parameters), subjects[0].batcher
+        self.require(subjects[0].classifier, parameters)
+        read_originals(subjects)  # the target of all members; the first shares this pass
+        columns, spent = [], np.zeros((len(subjects), 2), dtype=np.int64)
+        for i, member in enumerate(members):
+            with batcher.span(i, i + 1, len(members)):
+                columns.append(_run(subjects, member, shared=i == 0))
+            spent += [(result.cost.forward, result.cost.backward) for result in columns[-1]]
+        for subject, (forward, backward) in zip(subjects, spent.tolist(), strict=True):
+            subject.forward, subject.backward = forward, backward
+        return [
+            _mean(subject, members, results, parameters.normalise)
+            for subject, results in zip(subjects, zip(*columns, strict=True), strict=True)
+        ]
+
+
+def _run(subjects: Sequence[Subject], member: MethodRequest, shared: bool) -> list[Attribution]:
+    """The attributions of all texts by ``member``; ``shared``: with what the subjects know of their texts."""
+    method, settings = get_method(member.method), member.parameters.model_dump(mode="json")
+    runs, requests = [], []
+    for subject in subjects:
+        own = method.default_output(settings) if subject.output == "probability" else subject.output
+        run = subject.again(output=own, seed=subject.seed, baseline_data=settings.get("baseline_data", ""))
+        runs.append(run if shared else run.apart())
+        request = Request(
+            model=subject.classifier.id,
+            text=subject.encoding.text,
+            text_pair=subject.encoding.text_pair,
+            question=method.id,
+            parameters=settings,
+            target=subject.target.label,
+            output=own,
+            unit=subject.unit,
+            seed=subject.seed,
+        )
+        requests.append(complete(request))
+    return attribute_subjects(runs, method, requests)
+
+
+def _mean(
+    subject: Subject, members: Sequence[MethodRequest], results: Sequence[Attribution], normalise: Normalisation
+) -> Outcome:
+    """The mean and the spread of the members' ``results`` for one text, in words too."""
+    content, common = subject.units.content, (*subject.caveats, HALVED)
+    scored, labels, warnings = [], [], []
+    for member, result in zip(members, results, strict=True):
+        own = result.scores[content]
+        if own.any():
+            scored.append(normalised(own, normalise, member.label))
+            labels.append(member.label)
+        else:
+            warnings.append(f"{member.label} is left out: all its scores are 0.")
+        warnings += [f"{member.label}: {warning}" for warning in result.warnings if warning not in common]
+    subject.notes.append(f"Mean of {'; '.join(labels)}." if labels else "No member has a score.")
+    table = np.stack(scored) if scored else np.zeros((1, len(content)))
+    spread, mean = subject.units.spread(table.std(axis=0)), subject.units.spread(table.mean(axis=0))
+    return Outcome(mean, spread=spread, warnings=tuple(warnings))
+
+
+def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
+    """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
+
+    ``rank``: mid-ranks for ties. Raises :class:`RequestError`, with the method's ``label``, where ``sum`` would divide
+    by next to nothing. Source: paper 004, section 4 (``abs_sum`` by its code, ``sum`` by its footnote).
+    """
+    if how == "rank":
+        ranks = scipy.stats.rankdata(scores)
+        return np.asarray(ranks / ranks.sum())
+    size, total = np.abs(scores).sum(), scores.sum()
+    if how == "abs_sum":
+        return np.asarray(np.abs(scores) / size)
+    if abs(total) < LEAST_SUM * size:
+        raise RequestError(
+            f"The scores of {label} add up to almost 0, so they cannot be divided by their sum.",
+            "Normalise by abs_sum or rank, or leave this member out.",
+        )
+    return np.asarray(scores / total)

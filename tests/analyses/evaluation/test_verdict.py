@@ -1,0 +1,78 @@
+"""What is said of the best method: who is not told apart from it, and how far it is above random."""
+
+from __future__ import annotations
+
+import pytest
+
+from explainlab.analyses.evaluation.result import Difference, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
+from explainlab.metrics.registry import parse_metric
+
+METRIC = parse_metric("comprehensiveness")
+
+
+def body(**rows: tuple[float, float | None, bool | None]) -> EvaluationData:
+    """By method its mean, its difference to the best, and whether it is told apart from that."""
+    table = [
+        MethodMetric(
+            method=method,
+            **METRIC.facts,
+            mean=mean,
+            low=mean - 0.1,
+            high=mean + 0.1,
+            n=9,
+            counted=9,
+            to_best=None if behind is None else Difference(mean=behind, low=behind - 0.1, high=behind + 0.1, p=0.5),
+            told_apart=apart,
+        )
+        for method, (mean, behind, apart) in rows.items()
+    ]
+    return EvaluationData(n=9, rows=table, cost_by_method={}, texts=[])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            {"lime": (0.9, None, None), "occlusion": (0.8, 0.1, False), "random": (0.5, 0.4, True)},
+            "LIME is best with 0.900 (0.800 to 1.000), 0.400 (0.300 to 0.500) better than random; "
+            "Occlusion is not told apart from it",
+        ),
+        (
+            {"lime": (0.9, None, None), "random": (0.5, 0.4, True), "reversed:lime": (0.1, 0.8, False)},
+            "LIME is best with 0.900 (0.800 to 1.000), 0.400 (0.300 to 0.500) better than random, "
+            "and all others are told apart from it",
+        ),
+        (
+            {"lime": (0.4, 0.1, False), "occlusion": (0.3, 0.2, False), "random": (0.5, None, None)},
+            "no method is better than a random one (0.500 (0.400 to 0.600)); "
+            "LIME and Occlusion are not told apart from it",
+        ),
+        (
+            {"lime": (0.9, None, None), "random": (0.8, None, None)},
+            "none of these is ahead, as their intervals overlap: "
+            "LIME 0.900 (0.800 to 1.000) and Random 0.800 (0.700 to 0.900)",
+        ),
+    ],
+)
+def test_the_sentence(rows: dict, said: str) -> None:
+    assert data_verdict(body(**rows), METRIC) == said
+
+
+def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> None:
+    values = {"lime": 0.4, "occlusion": None, "random": 0.3, "reversed:lime": 0.9}
+    whole = {name: {METRIC.name: value} for name, value in values.items()}
+    assert text_verdict(EvaluationText.model_construct(values=whole), METRIC) == "LIME is ahead with 0.400"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("lime", "LIME"),
+        ("reversed:lime:samples=20", "LIME, 20 samples, reversed"),
+        ("<b>file</b>", "<b>file</b>"),
+        ("reversed:file", "file, reversed"),
+    ],
+)
+def test_names_are_labels_with_their_options(name: str, label: str) -> None:
+    assert shown_name(name) == label

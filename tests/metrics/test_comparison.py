@@ -1,0 +1,184 @@
+"""Differences between methods: tests against scipy, examples worked by hand and slow loops."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import friedmanchisquare, rankdata, wilcoxon
+
+from explainlab.metrics.comparison import compare, critical_difference, holm, signed_rank_p
+from explainlab.metrics.summary import bootstrap
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+# Tests ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_signed_rank_test_worked_by_hand() -> None:
+    """Of the ranks 1 to 5 only that of -5 is negative; 10 of the 32 sets of ranks have a sum of at most 5."""
+    assert signed_rank_p(np.array([[1.0, 2, 3, 4, -5]])) == pytest.approx(2 * 10 / 32)
+    assert signed_rank_p(np.array([[1.0, 2, 3, 4, 5]])) == pytest.approx(2 / 32)
+    assert signed_rank_p(np.array([[0.0, 0, 0, 2, 1]])) == pytest.approx(2 / 4), "zeros have no sign to turn"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 14, 30, 50, 51, 200])
+@pytest.mark.parametrize("decimals", [0, 1, 9])
+def test_the_signed_rank_test_is_scipys(n: int, decimals: int) -> None:
+    rows = rng(n).normal(0.3, 1, size=(4, n)).round(decimals)
+    expected = [np.nan if not row.any() else wilcoxon(row, zero_method="zsplit").pvalue for row in rows]
+    np.testing.assert_allclose(signed_rank_p(rows), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [8, 40, 120])
+def test_texts_without_a_value_are_left_out_of_the_test(n: int) -> None:
+    rows = rng(1).normal(0.2, 1, size=(3, n))
+    rows[1, : n // 2] = np.nan
+    rows[2] = np.nan
+    expected = [wilcoxon(row[~np.isnan(row)], zero_method="zsplit").pvalue for row in rows[:2]]
+    np.testing.assert_allclose(signed_rank_p(rows), [*expected, np.nan], rtol=1e-9)
+
+
+def test_no_row_changes_the_p_of_another() -> None:
+    rows = rng(2).normal(size=(3, 20))
+    tied = rng(3).integers(-2, 3, size=(1, 20)).astype(float)
+    np.testing.assert_array_equal(signed_rank_p(np.concatenate([rows, tied]))[:3], signed_rank_p(rows))
+
+
+def test_holm_worked_by_hand() -> None:
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.5, np.nan, 0.01, 0.4])), [0.8, np.nan, 0.03, 0.8])
+    assert not holm(np.array([])).size
+
+
+# Against the best ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_differences_to_the_best_are_those_of_a_slow_loop(higher: bool) -> None:
+    sign = 1 if higher else -1
+    values = sign * (rng(4).normal(size=(5, 60)) + np.array([0, 0.1, 1, 0.9, 5])[:, None])
+    (compared,) = compare([values], [higher], 4)
+    assert compared.best == 2, "the last row is a control"
+    ps = {}
+    for i, row in enumerate(values):
+        means, to_best = compared.means, compared.to_best
+        assert (means.mean[i], means.low[i], means.high[i]) == pytest.approx(bootstrap(row))
+        if i == 2:
+            continue
+        difference = [sign * (a - b) for a, b in zip(values[2], row, strict=True)]
+        assert (to_best.mean[i], to_best.low[i], to_best.high[i]) == pytest.approx(bootstrap(difference))
+        ps[i] = wilcoxon(difference, zero_method="zsplit").pvalue
+    corrected, largest = {}, 0.0
+    for place, i in enumerate(sorted(ps, key=ps.__getitem__)):
+        largest = max(largest, min(1.0, ps[i] * (len(ps) - place)))
+        corrected[i] = largest
+    assert {i: compared.p[i] for i in ps} == pytest.approx(corrected)
+    assert [compared.told_apart(i) for i in range(5)] == [
+        None if i == 2 else bool(corrected[i] < 0.05) for i in range(5)
+    ]
+    assert (compared.told_apart(0), compared.told_apart(3)) == (True, False)
+    assert compared.to_best.mean[4] < 0, "the control is better than the best method"
+
+
+def test_undefined_texts_are_counted_and_left_out() -> None:
+    values = rng(5).normal(size=(3, 30))
+    values[0] += 2
+    values[1, :7] = np.nan
+    values[2] = np.nan
+    (compared,) = compare([values], [True], 3)
+    assert compared.undefined.tolist() == [0, 7, 30]
+    assert compared.paired.tolist() == [30, 23, 0]
+    assert compared.means.mean[1] == pytest.approx(values[1, 7:].mean())
+    assert compared.to_best.mean[1] == pytest.approx((values[0, 7:] - values[1, 7:]).mean())
+    assert compared.means.low[1] < compared.means.mean[1] < compared.means.high[1]
+    assert np.isnan([compared.means.mean[2], compared.to_best.mean[2], compared.p[2]]).all()
+    assert [compared.told_apart(i) for i in range(3)] == [None, True, None]
+
+
+@pytest.mark.parametrize("texts", [1, 2, 8, 70])
+def test_equal_values_everywhere_have_no_p(texts: int) -> None:
+    (compared,) = compare([np.full((3, texts), 0.25)], [True], 3)
+    assert compared.best == 0
+    assert np.isnan(compared.p).all()
+    assert [compared.told_apart(i) for i in range(3)] == [None, False, False]
+    assert np.isnan(compared.means.low).all()
+    assert not compared.to_best.mean.any()
+
+
+def test_no_value_at_all() -> None:
+    (compared,) = compare([np.full((2, 4), np.nan)], [False], 2)
+    assert compared.best is None
+    assert [compared.told_apart(i) for i in range(2)] == [None, None]
+
+
+def test_metrics_do_not_change_each_other() -> None:
+    first, second = rng(6).normal(size=(2, 3, 25))
+    second[0, 0] = np.nan
+    together = compare([first, second], [True, False], 3)
+    for compared, alone in zip(together, (compare([first], [True], 3), compare([second], [False], 3)), strict=True):
+        np.testing.assert_allclose(compared.to_best.low, alone[0].to_best.low)
+        np.testing.assert_allclose(compared.p, alone[0].p)
+
+
+# Critical difference -------------------------------------------------------------------------------------------------
+
+
+def test_a_critical_difference_worked_by_hand() -> None:
+    """Three methods in the same order on five texts: Q = 12 / (5·3·4) · (5² + 10² + 15²) - 3·5·4 = 10, p = e^-5."""
+    values = np.array([[3.0, 2, 1]] * 5).T + 0.01 * np.arange(5)
+    tested = critical_difference(values, True)
+    assert tested.ranks.tolist() == [1, 2, 3]
+    assert tested.friedman == pytest.approx(np.exp(-5))
+    assert tested.p is not None
+    assert tested.p[0, 1] == tested.p[0, 2] == tested.p[1, 2] == pytest.approx(3 * 2 / 32)
+    assert tested.groups == ((0, 1, 2),), "five texts cannot tell any pair apart"
+    assert critical_difference(-values, False).ranks.tolist() == [1, 2, 3]
+
+
+def test_groups_are_of_methods_none_of_whose_pairs_differs() -> None:
+    values = rng(7).normal(size=(5, 80)) + np.array([0, 0.25, 0.5, 3, 3.05])[:, None]
+    tested = critical_difference(values, True)
+    ranks = np.mean([rankdata(-column) for column in values.T], axis=0)
+    np.testing.assert_allclose(tested.ranks, ranks)
+    assert tested.friedman == pytest.approx(friedmanchisquare(*values).pvalue)
+    pairs = list(combinations(range(5), 2))
+    expected = holm(np.array([wilcoxon(values[i] - values[j], zero_method="zsplit").pvalue for i, j in pairs]))
+    assert tested.p is not None
+    np.testing.assert_allclose([tested.p[pair] for pair in pairs], expected)
+    for group in tested.groups:
+        assert all(tested.p[pair] >= 0.05 for pair in combinations(group, 2))
+        assert list(group) == sorted(group, key=lambda i: ranks[i])
+    same = {pair for pair, p in zip(pairs, expected, strict=True) if p >= 0.05}
+    assert {tuple(sorted(pair)) for group in tested.groups for pair in combinations(group, 2)} == same
+    assert not any(set(a) < set(b) for a in tested.groups for b in tested.groups)
+
+
+def test_only_texts_with_all_values_are_ranked_and_ties_share_a_rank() -> None:
+    values = np.array([[1.0, 1, 1, 1, 1, 9], [1, 1, 1, 1, 1, np.nan], [0, 0, 0, 0, 0, 0]])
+    tested = critical_difference(values, True)
+    assert (tested.texts, tested.ranks.tolist()) == (5, [1.5, 1.5, 3])
+
+
+def test_equal_values_are_one_group() -> None:
+    tested = critical_difference(np.full((4, 12), 2.0), True)
+    assert (tested.friedman, tested.groups, tested.none) == (None, ((0, 1, 2, 3),), "")
+
+
+def test_noise_is_one_group() -> None:
+    tested = critical_difference(rng(8).normal(size=(4, 40)), True)
+    assert tested.friedman is not None
+    assert tested.friedman > 0.05
+    assert tested.groups == (tuple(np.argsort(tested.ranks).tolist()),)
+
+
+@pytest.mark.parametrize(("shape", "why"), [((2, 30), "3 methods"), ((3, 4), "5 texts"), ((3, 0), "5 texts")])
+def test_too_little_for_a_diagram_is_told(shape: tuple[int, int], why: str) -> None:
+    tested = critical_difference(rng(9).normal(size=shape), True)
+    assert why in tested.none
+    assert (tested.groups, tested.p) == ((), None)
+    assert len(tested.ranks) == shape[0]

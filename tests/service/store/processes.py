@@ -1,0 +1,98 @@
+"""Processes of their own on one database, forked from one that has imported the store: that takes seconds each time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from explainlab.attribution.records import Attribution
+from explainlab.service.store import lease
+from explainlab.service.store.database import Database
+from explainlab.service.store.store import Store
+from explainlab.service.store.unfinished import Unfinished
+
+SOON = 60
+_CONTEXT = get_context("forkserver")
+_CONTEXT.set_forkserver_preload([__name__])
+
+
+@dataclass(frozen=True)
+class Other:
+    """A running process, and the end of a pipe to it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    def told(self) -> Any:
+        """What it says next."""
+        assert self.pipe.poll(SOON), "it says nothing"
+        return self.pipe.recv()
+
+    def ended(self) -> int:
+        """Its exit code, once it has ended."""
+        self.process.join(SOON)
+        return self.process.exitcode
+
+
+@contextmanager
+def other(work: Callable[..., None], *arguments: Any) -> Iterator[Other]:
+    """``work(pipe, *arguments)`` in a process of its own; killed at the end."""
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=work, args=(theirs, *arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield Other(process, ours)
+    finally:
+        process.kill()
+        process.join()
+
+
+def write_many(pipe: Connection, url: str, name: str, record: dict[str, Any]) -> None:
+    """Store fifty results that name their writer, once told to."""
+    result = Attribution.from_json(record).with_warning(name)
+    pipe.send("ready")
+    pipe.recv()
+    store = Store(url)
+    for i in range(50):
+        store.put(f"{i:064}", result)
+
+
+def killed_before_a_commit(_: Connection, url: str, record: dict[str, Any]) -> None:
+    """Store a result, and be killed when the second is about to be committed."""
+    store = Store(url)
+    store.put("a" * 64, Attribution.from_json(record))
+    event.listen(Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    store.put("b" * 64, Attribution.from_json(record))
+
+
+def open_and_save(pipe: Connection, url: str) -> None:
+    """Open the database and save a view, once told to; tells the view's id."""
+    pipe.send("ready")
+    pipe.recv()
+    pipe.send(Store(url).save_view({"text": "the same"}))
+
+
+def serve(pipe: Connection, url: str, keys: list[str]) -> None:
+    """A server with a short lease that works on two jobs of Ann; ends the first one when told to."""
+    lease.LEASE_SECONDS, lease.BEAT_SECONDS = 2, 0.2
+    database = Database(url)
+    own = lease.Lease(database)
+    unfinished = Unfinished(database, own)
+    own.keep(lambda: None)
+    for key in keys:
+        unfinished.begin(key, "ann", "attribution", {"text": "a film"})
+    pipe.send("begun")
+    pipe.recv()
+    unfinished.end(keys[0])
+    pipe.send("done")
+    pipe.recv()
