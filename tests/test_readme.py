@@ -66,8 +66,9 @@ def test_the_library_section_runs() -> None:
 
 @pytest.mark.parametrize("words", commands("The command line"), ids=lambda words: words[3])
 def test_the_command_lines_run(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert words[:3] == ["python", "-m", "explainlab"]
     arguments = words[3:]
     if arguments[0] in ("train", "bench"):  # they take minutes or need a file: only their options are checked
