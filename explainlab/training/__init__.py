@@ -6,7 +6,7 @@ from explainlab.training.examples import Examples, read_examples
 from explainlab.training.run import out_directories, train_files
 from explainlab.training.settings import RECIPES, TrainingSettings
 from explainlab.training.start import settings_for
-from explainlab.training.train import Trained, accuracy_of, train, training_digest
+from explainlab.training.train import Trained, stored_accuracy, train, training_digest
 
 __all__ = [
     "ARCHITECTURES",
@@ -15,10 +15,10 @@ __all__ = [
     "Examples",
     "Trained",
     "TrainingSettings",
-    "accuracy_of",
     "out_directories",
     "read_examples",
     "settings_for",
+    "stored_accuracy",
     "train",
     "train_files",
     "training_digest",

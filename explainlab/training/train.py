@@ -163,7 +163,7 @@ def train(
     )
 
 
-def accuracy_of(model_id: str, examples: Examples, device: str | None, report: Report) -> float:
+def stored_accuracy(model_id: str, examples: Examples, device: str | None, report: Report) -> float:
     """The share of ``examples`` whose class a stored model predicts; raises as :func:`train`."""
     classifier = load_model(model_id, device)
     return measured_accuracy(classifier, examples, examples.classes(classifier.labels), _MEASURED, report)[1.0]

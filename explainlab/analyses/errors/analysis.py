@@ -94,7 +94,7 @@ class Predictions(DataAnalysis[PredictionsData]):
         return PredictionsData(
             labels=list(labels),
             n=len(best),
-            accuracy=share_right(int((gold == best).sum()), len(best)),
+            accuracy=accuracy_of(int((gold == best).sum()), len(best)),
             macro_f1=float(f1_score(gold, best, average="macro", zero_division=0)),
             per_class=_per_class(gold, best, labels),
             calibration=calibration(confidence, gold == best, parameters.bins),
@@ -215,7 +215,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
     return part
 
 
-def share_right(right: int, n: int) -> Accuracy:
+def accuracy_of(right: int, n: int) -> Accuracy:
     """The share of ``n`` rows with the interval of Wilson, which also holds near 0 and 1."""
     interval = binomtest(right, n).proportion_ci(0.95, method="wilson")
     return Accuracy(mean=right / n, low=float(interval.low), high=float(interval.high))

@@ -10,7 +10,7 @@ from pydantic import Field
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, Record
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
-from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, predicted, reading_work, share_right
+from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
 from explainlab.analyses.errors.result import Accuracy
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.planted.result import PlantedData
@@ -69,9 +69,9 @@ class Planted(DataAnalysis[PlantedData]):
             n=n,
             planted=int(planted.sum()),
             best_accuracy=best_accuracy(share, len(labels)),
-            accuracy=share_right(int((predictions.best == gold).sum()), n),
+            accuracy=accuracy_of(int((predictions.best == gold).sum()), n),
             chance=1 / len(labels),
-            masked=share_right(int((without == gold).sum()), n),
+            masked=accuracy_of(int((without == gold).sum()), n),
             unknown=sorted(set(masked.unknown)),
             cut=masked.best.count(None),
             known=True,

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, ModelFree, Sampled
-from explainlab.analyses.errors.analysis import share_right
+from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.attribution.explain import versions
 from explainlab.data import source_digest
@@ -29,9 +29,9 @@ from explainlab.training import (
     ARCHITECTURES,
     Examples,
     TrainingSettings,
-    accuracy_of,
     read_examples,
     settings_for,
+    stored_accuracy,
     train,
     training_digest,
 )
@@ -204,12 +204,12 @@ class _Maker:
     def _measured(self, card: MadeModel, weights: Path) -> Made:
         best = card.epochs[card.best_epoch - 1].validation
         if self._test is not None:
-            n, mean = len(self._test), accuracy_of(str(weights), self._test, self._device, self._report())
-            return Made(model=card, accuracy=share_right(round(mean * n), n), measured_on="test")
+            n, mean = len(self._test), stored_accuracy(str(weights), self._test, self._device, self._report())
+            return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test")
         if best is None:
             return Made(model=card, accuracy=None, measured_on=None)
         n = card.validation_rows
-        return Made(model=card, accuracy=share_right(round(best * n), n), measured_on="validation")
+        return Made(model=card, accuracy=accuracy_of(round(best * n), n), measured_on="validation")
 
     def _report(self) -> Callable[[int, int, str], None]:
         """Tells the run how far a training is; between two batches others have their turn."""
