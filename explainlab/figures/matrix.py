@@ -119,7 +119,7 @@ class Matrix:
 
     @property
     def _row_height(self) -> int:
-        return _CELL_PADDING + _LINE * max(len(cell.lines) for cell in self.cells)
+        return _CELL_PADDING + _LINE * max((len(cell.lines) for cell in self.cells), default=1)
 
     def _record(self, cell: Cell, picked: Mapping[str, str]) -> dict[str, Any]:
         share = cell.share or 0.0
