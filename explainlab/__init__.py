@@ -14,6 +14,7 @@ from explainlab.data import plant
 from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import metrics
 from explainlab.models.loading import load_model
+from explainlab.training.run import train_files as train
 
 __all__ = [
     "Attribution",
@@ -25,4 +26,5 @@ __all__ = [
     "metrics",
     "plant",
     "study",
+    "train",
 ]

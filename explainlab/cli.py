@@ -47,7 +47,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.command()
 def models(as_json: Json = False) -> None:
     """List the embedded models."""
-    from explainlab.models.loading import describe, embedded_models
+    from explainlab.models.loading import describe
+    from explainlab.models.stored.places import embedded_models
 
     cards = [card for model_id in embedded_models() if (card := describe(model_id))]
     body = [
@@ -174,8 +175,8 @@ def study(
 
 @app.command()
 def evaluate(
-    model: Model,
-    data: Annotated[str, typer.Option("--data", help="A data file with labels, or embedded:NAME.")],
+    models: Annotated[list[str], typer.Option("--model", help="A model, as elsewhere; may be repeated.")],
+    sources: Annotated[list[str], typer.Option("--data", help="A data file or embedded:NAME; may be repeated.")],
     methods: Annotated[str, typer.Option("--methods", help="Methods, as in lime:samples=500,gradient.")],
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
     assigned: Annotated[
@@ -197,37 +198,39 @@ def evaluate(
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
-    """Judge methods by metrics on a data set, random maps beside them."""
+    """Judge methods by metrics on a data set, random maps beside them; or on every one of several, by every model."""
+    from explainlab.analyses.cells import cells
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
-    if not skip_bad:
-        card = describe(model)
-        first = limit if sample == "first" else None
-        read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
     settings: dict[str, dict[str, Any]] = {}
     for name, value in assignments(assigned).items():
         method, dot, parameter = name.partition(".")
         if not dot:
             raise RequestError(f"--set {name} names no method.", "Write --set METHOD.name=value.")
         settings.setdefault(method, {})[parameter] = value
-    result = _ask(
-        device,
-        question="evaluation",
-        model=model,
-        data=data,
-        parameters=evaluation_parameters(
-            methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
-        ),
-        target=target,
-        output=output,
-        unit=unit,
-        seed=seed,
-        dtype=dtype,
+    parameters = evaluation_parameters(
+        methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
     )
+    common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
+
+    def answer(model: str, data: str) -> Any:
+        if not skip_bad:
+            card = describe(model)
+            first = limit if sample == "first" else None
+            read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
+        return _ask(device, question="evaluation", model=model, data=data, parameters=parameters, **common)
+
+    if len(models) * len(sources) > 1:
+        asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
+        _print(
+            {"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()]
+        )
+        return
+    result = answer(models[0], sources[0])
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     _print_result(result, body, as_json)
@@ -259,22 +262,49 @@ def plant(
 @app.command()
 def train(
     data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
-    architecture: Annotated[str, typer.Option("--architecture", help="bert or gpt2.")],
     out: Annotated[str, typer.Option("--out", help="A directory that does not exist yet.")],
+    architecture: Annotated[
+        str | None, typer.Option("--architecture", help="Begin with random weights: bert, gpt2 or t5_encoder.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", help="Begin with a model's weights: a directory or a hub id.")
+    ] = None,
+    checkpoints: Annotated[
+        str | None, typer.Option("--checkpoints", help="Folder to go on from, should the training be stopped.")
+    ] = None,
+    device: Device = None,
     assigned: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Train a small classifier from scratch, as the embedded ones were."""
-    from explainlab.training import settings_for, train
+    """Train a classifier: from random weights, as the embedded ones were, or from another model."""
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+    from explainlab.training import ARCHITECTURES, out_directories, train_files
 
-    chosen = settings_for(architecture, **assignments(assigned))
+    if (architecture is None) == (base is None):
+        raise RequestError("A training begins with random weights or with a model.", "Give --architecture or --base.")
+    if architecture and architecture not in ARCHITECTURES:
+        raise RequestError(f"Unknown architecture {architecture!r}.", f"Known: {', '.join(ARCHITECTURES)}.")
 
     def report(done: int, total: int, phase: str) -> None:
         typer.echo(f"\r{phase}: {done} of {total}", err=True, nl=done == total)
 
-    held_out = _labelled(chosen.evaluate, chosen.label_names) if chosen.evaluate else None
-    trained = train(*_labelled(data, chosen.label_names), architecture, out, chosen, held_out=held_out, report=report)
-    _print({"out": out, **asdict(trained)}, as_json, [f"{name}: {value}" for name, value in asdict(trained).items()])
+    trained = train_files(
+        data,
+        architecture or base or "",
+        out,
+        reader=reader_for(LOCAL.id),
+        checkpoints=checkpoints,
+        device=device,
+        report=report,
+        **assignments(assigned),
+    )
+    bodies = [
+        {"out": str(path), **asdict(model)}
+        for path, model in zip(out_directories(out, len(trained)), trained, strict=True)
+    ]
+    body = bodies[0] if len(bodies) == 1 else {"out": out, "models": bodies}
+    _print(body, as_json, [f"{name}: {value}" for each in bodies for name, value in each.items()])
 
 
 @app.command()
@@ -327,22 +357,6 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code or 0)
-
-
-def _labelled(path: str, label_names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Texts and labels of a data file; raises DataError for a row without a label."""
-    from explainlab.data import read_dataset
-    from explainlab.errors import DataError
-    from explainlab.service.uploads import reader_for
-    from explainlab.service.users import LOCAL
-
-    rows = read_dataset(path, label_names or None, reader=reader_for(LOCAL.id)).rows
-    labels = []
-    for row in rows:
-        if row.label is None:
-            raise DataError(f"Row {row.number} of {path} has no label.", "Give every row a label to learn.")
-        labels.append(row.label)
-    return [row.text for row in rows], labels
 
 
 def _ask(device: str | None, **fields: Any) -> Any:

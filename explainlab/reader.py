@@ -17,12 +17,13 @@ def unwatched(share: float) -> None:
 class Reader:
     """What decides how a data set's name is read.
 
-    ``uploads`` is the folder of the files behind ``upload:`` ids (None: there are none); ``limits`` bound what a file
-    and a text may hold. ``watch`` is called now and then with the share of a source that has been read, from 0 to 1,
-    and may raise to end the reading.
+    ``uploads`` is the folder of the files behind ``upload:`` ids (None: there are none), ``made`` that of the models
+    that are made (None: none are made here); ``limits`` bound what a file and a text may hold. ``watch`` is called now
+    and then with the share of a source that has been read, from 0 to 1, and may raise to end the reading.
     """
 
     uploads: Path | None = None
+    made: Path | None = None
     limits: Limits = DEFAULT_LIMITS
     watch: Callable[[float], None] = field(default=unwatched, compare=False, repr=False)
 

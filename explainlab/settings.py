@@ -26,7 +26,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=lambda: user_data_path("explainlab", appauthor=False),
-        description="Folder of the result store, of uploads and of saved templates.",
+        description="Folder of the result store, of uploads, of saved templates and of made models.",
     )
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
@@ -62,6 +62,9 @@ class Settings(BaseSettings):
     max_kept_mb: int = Field(
         0, ge=0, description="Most MB kept of all users, the longest unused deleted first; 0: no limit."
     )
+    allow_training: bool = Field(False, description="Where the instance is hosted, let users make models.")
+    max_made_models: int = Field(50, gt=0, description="Most models that one user may have made and kept.")
+    max_made_mb: int = Field(5_000, gt=0, description="Most MB of made models of one user before another is made.")
     batch_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of model passes; 0: chosen from the device and its free memory."
     )

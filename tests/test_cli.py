@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from explainlab import explain, load_model
 from explainlab.attribution.registry import methods
 from explainlab.cli import main
-from explainlab.models.loading import embedded_models
+from explainlab.models.stored.places import embedded_models
 from explainlab.settings import ROOT, settings
 from explainlab.text.units import Feature
 from tests.conftest import Zoo
@@ -337,65 +336,3 @@ def _damage(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["classifier.weight"][0, 0] = torch.nan
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
-# Training ------------------------------------------------------------------------------------------------------------
-
-TINY = [f"--set={s}" for s in ("epochs=1", "layers=1", "width=16", "heads=2", "vocabulary=300", "max_tokens=16")]
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A small labelled file."""
-    rows = [f"a {word} film number {i},{word}" for i in range(10) for word in ("dull", "lovely")]
-    path = tmp_path / "films.csv"
-    path.write_text("\n".join(["text,label", *rows]))
-    return path
-
-
-@pytest.mark.parametrize("architecture", ["bert", "gpt2"])
-def test_train_from_a_file_to_an_explanation(run: Run, data: Path, tmp_path: Path, architecture: str) -> None:
-    out = tmp_path / "trained"
-    command = ["train", "--data", data, "--architecture", architecture, "--out", out, *TINY]
-    ended = run(*command, "--set", f"evaluate={data}", "--json")
-    assert ended.json.keys() == {"out", "accuracy", "prefix_accuracy", "steps", "seconds", "parameters"}
-    assert ended.json["out"] == str(out)
-    assert 0 <= ended.json["accuracy"] <= 1
-    assert "training" in ended.err
-    found = run("explain", "--model", out, "--text", "a lovely film", "--method", "input_x_gradient", "--json").json
-    assert set(found["prediction"]["probabilities"]) == {"dull", "lovely"}
-    assert all(math.isfinite(feature["score"]) for feature in found["features"])
-
-
-@pytest.mark.parametrize(
-    ("chosen", "words"),
-    [
-        (["--data", "no/such/file.csv"], "There is no data file"),
-        (["--architecture", "lstm"], "'lstm'"),
-        (["--set", "epochs=0"], "epochs"),
-        (["--set", "epochz=1"], "epochz"),
-        (["--set", "heads=3"], "width 16 is no multiple of heads 3"),
-        (["--set", "architecture=gpt2"], "architecture"),
-        (["--set", "label_names=dull,great"], "lovely"),
-        (["--set", "evaluate=no/such/file.csv"], "There is no data file"),
-        (["--set", "teacher=no/such/model"], "no/such/model"),
-        (["--out", "."], "."),
-    ],
-)
-def test_bad_trainings(
-    run: Run, data: Path, tmp_path: Path, chosen: list[str], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    options = {"--data": str(data), "--architecture": "bert", "--out": "trained"}
-    given = dict(zip(chosen[::2], chosen[1::2], strict=True))
-    small = [option for option in TINY if not option.startswith(f"--set={given.get('--set', '').split('=')[0]}=")]
-    flags = [word for pair in {**options, **given}.items() for word in pair]
-    refused(run("train", *flags, *small, "--json"), words)
-    assert not (tmp_path / "trained").exists()
-
-
-def test_a_row_without_label_is_named(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "films.csv"
-    path.write_text("text,label\na film,good\nanother,\n")
-    refused(run("train", "--data", path, "--architecture", "bert", "--out", tmp_path / "out"), "Row 2", "no label")

@@ -15,7 +15,7 @@ from explainlab import Attribution
 from explainlab.attribution.registry import methods_table
 from explainlab.cli import main
 from explainlab.data import EXAMPLES
-from explainlab.models.loading import embedded_models
+from explainlab.models.stored.places import embedded_models
 from explainlab.settings import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,7 +55,8 @@ def test_both_commands_are_named_and_their_files_exist() -> None:
     assert all((ROOT / name).is_file() for name in ("requirements.txt", "app.py", ".ci/run"))
 
 
-def test_the_library_section_runs() -> None:
+def test_the_library_section_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # it writes a file
     blocks = re.findall(r"```python\n(.*?)```", section("The library"), re.DOTALL)
     assert blocks
     for block in blocks:
@@ -66,8 +67,9 @@ def test_the_library_section_runs() -> None:
 
 @pytest.mark.parametrize("words", commands("The command line"), ids=lambda words: words[3])
 def test_the_command_lines_run(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert words[:3] == ["python", "-m", "explainlab"]
     arguments = words[3:]
     if arguments[0] in ("train", "bench"):  # they take minutes or need a file: only their options are checked

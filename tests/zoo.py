@@ -23,6 +23,9 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from explainlab.models.networks.registration import register_networks
+
+register_networks()
 LABELS = ("negative", "neutral", "positive")
 MAX_TOKENS = 48
 CORPUS = (
@@ -153,6 +156,8 @@ ZOO: dict[str, Species] = {
     "modernbert-mean": Species("modernbert", _wordpiece, {**_MODERN, "classifier_pooling": "mean"}),
     "t5": Species("t5", _unigram, {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4,
                           "decoder_start_token_id": 0}),
+    "t5-encoder": Species("explainlab_t5_encoder", _unigram,
+                          {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4}),
     "gpt2": Species("gpt2", _gpt2, {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": MAX_TOKENS}),
     "llama": Species("llama", _llama, _LLAMA),
     "mistral": Species("mistral", _llama, {**_LLAMA, "sliding_window": 4}),
@@ -186,7 +191,7 @@ def model_of(name: str, speaks: bool = False, **options: Any) -> PreTrainedModel
     species, tokenizer = ZOO[name], tokenizer_of(name)
     roles = [f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep")]
     ids = {role: getattr(tokenizer, role) for role in roles}
-    positions = {} if species.model_type in ("t5", "gpt2") else SMALL
+    positions = {} if species.model_type in ("t5", "explainlab_t5_encoder", "gpt2") else SMALL
     classes = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
     settings = {"vocab_size": len(tokenizer), **classes, **ids, **positions, **species.options, **options}
     config = AutoConfig.for_model(species.model_type, **settings)

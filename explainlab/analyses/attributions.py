@@ -16,6 +16,7 @@ from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method, methods
 from explainlab.attribution.subject import Subject
+from explainlab.declared import parse
 from explainlab.models.batching import HALVED
 from explainlab.models.classifier import Classifier
 from explainlab.request import CompleteRequest, Dtype, Output, Request
@@ -36,8 +37,8 @@ def attributions_of(
     analysis or page asks for it. Costs are added to the subjects', also of what is remembered. Raises
     :class:`explainlab.errors.UnsupportedError` before anything runs if the model does not support a method.
     """
-    for name, _ in methods:
-        get_method(name).require(subjects[0].classifier)
+    for name, settings in methods:
+        get_method(name).require(subjects[0].classifier, parse(get_method(name), settings))
     batcher = subjects[0].batcher
     seeds = seeds or [text_seed(subject) for subject in subjects]
     columns = []

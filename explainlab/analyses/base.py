@@ -14,6 +14,7 @@ from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import source_digest
 from explainlab.declared import Parameters, parse
+from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
@@ -152,6 +153,14 @@ class Analysis(ABC):
         methods = self.method_requests(parameters)
         return any(get_method(method.method).adaptive(method.parameters) for method in methods)
 
+    def known_digest(self, model_id: str) -> str | None:
+        """What identifies the model of a request, if it is known: :func:`explainlab.models.loading.known_digest`."""
+        return loading.known_digest(model_id)
+
+    def model_digest(self, model_id: str) -> str:
+        """What identifies the model of a request: :func:`explainlab.models.loading.model_digest`."""
+        return loading.model_digest(model_id)
+
     @abstractmethod
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """The answer to ``request``, whose model is the loaded ``classifier``."""
@@ -226,3 +235,15 @@ class Analysis(ABC):
             warnings=tuple(record["warnings"]),
             versions=record["versions"],
         )
+
+
+class ModelFree(Analysis):
+    """A question that no loaded classifier answers: the model of its requests is only named."""
+
+    @abstractmethod
+    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
+        """The answer to ``request``, computed on ``device``."""
+
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+        """See :meth:`Analysis.answer`; ``classifier`` only says on which device."""
+        return self.answer_alone(request, context, classifier.device.type)

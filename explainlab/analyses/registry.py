@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import explainlab.analyses as package
-from explainlab.analyses.base import Analysis
+from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.attribution.registry import get_method
 from explainlab.declared import named, require_within
 from explainlab.errors import RequestError
@@ -79,6 +79,25 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
     return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
+
+
+def answer_alone(request: Request, context: RunContext, device: str, limits: Limits) -> Result | None:
+    """As :func:`answer`, where no loaded classifier is needed; None where one is."""
+    analysis, whole = get_analysis(request.question), complete(request)
+    if not isinstance(analysis, ModelFree):
+        return None
+    require_bounded(whole, limits)
+    return analysis.answer_alone(whole, context, device)
+
+
+def known_digest(request: Request) -> str | None:
+    """What identifies the model that ``request`` names; None for one that would first have to be fetched."""
+    return get_analysis(request.question).known_digest(request.model)
+
+
+def model_digest(request: Request) -> str:
+    """What identifies the model that ``request`` names; fetched where it is not here."""
+    return get_analysis(request.question).model_digest(request.model)
 
 
 def answer_targets(classifier: Classifier, requests: Sequence[Request], context: RunContext) -> list[Result]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.cells import cells
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.models.loading import load_model
 
 
 def study(
@@ -58,6 +61,32 @@ def study(
 
 
 def evaluate(
+    models: Classifier | Sequence[Classifier | str],
+    data: str | Sequence[str],
+    methods: Sequence[str] = ("integrated_gradients",),
+    metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
+    **named: Any,
+) -> Any:
+    """Evaluate ``methods`` by ``metrics`` on the data set ``data`` as :func:`evaluate_one`, which has all arguments.
+
+    Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
+    :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
+    or the reason why there is none.
+    """
+    if isinstance(models, Classifier) and isinstance(data, str):
+        return evaluate_one(models, data, methods, metrics, **named)
+    several = [models] if isinstance(models, Classifier | str) else models
+    loaded = {model.id: model for model in several if not isinstance(model, str)}
+    load = lru_cache(maxsize=1)(load_model)
+
+    def answer(model: str, source: str) -> AnalysisResult[Any]:
+        return evaluate_one(loaded.get(model) or load(model), source, methods, metrics, **named)
+
+    ids = [model if isinstance(model, str) else model.id for model in several]
+    return list(cells(ids, [data] if isinstance(data, str) else data, answer))
+
+
+def evaluate_one(
     classifier: Classifier,
     data: str,
     methods: Sequence[str] = ("integrated_gradients",),

@@ -21,7 +21,8 @@ from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
 from explainlab.figures.palette import PALETTES
 from explainlab.metrics.registry import MetricRequest
-from explainlab.models.loading import ModelCard, describe, embedded_models, model_name
+from explainlab.models.loading import ModelCard, describe, model_name
+from explainlab.models.stored.places import embedded_models
 from explainlab.request import Unit
 from explainlab.service import looks
 from explainlab.service.limits import require_model

@@ -113,12 +113,6 @@ class Subject:
             text=self.text,
         )
 
-    def apart(self) -> Subject:
-        """The same subject before any pass, which shares nothing."""
-        subject = self.again(output=self.output, seed=self.seed, baseline_data=self._baseline_data)
-        subject.text = Original(self.classifier, self.encoding)
-        return subject
-
     # What is explained -------------------------------------------------------------------------------------------
 
     @property

@@ -74,6 +74,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         progressive,
         runs,
         shapley,
+        training,
     )
 
     parts = {
@@ -87,6 +88,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "benchmark": benchmark.rows,
         "opening": opening.rows,
         "runs": runs.rows,
+        "training": training.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

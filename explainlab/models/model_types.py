@@ -1,4 +1,4 @@
-"""The supported model types of transformers: a row each; no other code names a model type."""
+"""The supported model types of transformers, and ours: a row each; no other code names a model type."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from explainlab.models.transformer import (
     DecoderModel,
     EncoderDecoderModel,
     OutputAttentionModel,
+    StackModel,
     TransformerModel,
 )
 
@@ -52,6 +53,7 @@ MODEL_TYPES: dict[str, ModelType] = {
     "deberta-v2": ModelType(Architecture("DeBERTa-v2", attention="read"), OutputAttentionModel),
     "modernbert": ModelType(Architecture("ModernBERT")),
     "t5": ModelType(Architecture("T5", pooling="eos", attention="cross"), EncoderDecoderModel),
+    "explainlab_t5_encoder": ModelType(Architecture("T5 encoder", pooling="mean"), StackModel),
 }
 
 

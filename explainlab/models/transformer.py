@@ -120,6 +120,14 @@ class OutputAttentionModel(TransformerModel):
         return list(output.attentions), output.logits
 
 
+class StackModel(TransformerModel):
+    """T5's encoder alone, whose layers hold lists of their parts."""
+
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        return list(cast(nn.ModuleList, self.body.block))
+
+
 class DecoderModel(TransformerModel):
     """A causal decoder, whose head ``score`` we apply: transformers' own pooling looks for padding ids."""
 

@@ -9,15 +9,16 @@ from datetime import datetime
 from functools import partial
 from typing import Any, get_args
 
+from explainlab.analyses.registry import known_digest
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
-from explainlab.models.loading import known_digest
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
-from explainlab.service.limits import require_model
+from explainlab.service.limits import require_named
 from explainlab.service.looks import about
 from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
 from explainlab.service.store.late import Late
+from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
@@ -83,6 +84,7 @@ class Access:
             key = result_key(request, result.versions["model"])
             self.store.put(key, result)
             self.store.held.hold(user.id, about_key(request), [key])
+            own_made(result, user.id)
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
@@ -122,7 +124,7 @@ class Access:
                 "Its result was stored by another version of ExplainLab, which this one cannot read.",
             )
         result = result and result.answering(request)
-        return OpenRun(run, request, result, missing, _gone(run.model, user), run.owner == user.id)
+        return OpenRun(run, request, result, missing, _gone(request, user), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:
         """Delete an own run, and its result unless somebody else has it.
@@ -219,10 +221,10 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
     )
 
 
-def _gone(model: str, user: User) -> str:
+def _gone(request: Request, user: User) -> str:
     try:
-        require_model(model, user.id)
-        known_digest(model)
+        require_named(request.model_copy(update={"reader": user.id}))
+        known_digest(request)
     except ModelError as error:
         return str(error)
     return ""

@@ -44,6 +44,7 @@ class _Scored(BaseModel):
     prompt: bool
     score: float
     error: float | None
+    spread: float | None = None
 
 
 class _Cost(BaseModel):

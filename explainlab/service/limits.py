@@ -16,12 +16,16 @@ from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.completion import PREFIX as COMPLETION
-from explainlab.models.loading import changed_model, resolved_id
-from explainlab.request import CompleteRequest
+from explainlab.models.loading import changed_model
+from explainlab.models.stored.made import PREFIX as MADE
+from explainlab.models.stored.places import resolved_id
+from explainlab.request import CompleteRequest, Request
+from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template
 from explainlab.settings import limit_words, settings
+from explainlab.training import ARCHITECTURES
 
-_FILES = ("baseline_data", "attributions")
+_FILES = ("baseline_data", "attributions", "validation_data", "test_data")
 
 
 def require_allowed(request: CompleteRequest) -> None:
@@ -30,9 +34,18 @@ def require_allowed(request: CompleteRequest) -> None:
     :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the request
     names a file of the server.
     """
-    require_model(request.model, request.reader)
+    require_named(request)
     for source in named_files(request):
         require_source(source)
+
+
+def require_named(request: Request) -> None:
+    """Raise for a ``request`` whose model is not served here, or which makes a model where that is not allowed."""
+    if makes(request):
+        require_training()
+        if request.model in ARCHITECTURES:
+            return
+    require_model(request.model, request.reader)
 
 
 def require_model(model_id: str, user_id: str) -> None:
@@ -43,6 +56,8 @@ def require_model(model_id: str, user_id: str) -> None:
     that the user with the id ``user_id`` may read.
     """
     prompt, model = "", model_id
+    if model_id.startswith(MADE):
+        return require_own(model_id, user_id)
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         require_template(template, user_id)
@@ -98,6 +113,8 @@ def require_bounded(request: CompleteRequest) -> None:
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
         raise RequestError(f"{rows:,} rows are too many.", limit_words("max_rows"))
+    if makes(request):
+        require_room(request)
     registry.require_bounded(request, settings().limits)
 
 

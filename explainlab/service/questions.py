@@ -6,6 +6,7 @@ from typing import Any
 
 from explainlab.analyses.registry import complete, get_analysis, request_key
 from explainlab.request import CompleteRequest, Kind, Request, digest
+from explainlab.service.store.made import called
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
 
@@ -31,8 +32,9 @@ def about_key(request: Request) -> str:
 
 
 def asked_by(request: Request, user: User) -> CompleteRequest:
-    """The same request complete; the uploads that it names are those of ``user``."""
-    return complete(request).model_copy(update={"reader": user.id})
+    """The same request complete; the uploads and the made model that it names are those of ``user``."""
+    named = request.model_copy(update={"model": called(request.model, user.id)})
+    return complete(named).model_copy(update={"reader": user.id})
 
 
 def result_key(request: CompleteRequest, model_digest: str) -> str:

@@ -10,21 +10,23 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 
-from explainlab.analyses.registry import answer_targets, targets_together
+from explainlab.analyses.registry import answer_alone, answer_targets, known_digest, model_digest, targets_together
 from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
+from explainlab.models import loading
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, is_out_of_memory
-from explainlab.models.loading import known_digest, locate, model_digest
+from explainlab.models.stored.places import locate
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
-from explainlab.service.limits import require_allowed, require_bounded, require_model
+from explainlab.service.limits import require_allowed, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.store.made import is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
@@ -61,7 +63,7 @@ class Service(Access):
         :func:`explainlab.service.limits.require_allowed` for what is not served here.
         """
         request = _allowed(request, user)
-        model = known_digest(request.model)
+        model = known_digest(request)
         if model is None:
             return None
         return self._finished(request, model) or self._stored(request, result_key(request, model))
@@ -69,9 +71,11 @@ class Service(Access):
     def has(self, request: Request, user: User = LOCAL) -> bool:
         """Whether :meth:`find` gives a result, which is not read; raises as that."""
         request = _allowed(request, user)
-        model = known_digest(request.model)
+        model = known_digest(request)
         if model is None:
             return False
+        if makes(request):
+            return self.find(request, user) is not None
         try:
             return self._finished(request, model) is not None or self.store.has(result_key(request, model))
         except ResourceError:
@@ -182,13 +186,14 @@ class Service(Access):
             for model in self.store.runs.models():
                 with suppress(ModelError, OSError):
                     require_model(model, LOCAL.id)
-                    known_digest(model, read=True)
+                    loading.known_digest(model, read=True)
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
         """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
         context.begin("loading the model")
-        locate(request.model)
-        require_model(request.model, request.reader)  # an adapter of the hub names the model that it changes only now
+        if known_digest(request) is None:
+            locate(request.model)
+        require_named(request)  # an adapter of the hub names the model that it changes only now
         context.estimate.pace = self.paces.of(request)
         result = self._attempt(request, context)
         if isinstance(result, MemoryShortage):
@@ -235,10 +240,12 @@ class Service(Access):
 
     def _answer(self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]]) -> Result:
         """The result, stored for the users with the ids that ``owners`` gives."""
-        key = result_key(request, model_digest(request.model))
+        key = result_key(request, model_digest(request))
         memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
+            for owner in owners():
+                own_made(result, owner)
             return self._kept(request, result, key, memory)
         finally:
             memory.hold()
@@ -261,6 +268,9 @@ class Service(Access):
         )
 
     def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
+        alone = answer_alone(request, context, str(self.device), settings().limits)
+        if alone is not None:
+            return alone.answering(request)
         classifier = self.pool.get(request.model, request.dtype)
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)
@@ -282,7 +292,7 @@ class Service(Access):
         """The result of a job of this server by the model with the digest ``model``."""
         job = self.engine.job(job_key(request))
         result = None if job is None else job.result
-        return result if result is not None and result.versions["model"] == model else None
+        return result if result is not None and result.versions["model"] == model and is_there(result) else None
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""
@@ -290,7 +300,7 @@ class Service(Access):
             result = self.store.get(key)
         except ResourceError:
             return None
-        return result and result.answering(request)
+        return result.answering(request) if result and is_there(result) else None
 
 
 def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from explainlab import data
 from explainlab.data.uploads import delete_upload, touch_upload
+from explainlab.models.stored.made import made_folder
 from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.users import User
@@ -16,7 +17,7 @@ from explainlab.settings import settings
 
 def reader_for(user_id: str) -> Reader:
     """Reads for the user with this id: their uploads, within the limits of the settings."""
-    return Reader(folder_of(user_id), settings().limits)
+    return Reader(folder_of(user_id), made=made_folder(), limits=settings().limits)
 
 
 def reader_of(request: Request) -> Reader:

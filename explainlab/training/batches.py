@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from transformers import PreTrainedTokenizerBase
 
+from explainlab.training.examples import Examples
 from explainlab.training.settings import TrainingSettings
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Token ids of n texts, and for pairs the segment of every token (else None); ``pad_id`` fills up a batch."""
+
+    ids: list[list[int]]
+    types: list[list[int]] | None
+    pad_id: int
+
+    def batch(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        """The inputs of these rows by their names in transformers, int64 [batch, longest]."""
+        inputs, attention = padded([self.ids[row] for row in rows], self.pad_id)
+        batch = {"input_ids": inputs, "attention_mask": attention}
+        if self.types:
+            batch["token_type_ids"], _ = padded([self.types[row] for row in rows], 0)
+        return batch
+
+
+def tokenized(tokenizer: PreTrainedTokenizerBase, examples: Examples, max_tokens: int, pad_id: int) -> Tokens:
+    """The tokens of all ``examples``; longer ones are cut to ``max_tokens``."""
+    texts = (list(examples.texts), list(examples.pairs)) if examples.pairs else (list(examples.texts),)
+    encoded = tokenizer(*texts, truncation=True, max_length=max_tokens)
+    return Tokens(encoded["input_ids"], encoded.get("token_type_ids") if examples.pairs else None, pad_id)
 
 
 def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:

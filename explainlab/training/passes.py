@@ -10,27 +10,28 @@ from torch import Tensor, nn
 
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.training.batches import padded
+from explainlab.training.batches import Tokens, tokenized
+from explainlab.training.examples import Examples
 
 PREFIX_SHARES = (0.25, 0.5, 0.75, 1.0)
 Report = Callable[[int, int, str], None]
 
 
-def head_logits(model: nn.Module, causal: bool, inputs: Tensor, attention: Tensor) -> Tensor:
+def head_logits(network: nn.Module, causal: bool, batch: dict[str, Tensor]) -> Tensor:
     """Class logits [batch, positions, classes]: at every position for a decoder, at a single one for an encoder."""
-    device = next(model.parameters()).device
-    batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
+    device = next(network.parameters()).device
+    batch = {name: tensor.to(device) for name, tensor in batch.items()}
     logits: Tensor
     if causal:
-        backbone, head = cast(nn.Module, model.base_model), cast(nn.Module, model.score)
+        backbone, head = cast(nn.Module, network.base_model), cast(nn.Module, network.score)
         logits = head(backbone(**batch, use_cache=False).last_hidden_state)
     else:
-        logits = model(**batch).logits[:, None]
+        logits = network(**batch).logits[:, None]
     return logits
 
 
 def teacher_logits(
-    teacher: Classifier, texts: Sequence[str], names: Sequence[str], batch_size: int, report: Report
+    teacher: Classifier, examples: Examples, names: Sequence[str], batch_size: int, report: Report
 ) -> Tensor:
     """The teacher's logits [n, classes] for the whole texts, columns in the order of ``names``.
 
@@ -42,43 +43,74 @@ def teacher_logits(
             "Name the data's classes as the teacher does, with label_names.",
         )
     columns = [teacher.labels.index(name) for name in names]
-    logits = torch.empty(len(texts), len(names))
-    for rows, batch, lengths in _read(teacher, texts, batch_size, "teacher", report):
-        logits[rows] = _at_share(teacher, batch, lengths, 1.0)[:, columns]
+    logits = torch.empty(len(examples), len(names))
+    causal = teacher.architecture.causal
+    reading = _read(teacher.model.network, causal, _tokens(teacher, examples), batch_size, "teacher", report)
+    for rows, batch, lengths in reading:
+        logits[rows] = _at_share(causal, batch, lengths, 1.0)[:, columns]
     return logits
 
 
 def measured_accuracy(
-    classifier: Classifier, texts: Sequence[str], targets: Tensor, batch_size: int, report: Report
+    classifier: Classifier, examples: Examples, targets: Tensor, batch_size: int, report: Report
 ) -> dict[float, float]:
     """Accuracy after a share of each text's tokens: 0.25, 0.5, 0.75 and 1 for decoders, only 1 for encoders.
 
     ``targets`` are class indices, int64 [n].
     """
-    hits = dict.fromkeys(PREFIX_SHARES if classifier.architecture.causal else (1.0,), 0)
-    for rows, logits, lengths in _read(classifier, texts, batch_size, "evaluation", report):
+    causal = classifier.architecture.causal
+    shares = PREFIX_SHARES if causal else (1.0,)
+    return accuracy(
+        classifier.model.network,
+        causal,
+        _tokens(classifier, examples),
+        targets,
+        batch_size,
+        "evaluation",
+        report,
+        shares,
+    )
+
+
+def accuracy(
+    network: nn.Module,
+    causal: bool,
+    tokens: Tokens,
+    targets: Tensor,
+    batch_size: int,
+    phase: str,
+    report: Report,
+    shares: Sequence[float] = (1.0,),
+) -> dict[float, float]:
+    """The share of texts whose class is predicted, after each of ``shares`` of their tokens."""
+    hits = dict.fromkeys(shares, 0)
+    for rows, logits, lengths in _read(network, causal, tokens, batch_size, phase, report):
         for share in hits:
-            hits[share] += int((_at_share(classifier, logits, lengths, share).argmax(-1) == targets[rows]).sum())
-    return {share: count / len(texts) for share, count in hits.items()}
+            predicted = _at_share(causal, logits, lengths, share).argmax(-1)
+            hits[share] += int((predicted == targets[rows]).sum())
+    return {share: count / len(targets) for share, count in hits.items()}
 
 
-def _at_share(classifier: Classifier, logits: Tensor, lengths: Tensor, share: float) -> Tensor:
+def _tokens(classifier: Classifier, examples: Examples) -> Tokens:
+    return tokenized(classifier.tokenizer, examples, classifier.max_tokens, classifier.pad_id)
+
+
+def _at_share(causal: bool, logits: Tensor, lengths: Tensor, share: float) -> Tensor:
     """Logits [batch, classes] after a ``share`` of each text's tokens (rounded up)."""
-    if not classifier.architecture.causal:
+    if not causal:
         return logits[:, 0]
     return logits[torch.arange(len(logits)), (lengths * share).ceil().long() - 1]
 
 
-@torch.no_grad()
 def _read(
-    classifier: Classifier, texts: Sequence[str], batch_size: int, phase: str, report: Report
+    network: nn.Module, causal: bool, tokens: Tokens, batch_size: int, phase: str, report: Report
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """Batches sorted by length: row numbers, logits [batch, positions, classes] and lengths in tokens [batch]."""
-    ids = classifier.tokenizer(list(texts), truncation=True, max_length=classifier.max_tokens).input_ids
-    order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
+    order = sorted(range(len(tokens.ids)), key=lambda row: len(tokens.ids[row]))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        inputs, attention = padded([ids[row] for row in rows], classifier.pad_id)
-        logits = head_logits(classifier.model.network, classifier.architecture.causal, inputs, attention)
-        yield rows, logits.cpu(), attention.sum(dim=1)
+        batch = tokens.batch(rows)
+        with torch.no_grad():
+            logits = head_logits(network, causal, batch).float().cpu()
+        yield rows, logits, batch["attention_mask"].sum(dim=1)
         report(start + len(rows), len(order), phase)

@@ -3,18 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from explainlab.errors import RequestError
 
+SHAPES: dict[str, dict[str, Any]] = {
+    "tiny": {"layers": 4, "width": 256, "heads": 4},
+    "mini": {"layers": 4, "width": 384, "heads": 8},
+    "small": {"layers": 6, "width": 512, "heads": 8},
+    "base": {"layers": 12, "width": 768, "heads": 12},
+}
+"""The sizes of the thesis' T5 encoders; feed-forward layers are four times as wide."""
+
+_WHOLE_TEXTS = {"mask_share": 0.0, "heavy_mask": 0.0, "prefix_weight": 0.0}
+RECIPES: dict[str, dict[str, Any]] = {
+    "embedded": {},
+    "thesis": {
+        **_WHOLE_TEXTS,
+        "learning_rate": 5e-5,
+        "batch_size": 16,
+        "epochs": 10,
+        "warmup": 0.06,
+        "schedule": "linear",
+        "weight_decay": 0.0,
+        "patience": 5,
+    },
+    "roar": {
+        **_WHOLE_TEXTS,
+        "learning_rate": 2e-5,
+        "second_beta": 0.98,
+        "batch_size": 16,
+        "epochs": 3,
+        "warmup": 0.06,
+        "schedule": "linear",
+        "weight_decay": 0.01,
+    },
+    "progressive": {
+        **_WHOLE_TEXTS,
+        "learning_rate": 5e-5,
+        "batch_size": 16,
+        "epochs": 10,
+        "warmup": 0.0,
+        "schedule": "constant",
+        "weight_decay": 0.0,
+    },
+}
+"""By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with."""
+
+NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout")
+"""Settings of models that begin with random weights."""
+
 
 class TrainingSettings(BaseModel):
-    """Settings of training. The defaults are the encoder's; a recipe may override them."""
+    """Settings of training. The defaults are the embedded encoder's; an architecture and a recipe override them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    recipe: Literal["embedded", "thesis", "roar", "progressive"] = Field(
+        "embedded", description="Named values of the settings below; with a base model: thesis."
+    )
     label_names: tuple[str, ...] = Field((), description="Class names in index order; empty: the labels, sorted.")
+    validation: str = Field(
+        "", description="Data file, or share of the rows, to measure each epoch on; the best is kept. Empty: none."
+    )
+    patience: int = Field(0, ge=0, le=1000, description="Epochs without a better one after which training ends; 0: no.")
     evaluate: str = Field("", description="Data file to measure the accuracy on when done; empty: none.")
     teacher: str = Field("", description="Classifier to imitate (a directory or model id); empty: none.")
     distillation: float = Field(0.7, ge=0, le=1, description="Share of the loss that imitates the teacher.")
@@ -22,9 +76,16 @@ class TrainingSettings(BaseModel):
     epochs: int = Field(6, ge=1, le=1000, description="Times every text is seen.")
     batch_size: int = Field(64, ge=1, le=4096, description="Texts in a step.")
     learning_rate: float = Field(4e-4, gt=0, le=1, description="Highest learning rate, after the warm-up.")
+    schedule: Literal["cosine", "linear", "constant"] = Field(
+        "cosine", description="How the learning rate falls to zero after the warm-up; constant: it does not."
+    )
     warmup: float = Field(0.06, ge=0, lt=1, description="Share of the steps in which the learning rate rises.")
+    second_beta: float = Field(0.999, gt=0, lt=1, description="AdamW's decay of squared gradients.")
     weight_decay: float = Field(0.05, ge=0, le=1, description="Decay of the weight matrices.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of embeddings, layers' outputs and the head.")
+    size: Literal["", "tiny", "mini", "small", "base"] = Field(
+        "", description="Named layers, width and heads: tiny, mini, small or base."
+    )
     layers: int = Field(4, ge=1, le=48, description="Layers.")
     width: int = Field(256, ge=8, le=4096, description="Size of the hidden states; a multiple of heads.")
     heads: int = Field(4, ge=1, le=64, description="Attention heads of a layer.")
@@ -34,6 +95,7 @@ class TrainingSettings(BaseModel):
     heavy_mask: float = Field(0.1, ge=0, le=1, description="Share of texts masked at any rate from none to all.")
     prefix_weight: float = Field(0.5, ge=0, le=1, description="Share of a decoder's loss spread over all positions.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the weights, the order of the texts and the masks.")
+    seeds: int = Field(1, ge=1, le=100, description="Models to train, with seeds from this one on.")
 
     @classmethod
     def checked(cls, values: Mapping[str, object]) -> TrainingSettings:
@@ -58,3 +120,21 @@ class TrainingSettings(BaseModel):
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is no multiple of heads {self.heads}")
         return self
+
+    @property
+    def validation_share(self) -> float | None:
+        """The share of the rows that :attr:`validation` asks for; None for a file or nothing."""
+        try:
+            share = float(self.validation)
+        except ValueError:
+            return None
+        if not 0 < share < 1:
+            raise RequestError(
+                f"Training setting validation: {share:g} is no share of the rows.", "Use 0.1, or a file."
+            )
+        return share
+
+    @property
+    def keeps_float16(self) -> bool:
+        """Whether the weights are saved in float16, as those of the embedded models are."""
+        return self.recipe == "embedded"

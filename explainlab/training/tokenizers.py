@@ -41,6 +41,13 @@ def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> P
     )
 
 
+def train_untyped_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
+    """As :func:`train_wordpiece`, for a model that does not read which text of a pair a token belongs to."""
+    tokenizer = train_wordpiece(texts, vocabulary, max_tokens)
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
 def _wordpieces(
     texts: Sequence[str], vocabulary: int, normalizer: normalizers.Normalizer, splitter: pre_tokenizers.PreTokenizer
 ) -> dict[str, int]:

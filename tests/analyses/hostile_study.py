@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, ModelFree
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from tests.zoo import model_of, tokenizer_of
 
 TEXT = "<script>alert(1)</script> a good </script><img src=x onerror=alert(2)> film &amp; more"
@@ -29,13 +31,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "path_gradients": {"steps": [3, 6]},
     "planted": {},
     "predictions": {},
+    "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
     "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
     "trust": {"method": "occlusion"},
 }
 """Little work for each."""
 
 CASES = [(name, kind) for name, one in studies().items() for kind in ("text", "data")
-         if kind == "data" or not isinstance(one, DataAnalysis)]  # fmt: skip
+         if kind == "data" or not isinstance(one, DataAnalysis | ModelFree)]  # fmt: skip
 """Every study, of a text where it has an answer to that, and of a data set."""
 
 Found = Callable[[str, str], AnalysisResult[Any]]
@@ -66,4 +69,6 @@ def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT)
     if name == "judged_map":
         n = len(model.encode(text))
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
-    return study(model, name, **({"text": text} if kind == "text" else {"data": data}), **parameters)
+    context = RunContext(Reader(made=Path(data).parent / "made"))
+    source = {"text": text} if kind == "text" else {"data": data}
+    return study(model, name, **source, context=context, **parameters)

@@ -239,8 +239,8 @@ def test_settled_texts_are_counted_by_tenths(found: Found) -> None:
 def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
     """One text has no interval anywhere."""
     path = tmp_path / "one.csv"
-    path.write_text("text,label\na good film,0\n", encoding="utf-8")
+    path.write_text('text,label,rationale\na good film,0,"[[2, 6]]"\n', encoding="utf-8")
     model = hostile_study.models(tmp_path)["bert"]
-    for name in sorted(studies().keys() - {"intermediate_predictions", "judged_map"}):
+    for name in sorted(studies().keys() - {"intermediate_predictions", "judged_map", "training"}):
         figures = figures_of(study(model, name, data=str(path), **hostile_study.PARAMETERS[name]))
         assert figures.charts or figures.none in ("No word speaks for a wrong class.",), name

@@ -24,6 +24,7 @@ CASES = {
     "cut": ("The first half was read. The second half never was.", None, 5, True),
     "long": ("It was not bad, really, but not quite unforgettable either. " * 34, None, 0, True),
     "prompt": ("A stirring, funny film.", None, 0, True),
+    "ensemble": ("A stirring, funny and finally transporting film.", None, 0, False),
     "rtl": ("הסרט הזה היה נפלא, באמת film good מאוד.", None, 0, True),
 }
 
@@ -70,6 +71,8 @@ text, pair, cut, signed = CASES[case]
 palette = st.selectbox("Colours", ["green_red", "blue_orange", "teal_magenta", "greyscale"])
 results = [attribution(text, pair, cut, signed, seed) for seed in (1, 2)]
 results = [prompted(result) for result in results] if case == "prompt" else results
+if case == "ensemble":
+    results = [replace(result, spread=result.scores / 4) for result in results]
 for name, drawn in zip(("first", "second"), heatmaps(results, palette), strict=True):
     picked = token_heatmap(drawn, key=name)
     st.text(f"{name} picked: {picked}")

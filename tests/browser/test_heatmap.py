@@ -1,5 +1,6 @@
 """The token heatmap in a real browser: card, keyboard, picks, toggles, files, hostile text, accessibility."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def test_truncation_pair_and_missing_sign_are_shown(open_case):
     expect(unsigned.locator(".positive, .negative")).to_have_count(0)
 
 
-@pytest.mark.parametrize("case", ["plain", "cut", "pair"])
+@pytest.mark.parametrize("case", ["plain", "cut", "pair", "ensemble"])
 def test_accessible(open_case, case):
     page = open_case(case)
     for name in ("Special tokens", "Numbers"):
@@ -200,3 +201,16 @@ def test_the_prompt_is_folded_away_and_grey(open_case):
 def test_without_a_prompt_there_is_no_button_for_it(open_case):
     page = open_case("plain")
     expect(heatmap(page).get_by_role("button", name="Prompt")).to_have_count(0)
+
+
+def test_the_spread_of_an_ensemble_is_drawn_and_told(open_case):
+    page = open_case("ensemble")
+    expect(heatmap(page).locator(".legend")).to_contain_text("bar under a token: spread over members")
+    funny = option(page, "funny")
+    expect(funny).to_have_class(re.compile("banded"))
+    assert re.search(r"spread over members \d", funny.get_attribute("aria-label") or "")
+    assert 0 < float(funny.evaluate("node => node.style.getPropertyValue('--band')")) <= 0.25
+    funny.hover()
+    expect(heatmap(page).locator(".card")).to_contain_text("over the members")
+    expect(heatmap(page).locator(".special.banded")).to_have_count(0)
+    expect(heatmap(open_case("plain")).locator(".banded")).to_have_count(0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import embedded_models, load_model
+from explainlab.models.loading import load_model
+from explainlab.models.stored.places import embedded_models
 from explainlab.testing import check_model
 from tests.conftest import Zoo
 

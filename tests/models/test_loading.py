@@ -19,13 +19,12 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import (
     describe,
-    embedded_models,
     known_digest,
     load_model,
-    locate,
     model_digest,
     model_name,
 )
+from explainlab.models.stored.places import embedded_models, locate
 from tests.conftest import Zoo
 from tests.zoo import LABELS, ZOO, model_of
 

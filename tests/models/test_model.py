@@ -34,6 +34,7 @@ REASONS = {
     "rpi_g": "it has no attention",
     "sp_pi": "it is not a causal decoder",
     "mp_pi": "it is not a causal decoder",
+    "llm_ranking": "it does not classify by a prompt, so it cannot be asked in words",
 }
 
 

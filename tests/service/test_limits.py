@@ -155,6 +155,8 @@ def test_every_parameter_that_holds_a_file_is_known() -> None:
     assert {name for name in declared if "data" in name or "attributions" in name or "file" in name} == {
         "baseline_data",
         "attributions",
+        "validation_data",
+        "test_data",
     }
 
 

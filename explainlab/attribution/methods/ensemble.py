@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.stats
@@ -13,14 +13,14 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.attribution.explain import attribute_subjects
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.passes import read_originals
+from explainlab.attribution.passes import read_label_shares
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MEMBERS, MethodRequest, complete, get_method, parse_members
 from explainlab.attribution.subject import Subject
 from explainlab.declared import refused
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
-from explainlab.request import Request
+from explainlab.request import CompleteRequest, Request
 
 Normalisation = Literal["abs_sum", "sum", "rank"]
 
@@ -34,6 +34,10 @@ LISTS = {
 """Members by the word that stands for them: the thesis' methods, and the three that lead there."""
 LEAST_SUM = 1e-3
 """The least |Σa| / Σ|a| of scores that may be divided by their sum."""
+
+
+TIE_DIGITS = 6
+"""Scores whose shares of the largest agree in so many decimal places have equal ranks: their order is rounding."""
 
 
 def _members(written: str) -> str:
@@ -52,7 +56,7 @@ class Ensemble(Method):
     """The mean over members of their normalised scores, with its spread; special tokens score 0.
 
     Every member explains its own output, unless the request's is the logit, and draws from the request's seed. The cost
-    is the sum of the members'. The first member shares the pass over the text; the others make their own.
+    is the sum of the members', as equal passes are made again.
     """
 
     class Parameters(declared.Parameters):
@@ -104,12 +108,13 @@ class Ensemble(Method):
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         members, batcher = self.members(parameters), subjects[0].batcher
         self.require(subjects[0].classifier, parameters)
-        read_originals(subjects)  # the target of all members; the first shares this pass
         columns, spent = [], np.zeros((len(subjects), 2), dtype=np.int64)
         for i, member in enumerate(members):
             with batcher.span(i, i + 1, len(members)):
-                columns.append(_run(subjects, member, shared=i == 0))
+                columns.append(_run(subjects, member, first=i == 0))
             spent += [(result.cost.forward, result.cost.backward) for result in columns[-1]]
+            for subject in subjects:
+                subject.recalls()
         for subject, (forward, backward) in zip(subjects, spent.tolist(), strict=True):
             subject.forward, subject.backward = forward, backward
         return [
@@ -118,27 +123,50 @@ class Ensemble(Method):
         ]
 
 
-def _run(subjects: Sequence[Subject], member: MethodRequest, shared: bool) -> list[Attribution]:
-    """The attributions of all texts by ``member``; ``shared``: with what the subjects know of their texts."""
+def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> list[Attribution]:
+    """The attributions of all texts by ``member``, with all the passes that it makes alone.
+
+    The ``first`` member fixes the targets, and what it reads of the texts the subjects know too.
+    """
     method, settings = get_method(member.method), member.parameters.model_dump(mode="json")
-    runs, requests = [], []
-    for subject in subjects:
-        own = method.default_output(settings) if subject.output == "probability" else subject.output
-        run = subject.again(output=own, seed=subject.seed, baseline_data=settings.get("baseline_data", ""))
-        runs.append(run if shared else run.apart())
-        request = Request(
+    requests = [_request(subject, method, settings, first) for subject in subjects]
+    runs = [
+        Subject(
+            subject.classifier,
+            subject.encoding,
+            target=request.target,
+            output=request.output,
+            unit=request.unit,
+            seed=request.seed,
+            baseline_data=settings.get("baseline_data", ""),
+            batcher=subject.batcher,
+            text=subject.text if first else None,
+        )
+        for subject, request in zip(subjects, requests, strict=True)
+    ]
+    if not first:
+        read_label_shares(runs)
+    elif subjects[0].classifier.prompt is not None:
+        for run in runs:
+            run.recalls()
+    return attribute_subjects(runs, method, requests)
+
+
+def _request(subject: Subject, method: Method, settings: Mapping[str, Any], first: bool) -> CompleteRequest:
+    """The request of a member: of its own output, unless the subject's is the logit."""
+    return complete(
+        Request(
             model=subject.classifier.id,
             text=subject.encoding.text,
             text_pair=subject.encoding.text_pair,
             question=method.id,
-            parameters=settings,
-            target=subject.target.label,
-            output=own,
+            parameters=dict(settings),
+            target="predicted" if first and subject.explains_prediction else subject.target.label,
+            output=method.default_output(settings) if subject.output == "probability" else subject.output,
             unit=subject.unit,
             seed=subject.seed,
         )
-        requests.append(complete(request))
-    return attribute_subjects(runs, method, requests)
+    )
 
 
 def _mean(
@@ -164,11 +192,11 @@ def _mean(
 def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
     """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
 
-    ``rank``: mid-ranks for ties. Raises :class:`RequestError`, with the method's ``label``, where ``sum`` would divide
-    by next to nothing. Source: paper 004, section 4 (``abs_sum`` by its code, ``sum`` by its footnote).
+    ``rank``: mid-ranks for ties (:data:`TIE_DIGITS`). Raises :class:`RequestError`, with the method's ``label``, where
+    ``sum`` would divide by next to nothing. Source: paper 004 (``abs_sum`` by its code, ``sum`` by its footnote).
     """
     if how == "rank":
-        ranks = scipy.stats.rankdata(scores)
+        ranks = scipy.stats.rankdata(np.round(scores / np.abs(scores).max(), TIE_DIGITS))
         return np.asarray(ranks / ranks.sum())
     size, total = np.abs(scores).sum(), scores.sum()
     if how == "abs_sum":

@@ -55,6 +55,10 @@ def test_ranks_are_scipys_with_ties() -> None:
         np.testing.assert_allclose(normalised(row, "rank"), (10 - descending) / 45)
 
 
+def test_rounding_decides_no_rank() -> None:
+    np.testing.assert_array_equal(normalised(np.array([0.3, 0.1 + 0.2, 1.0]), "rank"), np.array([1.5, 1.5, 3]) / 6)
+
+
 def test_almost_no_sum_is_refused_by_name() -> None:
     assert normalised(np.array([1.0, -0.997]), "sum").sum() == pytest.approx(1)
     with pytest.raises(RequestError, match="The scores of LIME add up to almost 0"):
@@ -80,6 +84,25 @@ def test_the_mean_of_the_members_by_separate_calls(request: pytest.FixtureReques
     assert result.completeness is None
     assert result.cost.forward == sum(member.cost.forward for member in members)
     assert result.cost.backward == sum(member.cost.backward for member in members)
+
+
+@pytest.mark.parametrize("model", ["zoo", "speaker"])
+@pytest.mark.parametrize("target", ["predicted", "neutral"])
+@pytest.mark.parametrize(
+    "members", ["gradient+lime:samples=6+sp_pi", "sp_pi", "random+gradient", "lime:samples=6+random"]
+)
+def test_the_cost_is_the_sum_of_the_members(
+    request: pytest.FixtureRequest, model: str, target: str, members: str
+) -> None:
+    """Whoever reads the text first, with a prompt or without; all are made, and a prompt is read once more for many."""
+    classifier = request.getfixturevalue(model)("gpt2")
+    parts = by_hand(classifier, members, seed=0, target=target)
+    with watched(classifier) as passes:
+        cost = explain(classifier, TEXT, "ensemble", members=members, target=target).cost
+    assert passes.forward - cost.forward in (0, int(model == "speaker" and "lime" in members))
+    assert passes.backward == cost.backward
+    assert cost.forward == sum(part.cost.forward for part in parts)
+    assert cost.backward == sum(part.cost.backward for part in parts)
 
 
 def test_one_member_is_its_own_normalised_map(encoder: Classifier) -> None:

@@ -8,7 +8,7 @@ from explainlab.analyses.explain.page import beliefs, controls, trust
 from explainlab.analyses.explain.page.view import View, first_view, shows
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import complete_method
 from explainlab.models.loading import ModelCard
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -30,7 +30,8 @@ def unsupported(requests: Sequence[Request], card: ModelCard | None) -> dict[int
     """By its place, why each of ``requests`` that the model of ``card`` cannot run is refused."""
     if card is None:
         return {}
-    reasons = {i: get_method(request.question).unsupported(card.architecture) for i, request in enumerate(requests)}
+    chosen = [complete_method(request.question, request.parameters) for request in requests]
+    reasons = {i: method.unsupported(card.architecture) for i, method in enumerate(chosen)}
     return {i: reason for i, reason in reasons.items() if reason}
 
 

@@ -16,7 +16,8 @@ from transformers import AutoConfig, PreTrainedConfig
 
 from explainlab.errors import ModelError
 from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS, MAX_VOCABULARY_MB
-from explainlab.models.weights import first_line
+from explainlab.models.networks.registration import OURS, register_networks
+from explainlab.models.stored.weights import first_line
 
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What is read of a model: its digest is over these files."""
@@ -74,6 +75,8 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
     try:
         fields = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         _require_measure(model_id, fields)
+        if str(fields.get("model_type")).startswith(OURS):
+            register_networks()
         config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
         config.return_dict, config.chunk_size_feed_forward = True, 0  # how outputs are returned and layers are run
         return config, dict(fields)

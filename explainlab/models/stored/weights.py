@@ -75,8 +75,7 @@ def load_weights(
     spread over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a
     library that is not installed, and :class:`ResourceError` for a model larger than all GPUs together.
     """
-    _require_weights(model_id, files)
-    _require_fitting(model_id, files.directory, config)
+    require_weights(model_id, files, config)
     quantised = getattr(config, "quantization_config", None) is not None
     if quantised:
         _require_quantiser(model_id, config)
@@ -111,12 +110,14 @@ def load_weights(
     return model, model.get_input_embeddings().weight.device
 
 
-def _require_weights(model_id: str, files: Files) -> None:
+def require_weights(model_id: str, files: Files, config: Any) -> None:
+    """Raise :class:`ModelError` for files without safetensors, and for weights of other sizes than ``config`` says."""
     complete = files.adapter is None or (files.adapter.directory / _ADAPTER_WEIGHTS).is_file()
     if not complete or not list(files.directory.glob("*.safetensors")):
         raise ModelError(
             f"{model_id} has no safetensors weights.", "Save it with save_pretrained; pickled weights are not read."
         )
+    _require_fitting(model_id, files.directory, config)
 
 
 def _require_fitting(model_id: str, directory: Path, config: Any) -> None:

@@ -1,0 +1,69 @@
+"""A set of studies: one question to several models and data sets, a cell for each, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.registry import complete, get_analysis, request_key
+from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, TextError, UnsupportedError
+from explainlab.reader import ANYBODY, Reader
+
+REFUSED = (RequestError, UnsupportedError, DataError, TextError)
+"""Errors of what is asked; any other is one of its computation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One model and one data set: its ``result``, kept under its own ``key``, or the ``reason`` why there is none."""
+
+    model: str
+    data: str
+    status: Literal["done", "failed", "refused"]
+    reason: str = ""
+    key: str | None = None
+    result: AnalysisResult[Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record of this cell; ``body`` is that of its result."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "status": self.status,
+            "reason": self.reason or None,
+            "key": self.key,
+            "body": None if self.result is None else self.result.body_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The answer for a reader, or why there is none."""
+        head = f"{self.model}, {self.data}: "
+        if self.result is None:
+            return [f"{head}{self.status}. {self.reason}", ""]
+        analysis = get_analysis(self.result.request.question)
+        return [head + analysis.headline(self.result), *analysis.lines(self.result), ""]
+
+
+Answer = Callable[[str, str], AnalysisResult[Any]]
+
+
+def cells(models: Sequence[str], data: Sequence[str], answer: Answer, reader: Reader = ANYBODY) -> Iterator[Cell]:
+    """The cell of every model and data set, in the order of ``models``, then of ``data``, each when it is done.
+
+    ``answer`` gives the result of a model and a data set. A cell that fails or is refused stops no other; only
+    :class:`explainlab.errors.Cancelled` does.
+    """
+    for model in models:
+        for source in data:
+            try:
+                result = answer(model, source)
+            except Cancelled:
+                raise
+            except ExplainLabError as error:
+                status: Literal["failed", "refused"] = "refused" if isinstance(error, REFUSED) else "failed"
+                yield Cell(model=model, data=source, status=status, reason=str(error))
+            else:
+                key = request_key(complete(result.request), result.versions["model"], reader)
+                yield Cell(model=model, data=source, status="done", key=key, result=result)

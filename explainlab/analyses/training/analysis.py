@@ -1,0 +1,252 @@
+"""Making a classifier: a training file, an architecture or a base model, a recipe."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from explainlab import declared
+from explainlab.analyses.base import AnalysisResult, ModelFree, Sampled
+from explainlab.analyses.errors.analysis import accuracy_of
+from explainlab.analyses.training.result import Made, MadeModel, TrainingData
+from explainlab.attribution.explain import versions
+from explainlab.data import source_digest
+from explainlab.errors import DataError, RequestError
+from explainlab.files import write_file
+from explainlab.models import loading
+from explainlab.models.context import RunContext
+from explainlab.models.stored.made import CARD, WEIGHTS, made_id
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest, digest
+from explainlab.result import Cost
+from explainlab.training import (
+    ARCHITECTURES,
+    Examples,
+    TrainingSettings,
+    read_examples,
+    settings_for,
+    stored_accuracy,
+    train,
+    training_digest,
+)
+
+CHARACTERS = 4.5
+"""About how many characters a token has."""
+_ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
+"""Settings that parameters or the request have, or that name other files and models."""
+
+
+def _settings(value: object) -> object:
+    """``epochs=3,batch_size=8`` or a mapping as a mapping of checked values; raises RequestError as training does."""
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if not all(equals and name.strip() for name, equals, _ in pairs):
+            raise ValueError("Write name=value, with commas between")
+        value = {name.strip(): text.strip() for name, _, text in pairs}
+    if not isinstance(value, Mapping) or any(name in _ELSEWHERE for name in value):
+        raise ValueError(f"Write name=value, with commas between, without {', '.join(_ELSEWHERE)}")
+    whole = TrainingSettings.checked(value).model_dump(mode="json")
+    return {name: whole[name] for name in value}
+
+
+class Training(ModelFree):
+    """A classifier made from a labelled file, from random weights or from a base model.
+
+    The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder`` or the id of a model. Every training is
+    kept under the digest of everything that decides it: it never runs twice, and one that was stopped goes on from its
+    last epoch.
+    """
+
+    class Parameters(declared.Parameters):
+        recipe: Literal["", "embedded", "thesis", "roar", "progressive"] = Field(
+            "", description="Named settings; empty: embedded for random weights, thesis for a base model."
+        )
+        size: Literal["", "tiny", "mini", "small", "base"] = Field(
+            "", description="Named layers, width and heads of a model with random weights."
+        )
+        validation_share: float = Field(
+            0.1, ge=0, le=0.5, description="Share of the rows to measure each epoch on; 0: none, the last one is kept."
+        )
+        validation_data: str = Field("", description="Data set to measure each epoch on, in place of a share.")
+        test_data: str = Field("", description="Data set to measure the accuracy on when done.")
+        seeds: int = Field(1, ge=1, le=10, description="Models to make, with seeds from the request's on.")
+        settings: Annotated[dict[str, Any], BeforeValidator(_settings)] = Field(
+            {}, description="Other settings of training: epochs=3,batch_size=8."
+        )
+
+    id = "training"
+    label = "Models made here"
+    source = "Ritter 2022 (the thesis), chapter 3; Madsen et al. 2022 (paper 003), appendix"
+    definition = "the weights of the epoch with the best accuracy on validation data"
+
+    def known_digest(self, model_id: str) -> str | None:
+        """See :meth:`Analysis.known_digest`."""
+        return f"architecture:{model_id}" if model_id in ARCHITECTURES else super().known_digest(model_id)
+
+    def model_digest(self, model_id: str) -> str:
+        """See :meth:`Analysis.model_digest`."""
+        return self.known_digest(model_id) or loading.model_digest(model_id)
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
+        """The data sets that it validates and tests on."""
+        try:
+            named = [name for name in (parameters.validation_data, parameters.test_data) if name]
+            return digest([source_digest(name, reader) for name in named])
+        except DataError:  # the run then fails with the reason
+            return ""
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`."""
+        return 1
+
+    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
+        """See :meth:`ModelFree.answer_alone`."""
+        if request.data is None:
+            raise RequestError("A model is made from a data set, not from a single text.", "Choose a data set.")
+        if context.reader.made is None:
+            raise RequestError("There is no folder for made models here.", "Use explainlab.train instead.")
+        maker = _Maker(request, self.parameters(request), context, context.reader.made, device)
+        body = TrainingData(models=[maker.made(seed) for seed in range(request.seed, request.seed + maker.seeds)])
+        passes, rows = maker.passes, len(maker.examples)
+        return AnalysisResult(
+            request=request,
+            body=body,
+            sample=Sampled(drawn="all", rows=rows, total=rows, seed=request.seed),
+            cost=Cost(passes, passes, maker.seconds),
+            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
+                      "device": device},
+        )  # fmt: skip
+
+    def read(self, record: Mapping[str, Any]) -> AnalysisResult[TrainingData]:
+        """See :meth:`Analysis.read`."""
+        return self._read(record, TrainingData)
+
+    def headline(self, result: AnalysisResult[TrainingData]) -> str:
+        """Each model with its accuracy."""
+        return " ".join(_words(made) for made in result.body.models)
+
+    def lines(self, result: AnalysisResult[TrainingData]) -> list[str]:
+        """Of each model its facts, then a line an epoch."""
+        return [line for made in result.body.models for line in _lines(made.model)]
+
+
+class _Maker:
+    """The models of one request; ``passes`` and ``seconds`` are what their training has taken."""
+
+    def __init__(
+        self, request: CompleteRequest, parameters: Training.Parameters, context: RunContext, folder: Path, device: str
+    ) -> None:
+        self._request, self._context, self._folder, self._device = request, context, folder, device
+        share = "" if parameters.validation_data or not parameters.validation_share else parameters.validation_share
+        chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
+        given = {name: value for name, value in chosen.items() if value}
+        self._settings = settings_for(request.model, **{**parameters.settings, **given})
+        self.examples = self._read(request.data or "")
+        self._validation = self._read(parameters.validation_data) if parameters.validation_data else None
+        self._test = self._read(parameters.test_data) if parameters.test_data else None
+        self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
+        texts = sum(map(len, self.examples.texts)) + sum(map(len, self.examples.pairs))
+        self._work = texts / CHARACTERS * self._settings.epochs
+        context.expect(self._work * self.seeds, exact=False)
+
+    def made(self, seed: int) -> Made:
+        """The model with this seed: the one that is there, or a new one."""
+        settings = self._settings.model_copy(update={"seed": seed})
+        identity = training_digest(self.examples, self._request.model, settings, self._validation)
+        folder = self._folder / identity
+        if not (folder / CARD).is_file():
+            self._train(folder, identity, settings)
+        card = MadeModel.model_validate_json((folder / CARD).read_bytes())
+        return self._measured(card, folder / WEIGHTS)
+
+    def _train(self, folder: Path, identity: str, settings: TrainingSettings) -> None:
+        shutil.rmtree(folder / WEIGHTS, ignore_errors=True)  # of a training that diverged
+        trained = train(
+            self.examples,
+            self._request.model,
+            folder / WEIGHTS,
+            settings,
+            validation=self._validation,
+            checkpoints=folder / "checkpoints",
+            device=self._device,
+            report=self._report(),
+        )
+        share = settings.validation_share
+        held = len(self._validation or ()) or (max(1, round(share * len(self.examples))) if share else 0)
+        learned = len(self.examples) - (held if share else 0)
+        card = MadeModel(
+            id=made_id(identity),
+            digest=identity,
+            files=loading.model_digest(str(folder / WEIGHTS)),
+            base=self._request.model,
+            data=self._request.data or "",
+            labels=list(_labels(folder / WEIGHTS)),
+            recipe=settings.recipe,
+            seed=settings.seed,
+            settings=settings.model_dump(mode="json"),
+            rows=learned,
+            validation_rows=held,
+            epochs=[asdict(epoch) for epoch in trained.epochs],
+            best_epoch=trained.best_epoch,
+            steps=trained.steps,
+            weights=trained.parameters,
+        )
+        write_file(folder / CARD, json.dumps(card.model_dump(mode="json")).encode())
+        self.passes += learned * len(trained.epochs)
+        self.seconds += trained.seconds
+
+    def _measured(self, card: MadeModel, weights: Path) -> Made:
+        best = card.epochs[card.best_epoch - 1].validation
+        if self._test is not None:
+            n, mean = len(self._test), stored_accuracy(str(weights), self._test, self._device, self._report())
+            return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test")
+        if best is None:
+            return Made(model=card, accuracy=None, measured_on=None)
+        n = card.validation_rows
+        return Made(model=card, accuracy=accuracy_of(round(best * n), n), measured_on="validation")
+
+    def _report(self) -> Callable[[int, int, str], None]:
+        """Tells the run how far a training is; between two batches others have their turn."""
+
+        def report(done: int, total: int, phase: str) -> None:
+            self._context.report(done, total, phase)
+            if phase == "training":
+                self._context.spend(self._work / total)
+            self._context.check_cancelled()
+
+        return report
+
+    def _read(self, source: str) -> Examples:
+        request = self._request
+        return read_examples(source, columns=request.columns, classes=request.classes, reader=self._context.reader)
+
+
+def _labels(weights: Path) -> tuple[str, ...]:
+    card = loading.describe(str(weights))
+    assert card is not None
+    return card.labels
+
+
+def _words(made: Made) -> str:
+    card, accuracy = made.model, made.accuracy
+    if accuracy is None:
+        return f"{card.id} was made in {len(card.epochs)} epochs; nothing measures its accuracy."
+    return (
+        f"{card.id} is right on {accuracy.mean:.1%} of the {made.measured_on} data "
+        f"({accuracy.low:.1%} to {accuracy.high:.1%})."
+    )
+
+
+def _lines(card: MadeModel) -> list[str]:
+    facts = [f"{card.id}: {card.base}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
+    for epoch in card.epochs:
+        accuracy = "" if epoch.validation is None else f", validation {epoch.validation:.4f}"
+        best = " (kept)" if epoch.epoch == card.best_epoch else ""
+        facts.append(f"  epoch {epoch.epoch}: loss {epoch.loss:.4f}{accuracy}{best}")
+    return facts

@@ -1,0 +1,106 @@
+"""Loading a model to train it: its weights with a head for other classes where these differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import transformers
+
+from explainlab.errors import ModelError
+from explainlab.models.completion import PREFIX as COMPLETION
+from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.directory import read_config
+from explainlab.models.stored.places import files_of
+from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
+from explainlab.models.stored.weights import Files, first_line, require_weights
+
+
+@dataclass(frozen=True)
+class Base:
+    """A network whose weights may change, on the CPU in float32, with its tokenizer."""
+
+    network: transformers.PreTrainedModel
+    tokenizer: transformers.PreTrainedTokenizerBase
+    causal: bool
+    max_tokens: int
+    pad_id: int
+
+
+def base_labels(model_id: str) -> tuple[str, ...]:
+    """The classes of a model in the order of their indices; empty for one that is no classifier.
+
+    Raises :class:`ModelError` for a model that does not exist or cannot be trained.
+    """
+    config: Any
+    config, fields = read_config(model_id, _files(model_id).directory)
+    heads = fields.get("architectures") or [""]
+    if not str(heads[0]).endswith("ForSequenceClassification") or config.num_labels < 2:
+        return ()
+    return tuple(str(config.id2label[number]) for number in sorted(config.id2label))
+
+
+def load_base(model_id: str, classes: dict[str, Any]) -> Base:
+    """Load a model from safetensors with a head for ``classes`` (``id2label`` and ``label2id``).
+
+    Its own head is kept if it has these classes in this order; else the head's weights are new, drawn from torch's
+    current random state. Raises :class:`ModelError` for an adapter, a language model with a prompt, quantised weights,
+    a model type that is not supported, and weights that are missing or no safetensors.
+    """
+    files = _files(model_id)
+    config, _ = read_config(model_id, files.directory)
+    model_type = model_type_of(config)
+    if getattr(config, "quantization_config", None) is not None:
+        raise ModelError(f"The weights of {model_id} are quantised.", "Give it in full precision to train it.")
+    require_weights(model_id, files, config)
+    tokenizer = read_tokenizer(model_id, files)
+    most = most_tokens(model_id, config, tokenizer)
+    same = base_labels(model_id) == tuple(classes["id2label"].values())
+    config.id2label, config.label2id = classes["id2label"], classes["label2id"]
+    config.problem_type = "single_label_classification"
+    pad = next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None)
+    config.pad_token_id = pad
+    return Base(_network(model_id, files, config, same), tokenizer, model_type.architecture.causal, most, pad)
+
+
+def _files(model_id: str) -> Files:
+    if model_id.startswith(COMPLETION):
+        raise ModelError(
+            f"{model_id} is a language model with a prompt, which has no classes of its own to train.",
+            "Give the language model without its prompt.",
+        )
+    files = files_of(model_id)
+    if files.adapter:
+        raise ModelError(f"{model_id} is an adapter.", "Merge it into the model that it changes, and give that.")
+    return files
+
+
+def _network(model_id: str, files: Files, config: Any, same_head: bool) -> transformers.PreTrainedModel:
+    """The network with the stored weights; its head is new unless it is the ``same_head``, as is what is missing."""
+    factory = transformers.AutoModelForSequenceClassification
+    fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
+    try:
+        network, info = factory.from_pretrained(
+            files.directory,
+            config=config,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except Exception as error:
+        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    body = f"{network.base_model_prefix}."
+    absent = {
+        str(key[0] if isinstance(key, tuple) else key) for key in [*info["missing_keys"], *info["mismatched_keys"]]
+    }
+    lost = sorted(name for name in absent if name.startswith(body) and "pooler" not in name)
+    if lost:
+        raise ModelError(f"{model_id} lacks trained weights for {', '.join(lost[:3])}.", "Give a trained model.")
+    head = absent | (set() if same_head else {name for name in fresh.state_dict() if not name.startswith(body)})
+    network.load_state_dict({name: weight for name, weight in fresh.state_dict().items() if name in head}, strict=False)
+    trained: transformers.PreTrainedModel = network
+    return trained

@@ -1,0 +1,122 @@
+"""Where a model's files are: beside the project, in a directory, or stored of the hub."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+from explainlab.errors import ModelError
+from explainlab.models.completion import split_id
+from explainlab.models.stored.directory import FILES, require_files
+from explainlab.models.stored.made import PREFIX as MADE
+from explainlab.models.stored.made import WEIGHTS, made_directory
+from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line
+from explainlab.settings import ASSETS
+
+PREFIX = "embedded:"
+
+
+def embedded_models() -> list[str]:
+    """Ids of the models that come with the project."""
+    return [PREFIX + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
+
+
+def resolved_id(model_id: str) -> str:
+    """The id of a model without a template; a path is made absolute, without links and ``..``."""
+    path = _path_of(model_id)
+    with suppress(ValueError):  # characters that no path has
+        return model_id if path is None else os.path.realpath(path)
+    return model_id
+
+
+def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
+    """The directory of a model's files and where it comes from: ``embedded``, ``directory`` or ``hub``.
+
+    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The
+    template of an id is ignored; the directory of an adapter is its own.
+    """
+    model_id = split_id(model_id)[1]
+    if model_id.startswith(PREFIX):
+        if model_id not in embedded_models():
+            raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
+        return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
+    if model_id.startswith(MADE):
+        return made_directory(model_id) / WEIGHTS, "directory"
+    if not model_id.strip():
+        raise ModelError("There is no model without a name.", _nearest(""))
+    path = _path_of(model_id)
+    if path is None:
+        return _from_hub(model_id, fetch), "hub"
+    if not os.path.isdir(path):
+        raise ModelError(f"There is no model '{model_id}'.", _nearest(model_id))
+    if not any((path / name).is_file() for name in ("config.json", ADAPTER)):
+        raise ModelError(f"The directory {model_id} has no config.json.", "Save the model with save_pretrained.")
+    require_files(model_id, path)
+    return path.resolve(), "directory"
+
+
+def _path_of(model_id: str) -> Path | None:
+    """The directory that ``model_id`` names, there or not; None for an embedded, made or hub model."""
+    path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
+    on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
+    return None if model_id.startswith((PREFIX, MADE)) or (on_hub and not os.path.isdir(path)) else path
+
+
+def _from_hub(model_id: str, fetch: bool) -> Path | None:
+    try:
+        return Path(snapshot_download(model_id, allow_patterns=FILES, local_files_only=not fetch))
+    except HFValidationError as error:
+        raise ModelError(f"'{model_id}' is not a model id.", _nearest(model_id)) from error
+    except LocalEntryNotFoundError as error:
+        if not fetch:
+            return None
+        raise ModelError(
+            f"The hub cannot be reached and {model_id} is not stored here.",
+            "Check the network, or give a directory with the model's files.",
+        ) from error
+    except HfHubHTTPError as error:
+        raise ModelError(
+            f"The hub has no model '{model_id}' that may be read here ({first_line(error)}).", _nearest(model_id)
+        ) from error
+    except OSError as error:
+        raise ModelError(
+            f"{model_id} cannot be fetched: {first_line(error)}.", "Check the network and the disk."
+        ) from error
+
+
+def files_of(model_id: str) -> Files:
+    """The files of a model, for an adapter those of its base model; fetched where they are not here."""
+    files = files_here(model_id, fetch=True)
+    assert files is not None  # a model that cannot be fetched has raised
+    return files
+
+
+def files_here(model_id: str, fetch: bool = False) -> Files | None:
+    """As :func:`files_of`; without ``fetch`` None for a hub model that is not here."""
+    directory, source = locate(model_id, fetch)
+    if directory is None:
+        return None
+    changed = adapted_model(model_id, directory)
+    if changed is None:
+        return Files(directory, source)
+    below, origin = locate(changed, fetch)
+    if below is None:
+        return None
+    if adapted_model(changed, below):
+        raise ModelError(
+            f"{model_id} changes {changed}, an adapter itself.", "Merge that adapter into its model first."
+        )
+    return Files(below, origin, adapter=Files(directory, source))
+
+
+def _nearest(model_id: str) -> str:
+    known = embedded_models()
+    short = {name.removeprefix(PREFIX): name for name in known}
+    near = difflib.get_close_matches(model_id.removeprefix(PREFIX), short, n=2, cutoff=0.3)
+    names = " or ".join(short[n] for n in near) if near else ", ".join(known)
+    return f"Did you mean {names}? A directory or a hub id (owner/name) is taken too."

@@ -1,0 +1,140 @@
+"""Users' made models: whose they are, what they are called, how many there may be, and how they are deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.training.analysis import Training
+from explainlab.analyses.training.result import MadeModel
+from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.files import write_file
+from explainlab.models.stored.made import CARD, PREFIX, made_directory, made_folder, made_id
+from explainlab.request import CompleteRequest, Request
+from explainlab.result import Result
+from explainlab.service.users import User
+from explainlab.settings import limit_words, settings
+
+_OWNERS = "owners"  # in the folder of a model: a file for each owner, with the name that the owner gives it
+_NAME = re.compile(r"[\w.-]{1,60}")
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A made model of a user: its ``id``, the ``name`` that they gave it (or empty), its card, its size on the disk."""
+
+    id: str
+    name: str
+    card: MadeModel
+    bytes: int
+
+
+def makes(request: Request) -> bool:
+    """Whether ``request`` asks for models to be made."""
+    return request.question == Training.id
+
+
+def own_models(user_id: str) -> list[OwnModel]:
+    """The made models of the user with this id, by their ids."""
+    return [_own_model(folder, user_id) for folder in _folders(user_id)]
+
+
+def own_made(result: Result, user_id: str) -> None:
+    """The models that ``result`` made, if it is of a training, are the user's from now on."""
+    for digest in _made_by(result):
+        folder = made_folder() / digest
+        if (folder / CARD).is_file() and not _owner(folder, user_id).exists():
+            write_file(_owner(folder, user_id), b"")
+
+
+def is_there(result: Result) -> bool:
+    """Whether all that ``result`` made is still there; True for a result that makes nothing."""
+    return all((made_folder() / digest / CARD).is_file() for digest in _made_by(result))
+
+
+def called(model_id: str, user_id: str) -> str:
+    """The id of the model that the user calls ``made:NAME``; any other id as it is."""
+    if model_id.startswith(PREFIX):
+        name = model_id.removeprefix(PREFIX)
+        return next((own.id for own in own_models(user_id) if own.name == name), model_id)
+    return model_id
+
+
+def require_own(model_id: str, user_id: str) -> None:
+    """Raise :class:`ModelError` unless this made model is the user's; another's looks like one that does not exist."""
+    folder = made_directory(model_id)
+    if not _owner(folder, user_id).exists():
+        raise ModelError(f"There is no model '{model_id}'.", "It may have been deleted: make it again.")
+
+
+def require_training() -> None:
+    """Raise :class:`RequestError` where models may not be made."""
+    if settings().hosted and not settings().allow_training:
+        raise RequestError(
+            "Models are not made here.", "Whoever runs this instance can allow it (EXPLAINLAB_ALLOW_TRAINING)."
+        )
+
+
+def require_room(request: CompleteRequest) -> None:
+    """Raise :class:`ResourceError` if the user has as many models, or as many bytes of them, as the settings allow."""
+    own, wanted = own_models(request.reader), int(request.parameters["seeds"])
+    if len(own) + wanted > settings().max_made_models:
+        raise ResourceError(f"You have {len(own)} made models.", f"Delete one. {limit_words('max_made_models')}")
+    if sum(model.bytes for model in own) > settings().max_made_mb * 2**20:
+        raise ResourceError("Your made models take too much room.", f"Delete one. {limit_words('max_made_mb')}")
+
+
+def name_made(model_id: str, name: str, user: User) -> None:
+    """Let ``user`` call an own model ``made:NAME``; an empty name takes it back.
+
+    Raises :class:`RequestError` for a name that is taken or has other characters than letters, digits, ``.-_``, and as
+    :func:`require_own`.
+    """
+    require_own(model_id, user.id)
+    taken = {model.name for model in own_models(user.id) if model.id != model_id}
+    if name and (not _NAME.fullmatch(name) or name in taken):
+        raise RequestError(f"A model cannot be called {name[:60]!r}.", "Use letters, digits, points and hyphens, once.")
+    write_file(_owner(made_directory(model_id), user.id), name.encode("utf-8"))
+
+
+def delete_made(model_id: str, user: User, waiting: Iterable[CompleteRequest]) -> None:
+    """Take a made model from ``user``; without owners its files are deleted.
+
+    Raises :class:`RequestError` where one of the ``waiting`` requests needs it, and as :func:`require_own`.
+    """
+    require_own(model_id, user.id)
+    folder = made_directory(model_id)
+    if any(model_id in json.dumps(request.model_dump(mode="json")) for request in waiting):
+        raise RequestError(f"A job needs {model_id}.", "Wait until it has ended, or cancel it.")
+    _owner(folder, user.id).unlink(missing_ok=True)
+    if not list((folder / _OWNERS).iterdir()):
+        (folder / CARD).unlink()  # from now on it is not there
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_model(folder: Path, user_id: str) -> OwnModel:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    card = MadeModel.model_validate_json((folder / CARD).read_bytes())
+    return OwnModel(made_id(folder.name), _owner(folder, user_id).read_text(encoding="utf-8"), card, size)
+
+
+def _folders(user_id: str) -> Iterator[Path]:
+    for card in sorted(made_folder().glob(f"*/{CARD}")):
+        if _owner(card.parent, user_id).exists():
+            yield card.parent
+
+
+def _owner(folder: Path, user_id: str) -> Path:
+    return folder / _OWNERS / hashlib.sha256(user_id.encode()).hexdigest()
+
+
+def _made_by(result: Result) -> list[str]:
+    body: Any = result.body if isinstance(result, AnalysisResult) else None
+    return [made.model.digest for made in body.models] if makes(result.request) else []

@@ -1,0 +1,98 @@
+"""Checkpoints of a training: all that it needs to go on after an epoch, as safetensors with JSON in the header."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from explainlab.errors import RequestError, ResourceError
+
+_NAME, _FILES = "epoch-{:04d}.safetensors", "epoch-*.safetensors"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch that is over: its number from 1, the mean loss of its texts, accuracy on validation data (or None)."""
+
+    epoch: int
+    loss: float
+    validation: float | None
+
+
+class Checkpoints:
+    """The folder in which a training keeps its last epoch, and its best one.
+
+    ``identity`` is a digest of all that decides the training: a folder of another training is refused. Files are
+    written whole or not at all.
+    """
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        self._folder = folder
+        self._identity = identity
+
+    def save(self, epochs: list[Epoch], best: int, tensors: dict[str, Tensor]) -> None:
+        """Keep the ``tensors`` after the last of ``epochs``; files of epochs that are neither last nor best go.
+
+        Raises :class:`ResourceError` where they cannot be written, and then keeps what was there.
+        """
+        history = [asdict(epoch) for epoch in epochs]
+        header = {"training": json.dumps({"identity": self._identity, "epochs": history, "best": best})}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / _NAME.format(len(epochs))
+            part = path.with_suffix(".part")
+            try:
+                save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, part, header)
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+        except (OSError, SafetensorError) as error:
+            raise cannot_write(self._folder, error) from error
+        kept = {_NAME.format(number) for number in (len(epochs), best)}
+        for old in self._folder.glob(_FILES):
+            if old.name not in kept:
+                old.unlink()
+
+    def last(self) -> tuple[list[Epoch], int, dict[str, Tensor]] | None:
+        """The epochs so far, the number of the best, and the tensors after the last; None before the first.
+
+        Raises :class:`RequestError` for the folder of another training, and for damaged files.
+        """
+        paths = sorted(self._folder.glob(_FILES))
+        if not paths:
+            return None
+        try:
+            with safe_open(paths[-1], "pt") as file:
+                header = json.loads(file.metadata()["training"])
+            epochs, best = [Epoch(**epoch) for epoch in header["epochs"]], int(header["best"])
+            identity, tensors = header["identity"], self.tensors(len(epochs))
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(f"The checkpoint {paths[-1]} cannot be read.", "Delete it, or its folder.") from error
+        if identity != self._identity:
+            raise RequestError(
+                f"The folder {self._folder} has checkpoints of another training.", "Name a new folder, or empty it."
+            )
+        return epochs, best, tensors
+
+    def tensors(self, epoch: int) -> dict[str, Tensor]:
+        """The tensors that were kept after this ``epoch``, on the CPU."""
+        with safe_open(self._folder / _NAME.format(epoch), "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+
+    def clear(self) -> None:
+        """Delete the checkpoints, and the folder if it is empty then."""
+        for path in self._folder.glob(_FILES):
+            path.unlink()
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+
+def cannot_write(path: Path, error: Exception) -> ResourceError:
+    """The error where weights cannot be written at ``path``."""
+    reason = str(error).strip().rstrip(".")
+    return ResourceError(f"The weights cannot be written in {path}: {reason}.", "Free some disk space, and try again.")

@@ -1,0 +1,89 @@
+"""What a model learns from, or is measured on: labelled texts, single or pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explainlab.data import Reader, read_dataset
+from explainlab.errors import DataError
+from explainlab.reader import ANYBODY
+from explainlab.request import digest
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled texts: a label is a class name or its index; ``pairs`` are the second texts, or empty."""
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    pairs: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all of it, in hexadecimal."""
+        return digest([list(self.texts), [str(label) for label in self.labels], list(self.pairs)])
+
+    def take(self, rows: Sequence[int]) -> Examples:
+        """The examples with these numbers, counted from 0."""
+        texts, labels, pairs = ([part[row] for row in rows] if part else [] for part in self._parts)
+        return Examples(texts, labels, pairs)
+
+    def parted(self, share: float, seed: int) -> tuple[Examples, Examples]:
+        """The examples without a random ``share`` of them, and these; the share is at least one row."""
+        order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed)).tolist()
+        count = max(1, round(share * len(self)))
+        return self.take(sorted(order[count:])), self.take(sorted(order[:count]))
+
+    def classes(self, names: Sequence[str], like: Examples | None = None) -> Tensor:
+        """Class indices, int64 [n], of the labels among ``names``.
+
+        Raises DataError for no or empty texts, for unknown labels, and where not both these examples and those they
+        are used with (``like``) are pairs.
+        """
+        if not self.texts or len(self.texts) != len(self.labels):
+            raise DataError(f"{len(self.texts)} texts with {len(self.labels)} labels.", "Give every text one label.")
+        if self.pairs and len(self.pairs) != len(self.texts):
+            raise DataError(f"{len(self.texts)} texts with {len(self.pairs)} second texts.", "Give every text one.")
+        if like and bool(like.pairs) != bool(self.pairs):
+            raise DataError(
+                "Pairs of texts and single texts are mixed: a file of the two has no second texts.",
+                "Give a second text (text_b) in all files, or in none.",
+            )
+        known = {str(i): i for i in range(len(names))} | {name: i for i, name in enumerate(names)}
+        for row, (text, label) in enumerate(zip(self.texts, self.labels, strict=True), start=1):
+            if not text.strip():
+                raise DataError(f"The text of row {row} is empty.", "Remove it.")
+            if str(label) not in known:
+                raise DataError(f"Row {row} has the unknown label {label!r}.", f"Known: {', '.join(names)}.")
+        return torch.tensor([known[str(label)] for label in self.labels])
+
+    @property
+    def _parts(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        return self.texts, self.labels, self.pairs
+
+
+def read_examples(
+    source: str,
+    label_names: Sequence[str] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
+) -> Examples:
+    """All rows of a data set (see :func:`explainlab.data.read_dataset`); labels are names, or as the file writes them.
+
+    Raises DataError for a file that cannot be read and a row without a label.
+    """
+    rows = read_dataset(source, label_names or None, columns=columns, classes=classes, reader=reader).rows
+    missing = next((row.number for row in rows if row.label is None), None)
+    if missing is not None:
+        raise DataError(f"Row {missing} of {source} has no label.", "Give every row a label to learn.")
+    pairs = [row.text_pair for row in rows if row.text_pair is not None]
+    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs)

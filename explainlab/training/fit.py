@@ -1,0 +1,199 @@
+"""The epochs of a training: steps, validation, the best weights, and going on where another one stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.optim import AdamW
+
+from explainlab.errors import ModelError
+from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
+from explainlab.training.checkpoint import Checkpoints, Epoch
+from explainlab.training.passes import Report, head_logits
+from explainlab.training.randomness import OwnRandom
+from explainlab.training.settings import TrainingSettings
+from explainlab.training.start import Start
+
+Weights = dict[str, Tensor]
+
+
+class Diverged(ModelError):
+    """A loss or weights that are not finite numbers: in which epoch, and what to try."""
+
+    def __init__(self, epoch: int, kept: str = "") -> None:
+        super().__init__(
+            f"The loss of epoch {epoch} is not a finite number: the training has diverged.{kept}",
+            "Try a lower learning_rate, or a longer warmup.",
+        )
+        self.epoch = epoch
+
+
+class Training:
+    """A network in training: ``epochs`` are over, ``best_epoch`` (0: none) has the ``best`` weights.
+
+    ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures the
+    accuracy that decides which epoch is the best (None: the last is).
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        tokens: Tokens,
+        targets: Tensor,
+        teacher: Tensor | None,
+        settings: TrainingSettings,
+        random: OwnRandom,
+        validate: Callable[[], float] | None = None,
+    ) -> None:
+        self.epochs: list[Epoch] = []
+        self.best_epoch = 0
+        self.best: Weights = {}
+        self._start, self._tokens, self._targets, self._teacher = start, tokens, targets, teacher
+        self._settings, self._random, self._validate = settings, random, validate
+        self._order = torch.Generator().manual_seed(settings.seed)
+        self._specials = torch.tensor(start.tokenizer.all_special_ids)
+        self._parameters = dict(start.network.named_parameters())
+        self._optimizer = _optimizer(list(self._parameters.values()), settings)
+        self._epoch_steps = math.ceil(len(tokens.ids) / settings.batch_size)
+        self.steps = 0
+
+    def run(self, checkpoints: Checkpoints | None, report: Report) -> None:
+        """Train to the end, from the last of the ``checkpoints`` if there is one; the best weights are in the network.
+
+        Raises :class:`Diverged` at a loss that is not finite; ``best`` are then those of the epochs before.
+        """
+        stored = checkpoints.last() if checkpoints else None
+        if checkpoints and stored:
+            self._go_on(*stored, checkpoints)
+        while len(self.epochs) < self._settings.epochs and not self._stalled:
+            self._epoch(report)
+            if checkpoints:
+                checkpoints.save(self.epochs, self.best_epoch, self._state())
+        self.restore()
+
+    def restore(self) -> None:
+        """Put the best weights into the network."""
+        self._put(self.best)
+
+    @property
+    def _stalled(self) -> bool:
+        """Whether the last ``patience`` epochs were no better than one before."""
+        patience = self._settings.patience if self._validate else 0
+        return bool(patience) and len(self.epochs) - self.best_epoch >= patience
+
+    def _epoch(self, report: Report) -> None:
+        number, total, network = len(self.epochs) + 1, 0.0, self._start.network
+        network.train()
+        for rows in shuffled_batches(self._tokens.ids, self._settings.batch_size, self._order):
+            with self._random.drawing():
+                loss = self._step(rows)
+            if not math.isfinite(loss):
+                raise Diverged(number)
+            total += loss * len(rows)
+            report(self.steps, self._settings.epochs * self._epoch_steps, "training")
+        if not all(bool(weights.isfinite().all()) for weights in self._parameters.values()):
+            raise Diverged(number)
+        network.eval()
+        accuracy = self._validate() if self._validate else None
+        self.epochs.append(Epoch(number, total / len(self._tokens.ids), accuracy))
+        if accuracy is None or not self.best or accuracy > self._accuracy(self.best_epoch):
+            self.best_epoch = number
+            self.best = {name: weights.detach().clone() for name, weights in self._parameters.items()}
+
+    def _accuracy(self, epoch: int) -> float:
+        return self.epochs[epoch - 1].validation or 0.0
+
+    def _step(self, rows: Sequence[int]) -> float:
+        """One step of the optimizer; the mean loss of the texts ``rows`` before it."""
+        settings, start = self._settings, self._start
+        batch = self._tokens.batch(rows)
+        ids, attention = batch["input_ids"], batch["attention_mask"]
+        if start.mask_id is not None:
+            content = ~torch.isin(ids, self._specials)
+            batch["input_ids"] = masked(ids, content, start.mask_id, settings, self._order)
+        weights = position_weights(attention, settings.prefix_weight) if start.causal else torch.ones(len(rows), 1)
+        logits = head_logits(start.network, start.causal, batch)
+        losses = _loss(logits, self._targets[rows], None if self._teacher is None else self._teacher[rows], settings)
+        loss = (weights.to(losses.device) * losses).sum() / len(rows)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters.values(), 1.0)
+        for group in self._optimizer.param_groups:
+            group["lr"] = settings.learning_rate * self._rate()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self.steps += 1
+        return loss.item()
+
+    def _rate(self) -> float:
+        """The share of the highest learning rate that the next step has."""
+        settings, total = self._settings, self._settings.epochs * self._epoch_steps
+        warmup = max(1, round(settings.warmup * total))
+        if self.steps < warmup:
+            return (self.steps + 1) / warmup
+        done = (self.steps - warmup) / max(1, total - warmup)
+        return {"constant": 1.0, "linear": 1 - done, "cosine": 0.5 * (1 + math.cos(math.pi * done))}[settings.schedule]
+
+    def _state(self) -> Weights:
+        """All that changes from step to step: weights, the optimizer's state, random states."""
+        weights = {f"weights/{name}": weight.detach() for name, weight in self._parameters.items()}
+        moments = {
+            f"optimizer/{key}/{name}": value
+            for name, weight in self._parameters.items()
+            for key, value in self._optimizer.state[weight].items()
+        }
+        states = {f"random/{name}": state for name, state in self._random.states.items()}
+        return {**weights, **moments, **states, "order": self._order.get_state()}
+
+    def _go_on(self, epochs: list[Epoch], best: int, state: Weights, checkpoints: Checkpoints) -> None:
+        """Put everything as it was after the last of ``epochs``."""
+        self.epochs, self.best_epoch, self.steps = epochs, best, len(epochs) * self._epoch_steps
+        self._put(_under("weights/", state))
+        self.best = {
+            name: weight.to(self._parameters[name].device, copy=True)
+            for name, weight in _under("weights/", checkpoints.tensors(best)).items()
+        }
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            for name, value in _under(f"optimizer/{key}/", state).items():
+                weight = self._parameters[name]
+                place = weight.device
+                self._optimizer.state[weight][key] = value.to(place, copy=True)
+        self._random.states = {name: value.clone() for name, value in _under("random/", state).items()}
+        self._order.set_state(state["order"].clone())
+
+    def _put(self, weights: Weights) -> None:
+        with torch.no_grad():
+            for name, weight in weights.items():
+                self._parameters[name].copy_(weight)
+
+
+def _under(prefix: str, state: Weights) -> Weights:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _optimizer(parameters: Sequence[Tensor], settings: TrainingSettings) -> AdamW:
+    """AdamW, without decay of biases and norms."""
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return AdamW(groups, lr=settings.learning_rate, betas=(0.9, settings.second_beta), fused=True)
+
+
+def _loss(logits: Tensor, targets: Tensor, teacher: Tensor | None, settings: TrainingSettings) -> Tensor:
+    """Loss [batch, positions]: cross entropy with the label, mixed with the divergence from the teacher's softened
+    probabilities (times temperature squared, which keeps the gradients' scale).
+
+    ``logits`` [batch, positions, classes]; ``targets`` int64 [batch]; ``teacher``: logits [batch, classes], or None.
+    """
+    every = targets.to(logits.device)[:, None].expand(logits.shape[:2])
+    hard = functional.cross_entropy(logits.transpose(1, 2), every, reduction="none")
+    if teacher is None:
+        return hard
+    soft_targets = functional.log_softmax(teacher.to(logits.device)[:, None] / settings.temperature, dim=-1)
+    predicted = functional.log_softmax(logits / settings.temperature, dim=-1)
+    soft = functional.kl_div(predicted, soft_targets.expand_as(predicted), reduction="none", log_target=True).sum(-1)
+    return (1 - settings.distillation) * hard + settings.distillation * settings.temperature**2 * soft

@@ -1,0 +1,82 @@
+"""What a training starts from: a network with random weights and a learned tokenizer, or a base model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from explainlab.errors import RequestError
+from explainlab.models.stored.base import base_labels, load_base
+from explainlab.training.architectures import ARCHITECTURES
+from explainlab.training.examples import Examples
+from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Start:
+    """A network to train with its tokenizer.
+
+    ``causal``: the head (``network.score``) reads every position, and the last one predicts. ``mask_id`` is None for a
+    tokenizer without a mask token.
+    """
+
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    causal: bool
+    max_tokens: int
+    pad_id: int
+    mask_id: int | None
+
+
+def settings_for(base: str, /, **given: object) -> TrainingSettings:
+    """The settings ``given``; for the others those of the recipe, then of the architecture, then the general ones.
+
+    ``base`` is an architecture (random weights) or the id of a model. Raises RequestError for an unknown setting, a
+    value out of range, and one that cannot change a model that has weights.
+    """
+    new = ARCHITECTURES.get(base)
+    recipe = str(given.get("recipe") or ("embedded" if new else "thesis"))
+    if not new and (fixed := [name for name in NEW_WEIGHTS if name in given]):
+        raise RequestError(
+            f"Training setting {fixed[0]}: it cannot be chosen for {base}, which has weights.",
+            f"Leave it out, or begin without weights: {', '.join(ARCHITECTURES)}.",
+        )
+    return TrainingSettings.checked(
+        {
+            **(new.defaults if new else {"max_tokens": 512}),
+            **RECIPES.get(recipe, {}),
+            **SHAPES.get(str(given.get("size")), {}),
+            **given,
+            "recipe": recipe,
+        }
+    )
+
+
+def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tuple[str, ...]:
+    """The classes to learn: those of the settings, else a base model's where they name all labels, else the labels."""
+    labels = {str(label) for label in examples.labels}
+    own = () if base in ARCHITECTURES else base_labels(base)
+    known = labels <= set(own) or labels <= {str(number) for number in range(len(own))}
+    return settings.label_names or (own if known else tuple(sorted(labels)))
+
+
+def starting_point(base: str, examples: Examples, names: Sequence[str], settings: TrainingSettings) -> Start:
+    """The network and the tokenizer that ``base`` names, with a head for the classes ``names``.
+
+    Random weights are drawn from torch's current random state. Raises :class:`ModelError` for a base model that cannot
+    be trained.
+    """
+    classes = {"id2label": dict(enumerate(names)), "label2id": {name: i for i, name in enumerate(names)}}
+    new = ARCHITECTURES.get(base)
+    if new is None:
+        loaded = load_base(base, classes)
+        most = min(loaded.max_tokens, settings.max_tokens)
+        tokenizer = loaded.tokenizer
+        return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id)
+    tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs], settings.vocabulary, settings.max_tokens)
+    network = new.build_network(settings, tokenizer, classes)
+    return Start(network, tokenizer, new.causal, settings.max_tokens, tokenizer.pad_token_id, tokenizer.mask_token_id)

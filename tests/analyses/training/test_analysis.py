@@ -1,0 +1,165 @@
+"""Making models: a training never runs twice, a stopped one goes on; the card says how the model was made."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.figures import figures_of
+from explainlab.analyses.registry import answer_alone, get_analysis, new_request, read_result, request_key
+from explainlab.errors import Cancelled, DataError, RequestError
+from explainlab.limits import Limits
+from explainlab.models.context import RunContext
+from explainlab.models.loading import load_model, model_digest
+from explainlab.reader import Reader
+from tests.training.test_train import TINY, sentences
+
+SMALL = {**TINY, "epochs": 2}
+
+
+class Watching(RunContext):
+    """Counts the batches of trainings, and cancels before one of them."""
+
+    def __init__(self, made: Path, most: int = 1000) -> None:
+        super().__init__(Reader(made=made))
+        self.most, self.batches, self.work, self.expected = most, 0, 0.0, 0.0
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.batches += phase == "training"
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self.expected = work
+
+    def spend(self, work: float) -> None:
+        self.work += work
+
+    def check_cancelled(self) -> None:
+        if self.batches >= self.most:
+            raise Cancelled
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("data") / "films.csv", 60, 0)
+
+
+def written(path: Path, count: int, seed: int) -> str:
+    given = sentences(count, seed)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(given.texts, given.labels, strict=True)])
+    return str(path)
+
+
+def make(context: RunContext, data: str, base: str = "bert", seed: int = 0, **parameters: Any) -> AnalysisResult[Any]:
+    settings = SMALL if base == "bert" else {"epochs": 1}
+    request = new_request(
+        question="training", model=base, data=data, seed=seed, parameters={"settings": settings, **parameters}
+    )
+    result = answer_alone(request, context, "cpu", Limits())
+    assert isinstance(result, AnalysisResult)
+    return result
+
+
+def test_the_card_and_the_model(data: str, tmp_path: Path) -> None:
+    test = written(tmp_path / "test.csv", 40, 1)
+    context = Watching(tmp_path / "made")
+    result = make(context, data, validation_share=0.2, test_data=test)
+    (made,) = result.body.models
+    card = made.model
+    folder = tmp_path / "made" / card.digest
+    model = load_model(str(folder / "model"), "cpu")
+    assert card.files == model_digest(str(folder / "model")) == model.digest
+    assert tuple(card.labels) == model.labels
+    assert (card.base, card.recipe, card.seed, card.rows, card.validation_rows) == ("bert", "embedded", 0, 48, 12)
+    assert card.epochs[card.best_epoch - 1].validation == max(epoch.validation for epoch in card.epochs)
+    assert made.measured_on == "test"
+    assert made.accuracy.low <= made.accuracy.mean <= made.accuracy.high
+    assert sorted(path.name for path in folder.iterdir()) == ["card.json", "model"]
+    assert context.work == pytest.approx(context.expected)
+    record = json.loads(json.dumps(result.to_json()))
+    assert read_result(record).to_json() == record
+    assert sorted(figures_of(result).charts) == ["loss", "validation"]
+    assert card.id in get_analysis("training").headline(result)
+    assert any("(kept)" in line for line in get_analysis("training").lines(result))
+
+
+def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
+    first = make(Watching(tmp_path), data)
+    again = Watching(tmp_path)
+    more = make(again, data, seeds=2)
+    assert again.batches == 2 * 6  # of the second seed alone
+    assert more.body.models[0].model == first.body.models[0].model
+    assert [made.model.seed for made in more.body.models] == [0, 1]
+    assert len({made.model.files for made in more.body.models}) == 2
+    copied = tmp_path / "copy.csv"
+    copied.write_bytes(Path(data).read_bytes())
+    last = Watching(tmp_path)
+    assert make(last, str(copied)).body == first.body
+    assert last.batches == 0
+
+
+@pytest.mark.parametrize("most", [3, 8, 11])
+def test_a_stopped_training_goes_on(data: str, tmp_path: Path, most: int) -> None:
+    whole = make(Watching(tmp_path / "whole"), data)
+    with pytest.raises(Cancelled):
+        make(Watching(tmp_path / "parts", most), data)
+    rest = Watching(tmp_path / "parts")
+    assert make(rest, data).body == whole.body
+    assert rest.batches == (12 if most < 6 else 6)
+
+
+def test_from_a_base_model(data: str, tmp_path: Path) -> None:
+    validation = written(tmp_path / "validation.csv", 20, 2)
+    made = make(Watching(tmp_path / "made"), data, "embedded:bert-mini-sst2", validation_data=validation).body.models[0]
+    assert (made.model.recipe, made.model.rows, made.model.validation_rows) == ("thesis", 60, 20)
+    assert made.measured_on == "validation"
+    unmeasured = make(Watching(tmp_path / "made"), data, "embedded:bert-mini-sst2", validation_share=0)
+    assert unmeasured.body.models[0].accuracy is None
+    assert sorted(figures_of(unmeasured).charts) == ["loss"]
+
+
+def test_what_decides_the_key(data: str, tmp_path: Path) -> None:
+    def key(base: str = "bert", **fields: Any) -> str:
+        analysis = get_analysis("training")
+        request = analysis.complete(new_request(question="training", model=base, data=data, **fields))
+        return request_key(request, analysis.model_digest(base))
+
+    assert key(parameters={"settings": "epochs=2"}) == key(parameters={"settings": {"epochs": 2}})
+    other = [key(), key("gpt2"), key("embedded:bert-mini-sst2"), key(seed=1), key(parameters={"size": "mini"}),
+             key(parameters={"recipe": "roar"}), key(parameters={"validation_data": data})]  # fmt: skip
+    assert len(set(other)) == len(other)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"settings": "epochs"}, "name=value"),
+        ({"settings": "epochs=0"}, "epochs"),
+        ({"settings": "teacher=gpt2"}, "without recipe"),
+        ({"settings": [1]}, "name=value"),
+        ({"recipe": "cake"}, "recipe"),
+        ({"seeds": 11}, "seeds"),
+    ],
+)
+def test_refuses_parameters(data: str, tmp_path: Path, parameters: dict, words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        make(Watching(tmp_path), data, **parameters)
+
+
+def test_refuses_requests(data: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="no folder for made models"):
+        make(RunContext(), data)
+    single = new_request(question="training", model="bert", text="a film")
+    with pytest.raises(RequestError, match="not from a single text"):
+        answer_alone(single, Watching(tmp_path), "cpu", Limits())
+    one_class = tmp_path / "one.csv"
+    one_class.write_text("text,label\na film,good\nanother,good\n")
+    with pytest.raises(DataError, match="fewer than two"):
+        make(Watching(tmp_path / "made"), str(one_class))
+    with pytest.raises(RequestError, match="cannot be chosen for embedded"):
+        make(Watching(tmp_path), data, "embedded:bert-mini-sst2", settings={"layers": 2})

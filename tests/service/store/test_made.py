@@ -1,0 +1,143 @@
+"""Made models: queued behind interactive work, used by their id, named, theirs alone, limited and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explainlab.analyses.registry import new_request
+from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.models.stored.made import made_folder
+from explainlab.request import Request
+from explainlab.service.service import Service
+from explainlab.service.store.made import delete_made, name_made, own_models
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL, User
+from explainlab.settings import settings
+from tests.analyses.training.test_analysis import SMALL, written
+
+SOON = 240
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(settings(), "home", tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def having(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    return lambda **values: [monkeypatch.setattr(settings(), name, value) for name, value in values.items()]
+
+
+@pytest.fixture
+def service(home: Path) -> Service:
+    return Service(Store("sqlite://"), "cpu")
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Request:
+    data = written(tmp_path / "films.csv", 60, 0)
+    return new_request(question="training", model="bert", data=data, parameters={"settings": SMALL})
+
+
+def done(service: Service, request: Request, user: User) -> object:
+    answer = service.ask(request, user)
+    if hasattr(answer, "progress"):
+        assert service.engine.wait(answer, SOON)
+        assert answer.progress.status == "done", answer.progress.error
+        answer = answer.result
+    return answer
+
+
+def explained(model: str, text: str = "a lovely film") -> Request:
+    return Request(question="input_x_gradient", model=model, text=text)
+
+
+def test_a_made_model_is_used_named_and_deleted(service: Service, training: Request) -> None:
+    result = done(service, training, ANN)
+    (own,) = own_models(ANN.id)
+    assert own.id == result.body.models[0].model.id
+    assert own.card == result.body.models[0].model
+    assert own.bytes > 1000
+    assert service.find(training, ANN).to_json() == result.to_json()
+    map_ = done(service, explained(own.id), ANN)
+    assert set(map_.prediction.probabilities) == {"negative", "positive"}
+    name_made(own.id, "films-1", ANN)
+    assert own_models(ANN.id)[0].name == "films-1"
+    np.testing.assert_array_equal(service.find(explained("made:films-1"), ANN).scores, map_.scores)
+    with pytest.raises(RequestError, match="cannot be called '<b>'"):
+        name_made(own.id, "<b>", ANN)
+    assert service.has(training, ANN)
+    delete_made(own.id, ANN, ())
+    assert not list(made_folder().iterdir())
+    assert not service.has(training, ANN)
+    assert service.find(training, ANN) is None
+    with pytest.raises(ModelError, match=f"There is no model '{own.id}'"):
+        service.find(explained(own.id), ANN)
+    assert done(service, training, ANN).body.models[0].model.files == own.card.files
+
+
+def test_it_belongs_to_its_owners(service: Service, training: Request) -> None:
+    own = done(service, training, ANN).body.models[0].model.id
+    assert not own_models(BOB.id)
+    for refused in (lambda: service.submit(explained(own), BOB), lambda: name_made(own, "mine", BOB),
+                    lambda: delete_made(own, BOB, ())):  # fmt: skip
+        with pytest.raises(ModelError, match="There is no model"):
+            refused()
+    done(service, training, BOB)
+    assert [model.id for model in own_models(BOB.id)] == [own]
+    delete_made(own, ANN, ())
+    assert done(service, explained(own), BOB).prediction
+
+
+def test_the_command_line_makes_models_of_the_local_user(service: Service, training: Request) -> None:
+    own = service.run(training).body.models[0].model.id
+    assert [model.id for model in own_models(LOCAL.id)] == [own]
+
+
+def test_one_that_a_job_needs_is_not_deleted(service: Service, training: Request) -> None:
+    own = done(service, training, LOCAL).body.models[0].model.id
+    with pytest.raises(RequestError, match=f"A job needs {own}"):
+        delete_made(own, LOCAL, [explained(own)])
+    assert own_models(LOCAL.id)
+
+
+@pytest.mark.parametrize("name", ["made:", "made:nothing", "made:../../etc", "made:0123456789ab", "made:*"])
+def test_names_of_nothing(service: Service, name: str) -> None:
+    with pytest.raises(ModelError, match="There is no model"):
+        service.find(explained(name), LOCAL)
+
+
+def test_limits(service: Service, training: Request, having: Callable[..., None]) -> None:
+    done(service, training, LOCAL)
+    another = training.model_copy(update={"seed": 1})
+    having(max_made_models=1)
+    with pytest.raises(ResourceError, match=r"You have 1 made models.*EXPLAINLAB_MAX_MADE_MODELS"):
+        service.submit(another)
+    having(max_made_models=5, max_made_mb=0)
+    with pytest.raises(ResourceError, match="too much room"):
+        service.submit(another)
+    having(max_made_mb=100, auth="oidc")
+    with pytest.raises(RequestError, match="EXPLAINLAB_ALLOW_TRAINING"):
+        service.submit(another)
+
+
+def test_a_question_between_two_batches_changes_nothing(service: Service, training: Request, home: Path) -> None:
+    training = training.model_copy(update={"parameters": {"settings": {**SMALL, "epochs": 40}}})
+    alone = done(service, training, LOCAL).body.models[0].model
+    delete_made(alone.id, LOCAL, ())
+    job = service.submit(training)
+    while job.progress.phase != "training":
+        assert not service.engine.wait(job, 0.01)
+    short = service.submit(explained("embedded:bert-mini-sst2", "a stirring film"), BOB)
+    random = service.submit(Request(question="random", model="embedded:bert-mini-sst2", text="a film"), BOB)
+    assert service.engine.wait(short, SOON)
+    assert service.engine.wait(random, SOON)
+    assert not job.progress.finished, "they ran in its middle"
+    assert service.engine.wait(job, SOON)
+    assert job.result.body.models[0].model == alone

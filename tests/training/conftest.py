@@ -1,0 +1,3 @@
+"""The command line for these tests too."""
+
+from tests.test_cli import run  # noqa: F401

@@ -1,0 +1,146 @@
+"""A training that goes on equals an undisturbed one; what runs between its batches changes nothing in it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from explainlab.errors import Cancelled, ModelError, RequestError, ResourceError
+from explainlab.models.loading import load_model
+from explainlab.training import Examples, Trained, settings_for, train
+from tests.training.test_train import TINY, sentences
+
+SHORT = TINY | {"epochs": 3, "validation": "0.2"}
+
+
+def weights(out: Path) -> bytes:
+    return (out / "model.safetensors").read_bytes()
+
+
+def stopped_in(epoch: int, out: Path, base: str, settings: object, folder: Path) -> None:
+    """A training that is cancelled within an epoch (from 1), after some of its batches."""
+    seen: list[int] = []
+
+    def report(done: int, total: int, phase: str) -> None:
+        seen.append(done) if phase == "training" else None
+        if phase == "training" and done == (epoch - 1) * total // 3 + 2:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        train(sentences(), base, out, settings, checkpoints=folder, report=report)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("base", ["bert", "gpt2", "t5_encoder"])
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_going_on_equals_an_undisturbed_training(base: str, epoch: int, tmp_path: Path) -> None:
+    settings, folder = settings_for(base, **SHORT), tmp_path / "checkpoints"
+    whole = train(sentences(), base, tmp_path / "whole", settings)
+    stopped_in(epoch, tmp_path / "parts", base, settings, folder)
+    assert folder.exists() == (epoch > 1)
+    steps: list[int] = []
+    again = train(
+        sentences(),
+        base,
+        tmp_path / "parts",
+        settings,
+        checkpoints=folder,
+        report=lambda done, total, phase: steps.append(done) if phase == "training" else None,
+    )
+    assert steps[0] == (epoch - 1) * whole.steps // 3 + 1
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+    assert (again.epochs, again.best_epoch, again.steps) == (whole.epochs, whole.best_epoch, whole.steps)
+    assert not folder.exists()
+
+
+def test_other_random_work_between_batches_changes_nothing_and_is_not_changed(tmp_path: Path) -> None:
+    settings = settings_for("bert", **SHORT)
+    drawn: list[float] = []
+    torch.manual_seed(7)
+    train(sentences(), "bert", tmp_path / "a", settings)
+    quiet = [float(torch.rand(1)) for _ in range(3)]
+    torch.manual_seed(7)
+    train(sentences(), "bert", tmp_path / "b", settings, report=lambda *_: drawn.append(float(torch.rand(1))))
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    assert drawn[:3] == quiet
+
+
+def test_checkpoints_keep_the_last_and_the_best_epoch(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+    stopped_in(3, tmp_path / "out", "bert", settings_for("bert", **SHORT), folder)
+    names = sorted(path.name for path in folder.iterdir())
+    assert names[-1] == "epoch-0002.safetensors"
+    assert len(names) <= 2
+    with safe_open(folder / names[-1], "pt") as file:
+        assert '"epochs"' in file.metadata()["training"]
+
+
+def test_the_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+    stopped_in(2, tmp_path / "out", "bert", settings_for("bert", **SHORT), folder)
+    with pytest.raises(RequestError, match="checkpoints of another training"):
+        train(sentences(), "bert", tmp_path / "out", settings_for("bert", **SHORT, seed=1), checkpoints=folder)
+    with pytest.raises(RequestError, match="checkpoints of another training"):
+        train(sentences(58), "bert", tmp_path / "out", settings_for("bert", **SHORT), checkpoints=folder)
+    (folder / "epoch-0009.safetensors").write_bytes(b"{")
+    with pytest.raises(RequestError, match="cannot be read"):
+        train(sentences(), "bert", tmp_path / "out", settings_for("bert", **SHORT), checkpoints=folder)
+
+
+def test_a_loss_that_is_no_number_ends_with_the_last_good_epoch(tmp_path: Path) -> None:
+    """A decay of 20 at each step grows the weights beyond all numbers within two epochs of six steps."""
+    settings = settings_for(
+        "bert", **TINY | {"epochs": 3}, recipe="roar", warmup=0, schedule="constant", weight_decay=1
+    )
+    for rate, message in (
+        (1e30, r"The loss of epoch 1 is not a finite number: the training has diverged. Try a lower learning_rate"),
+        (20, r"The loss of epoch 2 .* The model after epoch 1 was kept"),
+    ):
+        assert not (tmp_path / "out").exists()
+        with pytest.raises(ModelError, match=message):
+            train(sentences(), "bert", tmp_path / "out", settings.model_copy(update={"learning_rate": rate}))
+    kept = load_file(tmp_path / "out" / "model.safetensors")
+    assert all(weights.isfinite().all() for weights in kept.values())
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file may grow beyond ``size`` bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+    settings, folder = settings_for("bert", **TINY | {"epochs": 1}), tmp_path / "checkpoints"
+    with files_of_at_most(10_000), pytest.raises(ResourceError, match="cannot be written"):
+        train(sentences(), "bert", tmp_path / "out", settings, checkpoints=folder)
+    assert not list(folder.iterdir())
+    with files_of_at_most(10_000), pytest.raises(ResourceError, match="Free some disk space"):
+        train(sentences(), "bert", tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".training-*"))
+
+
+def test_early_stopping_keeps_the_best_epoch(tmp_path: Path) -> None:
+    """Validation on shuffled labels does not improve for long."""
+    given = sentences()
+    wrong = Examples(given.texts, given.labels[3:] + given.labels[:3])
+    settings = settings_for("bert", **TINY | {"epochs": 30}, patience=2)
+    told: Trained = train(given, "bert", tmp_path / "out", settings, validation=wrong)
+    accuracies = [epoch.validation for epoch in told.epochs]
+    assert len(told.epochs) == told.best_epoch + 2 < 30
+    assert accuracies[told.best_epoch - 1] == max(accuracies)
+    best = train(given, "bert", tmp_path / "again", settings, validation=wrong, held_out=wrong)
+    assert best.accuracy == pytest.approx(max(accuracies), abs=0.02)  # float16
+    assert load_model(str(tmp_path / "out"), device="cpu").labels == ("negative", "positive")
