@@ -212,7 +212,7 @@ def wrapped(text: str, width: int = NAME) -> str:
 
 
 def name_rows(figure: go.Figure, names: Sequence[str], top: float = -0.5) -> None:
-    """Write ``names`` beside the places 0, 1, ... of the y axis, which runs down from ``top``; in two lines at most."""
+    """Write ``names`` in at most two lines beside the places 0, 1, ... of the y axis, which runs down from ``top``."""
     texts = [wrapped(shortened(name, 2 * NAME - 4)) for name in names]
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=texts, range=[len(names) - 0.5, top], showgrid=False)
 

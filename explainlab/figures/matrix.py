@@ -26,6 +26,9 @@ FULL = 0.55
 _BLUE, _RED = "rgba(47,128,208,{})", "rgba(214,69,80,{})"
 COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)), (1.0, _BLUE.format(FULL)))
 """From -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""
+_NAME_WIDTH, _HEADING_WIDTH = (f"windowSize()[0] < 640 ? {phone} : {wide}" for phone, wide in ((120, 320), (60, 200)))
+_NARROW = 84
+"""In pixels: of a cell with only its first line in it."""
 _LINE, _CELL_PADDING, _HEAD, _LONGEST = 16, 16, 80, 40
 
 
@@ -78,13 +81,14 @@ class Matrix:
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
         """The matrix as a Vega-Lite specification with its data: a press selects a cell's ``key`` under :data:`CELL`.
 
-        The cell whose key is ``picked`` is framed. Words have the text colour of a light page, or of a ``dark`` one.
+        There must be cells. The one whose key is ``picked`` is framed. On a phone they have only their first line.
+        Words have the text colour of a light page, or of a ``dark`` one.
         """
         names = [shortened(name, _LONGEST) for name in self.rows]
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
             x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", names, alt.Axis(labelLimit=320, title=None)),
+            y=_axis(alt.Y, "row", names, alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), title=None)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -95,10 +99,14 @@ class Matrix:
         rect = rect.add_params(alt.selection_point(name=CELL, fields=list(self.cells[0].key)))
         ink, most = INK_ON_DARK if dark else INK, max(len(cell.lines) for cell in self.cells)
         top = -_LINE * (most - 1) / 2
-        faint = alt.condition(f"datum.row >= {self.faint_from}", alt.value(0.75), alt.value(1))
+        below = f"datum.row >= {self.faint_from}"
+        faint = alt.when(below).then(alt.value(0.75)).otherwise(alt.value(1))
+        fits = alt.when(f"bandwidth('x') < {_NARROW}").then(alt.value(0)).when(below).then(alt.value(0.75))
         first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="top_line:N", opacity=faint)
         rest = base.mark_text(fontSize=11, color=ink, dy=top + _LINE, lineBreak="\n", lineHeight=_LINE - 1)
-        figure = alt.layer(rect, first, rest.encode(text="other_lines:N", opacity=faint)).properties(height=self.height)
+        figure = alt.layer(
+            rect, first, rest.encode(text="other_lines:N", opacity=fits.otherwise(alt.value(1)))
+        ).properties(height=self.height)
         drawn: dict[str, Any] = figure.to_dict()
         del drawn["config"]  # the page has its own
         return drawn
@@ -111,7 +119,7 @@ class Matrix:
 
     @property
     def _row_height(self) -> int:
-        return _CELL_PADDING + _LINE * max(len(cell.lines) for cell in self.cells)
+        return _CELL_PADDING + _LINE * max((len(cell.lines) for cell in self.cells), default=1)
 
     def _record(self, cell: Cell, picked: Mapping[str, str]) -> dict[str, Any]:
         share = cell.share or 0.0
@@ -138,8 +146,9 @@ def _top(lines: int) -> alt.Axis:
         labelBaseline="top",
         labelPadding=_LINE * lines + 4,
         labelLineHeight=_LINE,
-        labelLimit=200,
+        labelLimit=alt.expr(_HEADING_WIDTH),
         labelFlush=False,
+        labelOverlap=False,
     )
 
 

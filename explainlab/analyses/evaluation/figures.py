@@ -118,9 +118,8 @@ def _of_text(result: AnalysisResult[EvaluationText]) -> list[Chart]:
     return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
 
 
-def _of_data(result: AnalysisResult[EvaluationData]) -> list[Chart]:
-    """The tables, what each metric says, and how far the methods agree."""
-    body = result.body
+def charts_of(body: EvaluationData) -> list[Chart]:
+    """The tables, what each metric says, and how far the methods agree; without those that have nothing to show."""
     metrics = [metric for metric in _metrics(body) if _values(body, metric)]
     draws = (methods_by_metric, differences, critical_diagram, quality_against_cost, slice_means)
     by_metric = [keyed(metric, draw(body, metric)) for metric in metrics for draw in draws]
@@ -145,4 +144,6 @@ def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     return drawings
 
 
-FIGURES = StudyFigures(_of_text, _of_data, _heatmaps, "No method has a value by any of these metrics.", _files)
+FIGURES = StudyFigures(
+    _of_text, lambda result: charts_of(result.body), _heatmaps, "No method has a value by any of these metrics.", _files
+)

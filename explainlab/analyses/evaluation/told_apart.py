@@ -33,9 +33,7 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     others = sorted(others, key=lambda row: row.to_best.mean or 0.0 if row.to_best else 0.0)
     title = f"{facts.label}: differences to the best, {counted(defined(facts), 'text')}"
     listed = [best, *others] if best and others else []
-    figure = go.Figure(
-        layout=layout(shown(f"{facts.label}: how much worse than the best"), "", 120 + _ROW * len(listed))
-    )
+    figure = go.Figure(layout=layout("How much worse than the best", "", 120 + _ROW * len(listed)))
     for style, rows in ((_BEST, listed[:1]), (_SAME, _told(listed, False)), (_APART, _told(listed, True))):
         _add_differences(figure, style, rows, listed)
     name_rows(figure, [shown_name(row.method) for row in listed])

@@ -63,22 +63,19 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
         st.header(TITLES[kind], anchor=False, help=explained("", "rationale"))
         st.caption(f"{_OF_PEOPLE}{_without_rationale(result.body)}")
     picked = view.cell_method, view.cell_metric
-    if not is_narrow():
-        draw_cells(
-            once(result, heat_table, result.body, kind),
-            once(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
-            f"benchmark_{kind}",
-            picked,
-            lambda cell: open_cell(cell["method"], cell["metric"]),
-            explained(_TABLE_HELP, "interval", "random-map"),
-            [("LaTeX", lambda: latex(result), "table.tex", "application/x-tex")],
-        )
-    label = f"{TITLES[kind]}, to sort and for the keyboard"
-    plain_table = st.expander(
-        label, is_narrow(), icon=":material/table:", key=f"benchmark_{kind}_sorted", on_change="rerun"
+    draw_cells(
+        once(result, heat_table, result.body, kind),
+        once(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
+        f"benchmark_{kind}",
+        picked,
+        lambda cell: open_cell(cell["method"], cell["metric"]),
+        explained(_TABLE_HELP, "interval", "random-map"),
+        [("LaTeX", lambda: latex(result), "table.tex", "application/x-tex")],
     )
-    if plain_table.open:
-        with plain_table:
+    label = f"{TITLES[kind]}, to sort and for the keyboard"
+    sorting = st.expander(label, icon=":material/table:", key=f"benchmark_{kind}_sorted", on_change="rerun")
+    if sorting.open:
+        with sorting:
             _draw_sorted(table_of(result.body, kind), picked)
 
 

@@ -19,7 +19,6 @@ from explainlab.analyses.evaluation.slice_figures import slice_means
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.app.chart import draw_cells, draw_chart, theme
-from explainlab.app.components import is_narrow
 from explainlab.app.data.texts import draw_texts
 from explainlab.app.once import once
 from explainlab.app.text import plain
@@ -64,22 +63,16 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
         return
     st.header("Agreement", anchor=False)
     picked = view.first, view.second
-    if not is_narrow():
-        draw_cells(
-            once(result, agreement_matrix, body),
-            once(result, agreement_cells, body, *picked, theme() == "dark"),
-            "benchmark_agreement",
-            picked,
-            lambda cell: open_pair(cell["first"], cell["second"]),
-            explained(_HELP["agreement"], "rank-correlation", "sign-conflict"),
-        )
-    pairs = st.expander(
-        "All pairs, to sort and for the keyboard",
-        is_narrow(),
-        icon=":material/table:",
-        key="benchmark_pairs_sorted",
-        on_change="rerun",
+    draw_cells(
+        once(result, agreement_matrix, body),
+        once(result, agreement_cells, body, *picked, theme() == "dark"),
+        "benchmark_agreement",
+        picked,
+        lambda cell: open_pair(cell["first"], cell["second"]),
+        explained(_HELP["agreement"], "rank-correlation", "sign-conflict"),
     )
+    label = "All pairs, to sort and for the keyboard"
+    pairs = st.expander(label, icon=":material/table:", key="benchmark_pairs_sorted", on_change="rerun")
     if pairs.open:
         with pairs:
             _draw_pairs(body)
