@@ -78,7 +78,7 @@ def copy(old: sqlite3.Connection, table: sa.Table, connection: sa.Connection) ->
         connection.execute(insert, dict(zip(names, row, strict=True)))
 
 
-RAISED = {"rpi_candidates"}
+RAISED = {"rpi_candidates", "evaluation"}
 """Studies whose version has risen since: a run opens, and its question is answered anew."""
 
 
