@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ _TOOLBAR = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 RED, BLUE, GREY = "#d64550", "#2f80d0", "#7a8580"
+NAME = 24
+"""Characters of a name in one line."""
 _TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
 
 
@@ -88,7 +91,7 @@ class Chart:
         """The figure on white, with its title."""
         paper = go.Figure(self.figure)
         return paper.update_layout(
-            template="plotly_white", title=html.escape(self.title), paper_bgcolor="white", plot_bgcolor="white"
+            template="plotly_white", title=shown(self.title), paper_bgcolor="white", plot_bgcolor="white"
         )
 
     @property
@@ -143,11 +146,12 @@ def add_cells(
     hover: Sequence[Sequence[str]],
     colors: Sequence[tuple[float, str]],
     low: float = 0.0,
+    faint_from: int | None = None,
 ) -> None:
     """A matrix, its first row on top: cells [rows][columns] coloured by ``values`` from ``low`` to 1.
 
     ``colors`` are at shares of that range. A cell has one of ``texts`` in it (empty: no cell has) and of ``hover``. All
-    words are plain text.
+    words are plain text, in one line or several. From the row ``faint_from`` on, texts are fainter.
     """
     figure.add_heatmap(
         z=values,
@@ -155,20 +159,26 @@ def add_cells(
         zmax=1,
         colorscale=[list(color) for color in colors],
         showscale=False,
-        customdata=[[shown(text) for text in row] for row in hover],
+        customdata=[[_lines(text) for text in row] for row in hover],
         hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
     )
-    cells = [(i, j, shown(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
-    figure.add_scatter(  # text of a heatmap would be dark on either page
-        x=[j for _, j, _ in cells],
-        y=[i for i, _, _ in cells],
-        text=[text for *_, text in cells],
-        mode="text",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    cells = [(i, j, _words(text)) for i, row in enumerate(texts) for j, text in enumerate(row)]
+    last = len(rows) if faint_from is None else faint_from
+    for part, opacity in (([c for c in cells if c[0] < last], 1.0), ([c for c in cells if c[0] >= last], 0.75)):
+        if not part:
+            continue
+        figure.add_scatter(  # text of a heatmap would be dark on either page
+            x=[j for _, j, _ in part],
+            y=[i for i, _, _ in part],
+            text=[text for *_, text in part],
+            mode="text",
+            opacity=opacity,
+            hoverinfo="skip",
+            showlegend=False,
+        )
     for names, update in ((columns, figure.update_xaxes), (rows, figure.update_yaxes)):
-        update(tickvals=list(range(len(names))), ticktext=[shown(name) for name in names], showgrid=False)
+        update(tickvals=list(range(len(names))), ticktext=[_lines(name) for name in names], tickangle=0, showgrid=False)
     figure.update_yaxes(autorange="reversed")
 
 
@@ -192,8 +202,30 @@ def shortened(text: str, most: int) -> str:
 
 
 def shown(text: str) -> str:
-    """``text`` escaped for Plotly, which interprets some HTML."""
-    return html.escape(text)
+    """``text`` escaped for Plotly, which interprets some HTML, but knows no names of quotes."""
+    return html.escape(text, quote=False)
+
+
+def wrapped(text: str, width: int = NAME) -> str:
+    """``text`` for Plotly in lines of at most ``width`` characters, so that it fits a phone."""
+    return "<br>".join(map(shown, textwrap.wrap(text, width)))
+
+
+def name_rows(figure: go.Figure, names: Sequence[str], top: float = -0.5) -> None:
+    """Write ``names`` in at most two lines beside the places 0, 1, ... of the y axis, which runs down from ``top``."""
+    texts = [wrapped(shortened(name, 2 * NAME - 4)) for name in names]
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=texts, range=[len(names) - 0.5, top], showgrid=False)
+
+
+def _words(text: str) -> str:
+    """The words of a cell: all lines but the first are small."""
+    first, *rest = text.split("\n")
+    return "<br>".join([shown(first), *(f'<span style="font-size: 11px">{shown(line)}</span>' for line in rest)])
+
+
+def _lines(text: str) -> str:
+    """``text`` escaped, its line breaks kept."""
+    return shown(text).replace("\n", "<br>")
 
 
 class HasInterval(Protocol):

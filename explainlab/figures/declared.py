@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explainlab.figures.chart import Chart
@@ -21,24 +21,29 @@ class Map:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart."""
+    """What a result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart.
+
+    ``files`` are texts to be downloaded with it, by the names of their files.
+    """
 
     charts: dict[str, Chart]
     maps: dict[str, Map]
     none: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StudyFigures:
     """The pictures of one analysis: charts ``of_text`` and ``of_data`` (None: it has no such result), and ``maps``.
 
-    ``none`` says when there is no chart.
+    ``none`` says when there is no chart. ``files`` of a data set's result are more that it can be read in, by name.
     """
 
     of_text: Callable[[Any], Iterable[Chart]] | None = None
     of_data: Callable[[Any], Iterable[Chart]] | None = None
     maps: Callable[[Any], Iterable[Map]] = lambda result: ()
     none: str = ""
+    files: Callable[[Any], Mapping[str, str]] = lambda result: {}
 
     def draw(self, result: Result) -> Figures:
         """All pictures of ``result``."""
@@ -47,7 +52,7 @@ class StudyFigures:
         charts = {chart.name: chart for chart in (draw(result) if draw else ())}
         maps = enumerate(self.maps(result) if is_text else (), 1)
         named = {f"map-{i}-{drawn.drawn.file_name}": drawn for i, drawn in maps}
-        return Figures(charts, named, "" if charts else self.none)
+        return Figures(charts, named, "" if charts else self.none, {} if is_text else self.files(result))
 
 
 def keyed(key: str, chart: Chart) -> Chart:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,11 +9,9 @@ import plotly.graph_objects as go
 
 from explainlab.attribution.records import Attribution
 from explainlab.figures.bars import Bars, sorted_bars, waterfall_bars
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, hatched, layout, shortened, shown
+from explainlab.figures.chart import BLUE, GREY, NAME, RED, Chart, add_cells, hatched, layout, shortened, shown, wrapped
 from explainlab.figures.heatmap import agreement, method_label
 from explainlab.figures.palette import DEFAULT, PALETTES
-
-_LONGEST = 24  # characters of a name
 
 
 def score_bars(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
@@ -62,8 +59,8 @@ def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
 
 def _chart(name: str, drawn: Bars, palette: str, theme: str) -> Chart:
     hues = getattr(PALETTES[palette], theme)
-    bars = [replace(bar, name=shortened(bar.name, _LONGEST)) for bar in drawn.bars]
-    figure = go.Figure(layout=layout(_wrapped(drawn.axis), "", height=90 + 26 * max(len(bars), 3)))
+    bars = [replace(bar, name=shortened(bar.name, NAME)) for bar in drawn.bars]
+    figure = go.Figure(layout=layout(wrapped(drawn.axis), "", height=90 + 26 * max(len(bars), 3)))
     figure.add_bar(
         x=[bar.size for bar in bars],
         y=list(range(len(bars))),
@@ -82,11 +79,6 @@ def _chart(name: str, drawn: Bars, palette: str, theme: str) -> Chart:
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     rows = [{"name": b.name, "score": b.size, "from": b.start, "total": b.kind == "total"} for b in bars]
     return Chart(name, drawn.title, replace(drawn, bars=tuple(bars)).finding, figure, rows)
-
-
-def _wrapped(axis: str) -> str:
-    """The words of an axis in lines that fit a phone."""
-    return "<br>".join(map(shown, textwrap.wrap(axis, _LONGEST)))
 
 
 def _first(pair: tuple[float, object]) -> float:

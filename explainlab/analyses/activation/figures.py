@@ -22,7 +22,8 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_method
-from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, log_steps, shown
+from explainlab.figures.chart import Chart, layout, shown
+from explainlab.figures.cost import CostPoint, color_symbols, cost_chart
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
@@ -36,7 +37,7 @@ def activation_curves(body: ActivationText) -> Chart:
     label = body.target.label
     n = body.curves[0].k[-1]
     figure = go.Figure(layout=layout(f"Features revealed (of {n})", f"Probability of “{shown(label)}”"))
-    styles, labels = _color_symbols(body.methods), {method.method: method.label for method in body.methods}
+    styles, labels = _styles(body.methods), {method.method: method.label for method in body.methods}
     rows: list[dict[str, Any]] = []
     for curve in body.curves:
         name, way = curve.method, curve.direction
@@ -65,7 +66,7 @@ def activation_curves(body: ActivationText) -> Chart:
 def mean_curves(body: ActivationData, direction: Direction) -> Chart:
     """The mean curve of every method in one direction, each in the band of its 95% intervals."""
     figure = go.Figure(layout=layout("Share of the features revealed", "Mean probability of the target"))
-    styles, table = _color_symbols(body.rows), {row.method: row for row in body.rows}
+    styles, table = _styles(body.rows), {row.method: row for row in body.rows}
     curves = [curve for curve in body.curves if curve.direction == direction]
     for curve in curves:
         color, _ = styles[curve.method]
@@ -103,49 +104,24 @@ def mean_curves(body: ActivationData, direction: Direction) -> Chart:
 
 def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
     """Every method's mean area against its passes a text, with the Pareto front."""
-    table = body.rows
-    styles = _color_symbols(table)
-    figure = go.Figure(layout=layout("Passes for each text (forward and backward)", f"{WORDS[direction]} AUC"))
-    sign = 1 if direction == "activation" else -1
-    front = pareto_front([row.passes for row in table], [sign * row.area(direction).mean for row in table])
-    figure.add_scatter(
-        x=[table[i].passes for i in front],
-        y=[table[i].area(direction).mean for i in front],
-        mode="lines",
-        name="Pareto front",
-        line={"color": GREY, "dash": "dash", "shape": "hv"},
-        hoverinfo="skip",
-    )
-    for row in table:
-        color, symbol = styles[row.method]
-        figure.add_scatter(
-            x=[row.passes],
-            y=[row.area(direction).mean],
-            error_y=error_bars([row.area(direction)]),
-            mode="markers",
-            name=shown(row.label),
-            marker={"color": color, "symbol": symbol, "size": 11},
-            hovertemplate="%{x:,.1f} passes: %{y:.3f}<extra>" + shown(row.label) + "</extra>",
+    points = [
+        CostPoint(
+            row.method,
+            row.label,
+            row.passes,
+            row.area(direction).mean,
+            row.area(direction),
+            {"relative": row.relative, **row.area(direction).model_dump()},
         )
-    log_steps(figure, [row.passes for row in table])
-    title = f"{WORDS[direction]} AUC against cost"
-    listed = ", ".join(f"{table[i].label} ({table[i].passes:,.1f})" for i in front)
-    rows = [
-        {
-            "method": row.method,
-            "passes": row.passes,
-            "relative": row.relative,
-            **row.area(direction).model_dump(),
-            "front": i in front,
-        }
-        for i, row in enumerate(table)
+        for row in body.rows
     ]
-    return Chart(f"{direction}-against-cost", title, f"{title}. On the front, with passes: {listed}.", figure, rows)
+    higher = direction == "activation"
+    return cost_chart(points, f"{WORDS[direction]} AUC", higher, f"{direction}-against-cost", RANDOM)
 
 
 def similarity_boxes(body: ActivationData) -> Chart:
     """The cosine of every method's scores with the reference's: a box a method, a point a text."""
-    labels, styles = {row.method: row.label for row in body.rows}, _color_symbols(body.rows)
+    labels, styles = {row.method: row.label for row in body.rows}, _styles(body.rows)
     figure = go.Figure(layout=layout("Cosine similarity", "", height=110 + 70 * len(labels)))
     rows: list[dict[str, Any]] = []
     for name, label in labels.items():
@@ -175,20 +151,8 @@ def similarity_boxes(body: ActivationData) -> Chart:
     return Chart("similarity", title, f"{title}. Means: {listed}.", figure, rows, notes)
 
 
-def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
-    """The indices, by rising cost, of the points that none matches at the same cost or less; of equals the first."""
-    front: list[int] = []
-    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -merits[i])):
-        if not front or merits[i] > merits[front[-1]]:
-            front.append(i)
-    return front
-
-
-def _color_symbols(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
-    """Colour and symbol by method; random is grey."""
-    others = [method.method for method in methods if method.method != RANDOM]
-    styles = {name: (COLORS[i % len(COLORS)], SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(others)}
-    return {**styles, RANDOM: (GREY, "cross")}
+def _styles(methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> dict[str, tuple[str, str]]:
+    return color_symbols([method.method for method in methods], RANDOM)
 
 
 def _mark_flip(figure: go.Figure, curve: Curve, values: Sequence[float], color: str, label: str) -> None:

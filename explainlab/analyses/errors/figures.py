@@ -16,12 +16,10 @@ from explainlab.errors import RequestError
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, layout, percent
 from explainlab.figures.declared import StudyFigures
 from explainlab.figures.heatmap import comparable
+from explainlab.figures.matrix import CELL, INK_ON_DARK
 from explainlab.figures.svg import INK
 from explainlab.result import Cost
 
-INK_ON_DARK = "#e8eeea"
-CELL = "cell"
-"""The name of the selection that a press on a cell makes."""
 _CELL_HEIGHT, _LEAST_HEIGHT, _FRAME_HEIGHT = 44, 240, 90
 _MOST_WRITTEN = 30  # classes up to which every cell has its number in it
 

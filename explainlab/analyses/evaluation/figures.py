@@ -1,19 +1,27 @@
-"""Charts of methods by metrics, and the heatmaps of every method."""
+"""The figures of an evaluation: of a text, and of a data set; the heatmaps of every method."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
 from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.agreement_figures import agreement_matrix
+from explainlab.analyses.evaluation.heat_table import heat_table
+from explainlab.analyses.evaluation.latex import latex
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText
+from explainlab.analyses.evaluation.slice_figures import slice_means
+from explainlab.analyses.evaluation.table import kinds_of, metric_row
+from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import KnownInterval
+from explainlab.analyses.wording import joined
 from explainlab.attribution.registry import parse_method, signed_of
-from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, shown
+from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, name_rows, shown
+from explainlab.figures.cost import CostPoint, cost_chart
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap
 from explainlab.metrics.registry import parse_metric
@@ -34,7 +42,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
     figure.add_scatter(
         x=[values[method].mean for method in order],
-        y=[shown(shown_name(method)) for method in order],
+        y=list(range(len(order))),
         error_x=bars and {**bars, "color": GREY},
         mode="markers",
         marker={
@@ -42,10 +50,11 @@ def methods_by_metric(body: Body, name: str) -> Chart:
             "symbol": [_symbol(method) for method in order],
             "size": 10,
         },
-        hovertemplate="%{y}: %{x:.4g}<extra></extra>",
+        customdata=[shown(shown_name(method)) for method in order],
+        hovertemplate="%{customdata}: %{x:.4g}<extra></extra>",
         showlegend=False,
     )
-    figure.update_yaxes(type="category", autorange="reversed")
+    name_rows(figure, [shown_name(method) for method in order])
     of = f", means of {body.texts_by(name):,} texts with 95% intervals" if isinstance(body, EvaluationData) else ""
     title = f"Methods by {metric.label}{of}"
     finding = data_verdict(body, metric) if isinstance(body, EvaluationData) else text_verdict(body, metric)
@@ -81,9 +90,45 @@ def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
     }
 
 
-def _charts(result: AnalysisResult[Any]) -> list[Chart]:
-    metrics = [metric for metric in _metrics(result.body) if _values(result.body, metric)]
-    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in metrics]
+def quality_against_cost(body: EvaluationData, metric: str) -> Chart:
+    """Every method's mean against its passes for each text, with the Pareto front; controls are left out but random.
+
+    ``metric`` is its name with the preset (``asked``). Attributions made elsewhere have no cost.
+    """
+    facts = metric_row(body, metric)
+    points = [
+        CostPoint(
+            row.method,
+            shown_name(row.method),
+            body.cost_by_method[row.method].total / body.n,
+            row.mean,
+            row.interval,
+            {"metric": metric, **row.interval.model_dump()},
+        )
+        for row in body.rows
+        if row.asked == metric and row.mean is not None and row.method in body.cost_by_method
+    ]
+    chart = cost_chart(points, facts.label, facts.higher_is_better, "against-cost", RANDOM, facts.directed_label)
+    given = {row.method for row in body.rows if not row.method.startswith(REVERSED)} - set(body.cost_by_method)
+    listed = joined([shown_name(name) for name in sorted(given)]) if given else ""
+    return replace(chart, notes=(f"Made elsewhere, at an unknown cost: {listed}.",)) if given else chart
+
+
+def _of_text(result: AnalysisResult[EvaluationText]) -> list[Chart]:
+    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
+
+
+def charts_of(body: EvaluationData) -> list[Chart]:
+    """The tables, what each metric says, and how far the methods agree; without those that have nothing to show."""
+    metrics = [metric for metric in _metrics(body) if _values(body, metric)]
+    draws = (methods_by_metric, differences, critical_diagram, quality_against_cost, slice_means)
+    by_metric = [keyed(metric, draw(body, metric)) for metric in metrics for draw in draws]
+    charts = [*(heat_table(body, kind) for kind in kinds_of(body)), *by_metric, agreement_matrix(body)]
+    return [chart for chart in charts if chart.rows]
+
+
+def _files(result: AnalysisResult[EvaluationData]) -> dict[str, str]:
+    return {"table.tex": latex(result)}
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
@@ -99,4 +144,6 @@ def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     return drawings
 
 
-FIGURES = StudyFigures(_charts, _charts, _heatmaps, none="No method has a value by any of these metrics.")
+FIGURES = StudyFigures(
+    _of_text, lambda result: charts_of(result.body), _heatmaps, "No method has a value by any of these metrics.", _files
+)

@@ -42,7 +42,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     """The zip of a study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
 
     ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
-    the numbers behind it as CSV, and a heatmap as SVG.
+    the numbers behind it as CSV, and a heatmap as SVG. Beside them are the files that the analysis declares.
     """
     record, drawn = result.to_json(), figures_of(result)
     tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
@@ -52,6 +52,7 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
+    files |= drawn.files
     whole = with_verdict(record, get_study(result.request.question).headline(result))
     return _zip({**files, "result.json": json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 

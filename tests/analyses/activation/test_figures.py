@@ -13,7 +13,6 @@ from explainlab import load_model, study
 from explainlab.analyses.activation.figures import (
     activation_curves,
     mean_curves,
-    pareto_front,
     quality_against_cost,
     similarity_boxes,
 )
@@ -119,20 +118,6 @@ def test_quality_stands_over_cost_with_its_front(data, direction) -> None:
     for row in chart.rows:
         beaten = any(other["passes"] <= row["passes"] and better(other["mean"], row["mean"]) for other in chart.rows)
         assert row["front"] == (not beaten)
-
-
-@pytest.mark.parametrize(
-    ("costs", "merits", "front"),
-    [
-        ([1, 2, 3], [0.1, 0.2, 0.3], [0, 1, 2]),
-        ([1, 2, 3], [0.3, 0.2, 0.3], [0]),
-        ([3, 1, 1], [0.9, 0.2, 0.4], [2, 0]),
-        ([5], [0.5], [0]),
-        ([1, 1], [0.5, 0.5], [0]),
-    ],
-)
-def test_the_front_holds_what_nothing_cheaper_matches(costs, merits, front) -> None:
-    assert pareto_front(costs, merits) == front
 
 
 def test_every_text_is_a_point_of_the_similarities(data) -> None:

@@ -1,10 +1,10 @@
-"""The chart of methods by metrics claims no lead that the intervals do not allow."""
+"""The figures of an evaluation: what is declared, and no lead that the intervals do not allow."""
 
 from __future__ import annotations
 
 import pytest
 
-from explainlab.analyses.evaluation.figures import methods_by_metric
+from explainlab.analyses.evaluation.figures import FIGURES, charts_of, methods_by_metric, quality_against_cost
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.metrics.registry import parse_metric
 
@@ -30,3 +30,32 @@ def test_the_description_says_who_is_ahead_as_far_as_the_intervals_allow(lime: t
     chart = methods_by_metric(body(random=(0.5, 0.4, 0.6), lime=lime), METRIC.name)
     assert said in chart.alt
     assert "best" not in chart.alt.lower()
+
+
+def test_all_figures_of_a_data_set_and_its_latex_are_declared(evaluated) -> None:
+    drawn = FIGURES.draw(evaluated)
+    kinds = ("methods-by-metric", "differences", "ranks", "against-cost", "slices")
+    names = [f"{kind}-{metric}:preset=rpi" for metric in ("comprehensiveness", "sufficiency") for kind in kinds]
+    assert list(drawn.charts) == ["table-faithfulness", *names, "agreement"]
+    assert all(chart.rows and chart.alt.startswith(chart.title) for chart in drawn.charts.values())
+    assert list(drawn.files) == ["table.tex"]
+
+
+def test_figures_without_anything_to_draw_are_left_out() -> None:
+    older = body(random=(0.5, 0.4, 0.6), lime=(0.9, 0.8, 1.0))
+    assert [chart.name for chart in charts_of(older)] == ["table-faithfulness", f"methods-by-metric-{METRIC.name}"]
+
+
+def test_quality_stands_over_the_passes_of_a_text(evaluated) -> None:
+    data = evaluated.body
+    chart = quality_against_cost(data, METRIC.name)
+    passes = {row["method"]: row["passes"] for row in chart.rows}
+    assert passes == {method: cost.total / data.n for method, cost in data.cost_by_method.items()}
+    best = max(chart.rows, key=lambda row: row["mean"])
+    assert best["front"]
+
+
+def test_attributions_made_elsewhere_have_no_cost_and_are_named() -> None:
+    chart = quality_against_cost(body(random=(0.5, 0.4, 0.6), mine=(0.9, 0.8, 1.0)), METRIC.name)
+    assert chart.rows == []
+    assert chart.notes == ("Made elsewhere, at an unknown cost: mine and Random.",)

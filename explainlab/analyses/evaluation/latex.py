@@ -1,0 +1,154 @@
+"""The table of methods by metrics for a paper: LaTeX that compiles alone, or is copied from ``\\begin{table}`` on."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.table import Kind, MetricTable, defined, kinds_of, table_of
+from explainlab.analyses.evaluation.verdict import shown_name
+from explainlab.analyses.wording import counted
+
+MOST_COLUMNS = 5
+"""Metrics of a table; more go into tables of their own."""
+_WORDS: dict[Kind, str] = {
+    "faithfulness": "Faithfulness of attributions",
+    "plausibility": "Agreement with people, not faithfulness",
+    "ground_truth": "Agreement with the planted truth",
+}
+_HEAD = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs}
+\begin{document}
+"""
+_MARKS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "'": "{'}",
+    "`": "{`}",
+    "-": "{-}",
+    "[": "{[}",
+    "]": "{]}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "–": "--",
+    "—": "---",
+    "‘": "`",
+    "’": "'",
+    "“": "``",
+    "”": "''",
+    "…": r"\ldots{}",
+}
+_LETTERS = "".join(map(chr, set(range(0xC0, 0x100)) - {0xD7, 0xF7})) + (
+    "ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
+)
+"""What the T1 fonts have beyond ASCII."""
+
+
+def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> str:
+    """A standalone document with ``booktabs``: means with half the width of their 95% intervals.
+
+    ``data`` is the name of the data set (None: as in the request). The best of each metric is bold, and what is not
+    told apart from it underlined. Metrics that compare with rationales have tables of their own, and so have more than
+    five metrics.
+    """
+    model, data = result.request.model, data or result.request.data or "given"
+    parts = [part for kind in kinds_of(result.body) for part in _parts(table_of(result.body, kind))]
+    tables = "\n".join(_table(table, metrics, model, data) for table, metrics in parts)
+    return f"{_HEAD}{tables}\\end{{document}}\n"
+
+
+def escaped(text: str) -> str:
+    """``text`` as plain words of LaTeX: every character that it interprets is escaped, one it has not is spelled."""
+    return "".join(_character(character) for character in text)
+
+
+def _character(character: str) -> str:
+    if character in _MARKS:
+        return _MARKS[character]
+    if " " <= character <= "~" or character in _LETTERS:
+        return character
+    if unicodedata.category(character)[0] in "ZC":
+        return " " if character.isspace() else ""
+    return rf"\texttt{{U+{ord(character):04X}}}"
+
+
+def _parts(table: MetricTable) -> Iterator[tuple[MetricTable, list[MethodMetric]]]:
+    """The table for each few of its metrics."""
+    metrics = list(table.metrics.values())
+    for start in range(0, len(metrics), MOST_COLUMNS):
+        yield table, metrics[start : start + MOST_COLUMNS]
+
+
+def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
+    lines = [
+        r"\begin{table}",
+        r"\centering\scriptsize\setlength{\tabcolsep}{4pt}",
+        rf"\caption{{{_caption(table, metrics, model, data)}}}",
+        rf"\begin{{tabular}}{{l{'c' * len(metrics)}}}",
+        r"\toprule",
+        f"Method & {' & '.join(_heading(facts) for facts in metrics)} \\\\",
+        r"\midrule",
+        *(_row(table, method, metrics) for method in table.methods),
+        *([r"\midrule"] if table.methods and table.controls else []),
+        *(_row(table, method, metrics) for method in table.controls),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(table: MetricTable, method: str, metrics: Sequence[MethodMetric]) -> str:
+    cells = [_cell(table, table.cells[method, facts.asked]) for facts in metrics]
+    return f"{escaped(shown_name(method))} & {' & '.join(cells)} \\\\"
+
+
+def _cell(table: MetricTable, row: MethodMetric) -> str:
+    if row.mean is None:
+        return "--"
+    mean = table.written(row.mean, row.asked).replace("−", "-").replace(",", "{,}")
+    best = table.best[row.asked] == row
+    around = ""
+    if row.low is not None and row.high is not None:
+        around = rf" \pm {table.written((row.high - row.low) / 2, row.asked).replace(',', '{,}')}"
+    number = rf"$\mathbf{{{mean}}}{around}$" if best else f"${mean}{around}$"
+    return rf"\underline{{{number}}}" if row.told_apart is False else number
+
+
+def _heading(facts: MethodMetric) -> str:
+    """The metric over its preset, with the arrow that says which way is better."""
+    name, *preset = facts.directed_label.rsplit(" (", 1)
+    lines = [escaped(name), *(escaped(f"({rest}") for rest in preset)]
+    stacked = r" \\ ".join(lines)
+    return rf"\shortstack{{{stacked}}}"
+
+
+def _caption(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
+    counts = {defined(table.cells[key]) for key in table.cells}
+    presets = ", ".join(dict.fromkeys(facts.preset for facts in metrics if facts.preset))
+    texts = counted(max(counts), "text") if len(counts) == 1 else f"{min(counts):,} to {counted(max(counts), 'text')}"
+    words = [
+        f"{_WORDS[table.kind]}: model {model}, data {data}, n = {texts}",
+        *([f"presets of the metrics: {presets}"] if presets else []),
+        "means and half the width of their 95% bootstrap intervals",
+    ]
+    marks = r"\textbf{Bold}: the best method; \underline{underlined}: not told apart from it, which these texts chose."
+    return f"{escaped('; '.join(words))}. {marks}"

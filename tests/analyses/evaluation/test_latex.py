@@ -1,0 +1,87 @@
+"""The LaTeX of a table: what is marked, what stands apart, and that no character of a name is read as a command."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.latex import MOST_COLUMNS, escaped, latex
+from tests.analyses.evaluation.conftest import HOSTILE
+
+C = "comprehensiveness:preset=rpi"
+
+
+@pytest.fixture
+def wrap(evaluated):
+    def wrapped(body) -> AnalysisResult:
+        return replace(evaluated, body=body)
+
+    return wrapped
+
+
+def well_formed(document: str) -> None:
+    """Braces are balanced, environments close in order, and every row has as many cells as its table has columns."""
+    plain = re.sub(r"\\[\\{}$&#_%]", "", document)
+    depth = 0
+    for character in plain:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert plain.count("$") % 2 == 0
+    opened: list[str] = []
+    for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", document):
+        if what == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
+    assert opened == []
+    for columns, rows in re.findall(r"\\begin\{tabular\}\{l(c+)\}(.*?)\\end\{tabular\}", document, re.DOTALL):
+        cells = [row for row in rows.split("\n") if row.endswith(r"\\")]
+        assert cells
+        assert {len(re.findall(r"(?<!\\)&", row)) for row in cells} == {len(columns)}
+
+
+def test_the_best_is_bold_and_what_is_not_told_apart_is_underlined(table, wrap) -> None:
+    body = table({C: {"lime": 0.5, "occlusion": 0.45, "gradient": 0.2, "random": 0.1}}, ("gradient", "random"))
+    document = latex(wrap(body))
+    well_formed(document)
+    assert r"LIME & $\mathbf{0.500} \pm 0.050$ \\" in document
+    assert r"Occlusion & \underline{$0.450 \pm 0.050$} \\" in document
+    assert r"Gradient & $0.200 \pm 0.050$ \\" in document
+    assert document.index("Gradient &") < document.index("Random &")
+    assert document.startswith("\\documentclass")
+    assert r"\usepackage{booktabs}" in document
+
+
+def test_the_caption_names_model_data_n_and_presets(table, wrap) -> None:
+    document = latex(wrap(table({C: {"lime": 0.5, "random": 0.1}})), data="my_data 100%")
+    caption = r"model embedded:bert{-}mini{-}sst2, data my\_data 100\%, n = 10 texts; presets of the metrics: rpi"
+    assert caption in document
+
+
+def test_rationale_metrics_and_many_metrics_have_tables_of_their_own(table, wrap) -> None:
+    column = {"lime": 0.5, "random": None}
+    faithful = {f"comprehensiveness:preset=rpi:k={k}": column for k in range(10, 10 + MOST_COLUMNS + 1)}
+    document = latex(wrap(table({**faithful, "auprc": column})))
+    well_formed(document)
+    assert document.count(r"\begin{table}") == 3
+    assert document.count("Agreement with people, not faithfulness") == 1
+    assert "Random & --" in document
+
+
+def test_every_character_is_escaped_and_hostile_names_stay_within_their_cell(table, wrap) -> None:
+    document = latex(wrap(table({C: {HOSTILE: 0.5, "random": 0.1}})), data=HOSTILE)
+    well_formed(document)
+    assert r"\{\_\%\$\} \textbackslash{} 50\%" in document
+    assert r"\textless{}script\textgreater{}" in document
+    assert escaped("naïve ß 電\n\x00−") == r"naïve ß \texttt{U+96FB} $-$"
+    assert escaped("^~|[--]") == r"\textasciicircum{}\textasciitilde{}\textbar{}{[}{-}{-}{]}"
+
+
+def test_a_real_result_is_well_formed(evaluated) -> None:
+    document = latex(evaluated)
+    well_formed(document)
+    assert document.count(r"\mathbf") == 2
