@@ -90,9 +90,9 @@ class Chart:
     def on_paper(self) -> go.Figure:
         """The figure on white, with its title."""
         paper = go.Figure(self.figure)
-        return paper.update_layout(
-            template="plotly_white", title=shown(self.title), paper_bgcolor="white", plot_bgcolor="white"
-        )
+        top = {"automargin": True, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 12}}
+        title = {"text": shown(self.title), **top}
+        return paper.update_layout(template="plotly_white", title=title, paper_bgcolor="white", plot_bgcolor="white")
 
     @property
     def config(self) -> dict[str, Any]:

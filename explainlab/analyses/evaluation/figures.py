@@ -39,7 +39,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
     order = sorted(values, key=lambda method: sign * values[method].mean)
     label = f"{metric.label} {'↑' if metric.higher_is_better else '↓'}"
     bars = error_bars([values[method] for method in order])
-    figure = go.Figure(layout=layout(shown(label), "", height=110 + 32 * len(order)))
+    figure = go.Figure(layout=layout(shown(label), "", height=110 + 36 * len(order)))
     figure.add_scatter(
         x=[values[method].mean for method in order],
         y=list(range(len(order))),
