@@ -115,7 +115,8 @@ def quality_against_cost(body: EvaluationData, metric: str) -> Chart:
 
 
 def _of_text(result: AnalysisResult[EvaluationText]) -> list[Chart]:
-    return [keyed(metric, methods_by_metric(result.body, metric)) for metric in _metrics(result.body)]
+    body = result.body
+    return [keyed(metric, methods_by_metric(body, metric)) for metric in _metrics(body) if _values(body, metric)]
 
 
 def charts_of(body: EvaluationData) -> list[Chart]:
