@@ -63,9 +63,10 @@ def overview(body: EvaluationData) -> str:
 
 
 def paragraphs(body: EvaluationData) -> list[str]:
-    """A sentence for every metric (:func:`data_verdict`), and one about what the methods cost."""
+    """A sentence for every metric (:func:`data_verdict`), for what scored nothing, and for what the methods cost."""
     metrics = [parse_metric(name) for name in _metrics(body)]
     words = [f"By {metric.label}, {data_verdict(body, metric)}." for metric in metrics]
+    words += [f"{shown_name(name)} scored nothing in {counted(n, 'text')}." for name, n in body.failed.items()]
     costs = {name: (cost.forward + cost.backward) / body.n for name, cost in body.cost_by_method.items()}
     ordered = sorted((name for name in costs if name != RANDOM), key=lambda name: costs[name])
     if not ordered:
