@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,6 +11,8 @@ import streamlit as st
 from explainlab.app.components import component
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart
+from explainlab.figures.matrix import CELL
+from explainlab.request import digest
 
 File = tuple[str, Callable[[], str], str, str]
 """The label of a button, what writes the file when it is pressed, the file's name, and its media type."""
@@ -43,11 +45,7 @@ def draw_chart(
     chart: Chart, key: str, on_pick: Callable[[list[Any]], None] | None = None, help: str | None = None
 ) -> None:
     """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a clicked point."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
-        with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
-            _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
-            draw_files(files_of(chart), key)
+    _draw_title(chart, key, help)
     if on_pick is None:
         st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt)
     else:
@@ -55,6 +53,34 @@ def draw_chart(
         st.plotly_chart(
             chart.figure, key=key, config=chart.config, alt=chart.alt, on_select=picked, selection_mode="points"
         )
+    for note in chart.notes:
+        st.caption(plain(note))
+
+
+def draw_cells(
+    chart: Chart,
+    cells: dict[str, Any],
+    key: str,
+    picked: Sequence[str],
+    on_pick: Callable[[dict[str, Any]], None],
+    help: str | None = None,
+    files: Iterable[File] = (),
+) -> None:
+    """Draw a matrix as ``cells`` that can be pressed, a Vega-Lite specification, with the files of its ``chart``.
+
+    Beside these there are more ``files``.
+    ``on_pick`` is called with what a press selects; ``picked`` is what is selected now. As a drawing hears nothing of a
+    second press on a cell, every choice has a drawing of its own.
+    """
+    drawn = f"{key}_{digest(list(picked))[:8]}"
+
+    def pressed() -> None:
+        for cell in st.session_state[drawn].selection[CELL]:
+            on_pick(cell)
+
+    _draw_title(chart, key, help, files)
+    with st.container(key=key):
+        st.vega_lite_chart(cells, key=drawn, on_select=pressed, alt=chart.alt)
     for note in chart.notes:
         st.caption(plain(note))
 
@@ -73,6 +99,15 @@ def draw_files(files: Iterable[File], key: str) -> None:
     for label, write, name, mime in files:
         suffix = name.rpartition(".")[2]
         st.download_button(label, write, name, mime, key=f"{key}_{suffix}", on_click="ignore", width="stretch")
+
+
+def _draw_title(chart: Chart, key: str, help: str | None, files: Iterable[File] = ()) -> None:
+    """The title of ``chart``, which is drawn in the container or under the ``key``, and its files."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
+        with st.popover("Export", icon=":material/download:", key=f"{key}_export"):
+            _pictures(data={"chart": key, "name": chart.name}, key=f"{key}_pictures")
+            draw_files([*files_of(chart), *files], key)
 
 
 def _picked(key: str, on_pick: Callable[[list[Any]], None]) -> None:

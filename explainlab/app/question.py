@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, get_args
 
 import streamlit as st
 
+from explainlab.analyses.parameters import RANDOM
 from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.app.view import ChosenData
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import MethodRequest, methods
+from explainlab.attribution.registry import MethodRequest, methods, parse_method
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
@@ -111,6 +112,37 @@ class Question:
             "output",
             {"probability": "probability", "logit": "logit"},
             explained(OUTPUT_HELP, "probability", "logit"),
+        )
+
+    def draw_methods(self, card: ModelCard | None) -> None:
+        """Methods with their options: those that the model of ``card`` supports, and whatever is chosen already."""
+        self.draw_specs(
+            "Methods",
+            "methods",
+            [name for name in supported_methods(card) if name != RANDOM],
+            parse_method,
+            "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included.",
+        )
+
+    def draw_specs(
+        self,
+        label: str,
+        name: str,
+        options: Sequence[str],
+        parse: Callable[[str], MethodRequest | MetricRequest],
+        help_text: str,
+    ) -> None:
+        """Any number of ``options``, or of what is typed: methods or metrics with options that ``parse`` reads."""
+        chosen = self.now(name)
+        st.multiselect(
+            label,
+            list(dict.fromkeys([*options, *chosen])),
+            chosen,
+            key=self.key(name),
+            accept_new_options=True,
+            format_func=partial(chip, parse),
+            placeholder="Choose one or more",
+            help=help_text,
         )
 
     def draw_unit(self, help_text: str = "What gets a score.") -> None:

@@ -11,16 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.parameters import Sample
 from explainlab.figures.palette import PaletteName
 from explainlab.models.loading import model_name
-from explainlab.request import Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, checked
 
 V = TypeVar("V", bound="AnalysisView")
 _BEGIN = 48  # characters of the text in a line
 
 
 class CarriedText(TypedDict, total=False):
-    """What one page hands to another: a model and, where it has one, a text, what is asked of it, and how it is drawn.
+    """What one page hands to another: a model, a text or a data set, what is asked of it, and how it is drawn.
 
-    The first five travel with the reader from page to page, the others only with a text that is opened elsewhere.
+    Those of :data:`_TRAVELS` travel with the reader from page to page, the others only with a text that is opened
+    elsewhere. ``methods`` may have options after colons.
     """
 
     model: str
@@ -28,12 +29,18 @@ class CarriedText(TypedDict, total=False):
     text_pair: str | None
     target: str
     unit: Unit
+    source: str
+    columns: dict[str, str]
+    classes: dict[str, str]
     method: str
+    methods: tuple[str, ...]
     output: Output
+    seed: int
+    dtype: Dtype
     palette: PaletteName
 
 
-_TRAVELS = ("model", "text", "text_pair", "target", "unit")
+_TRAVELS = ("model", "text", "text_pair", "target", "unit", "source", "columns", "classes")
 
 
 def carried_by(record: BaseModel) -> CarriedText:

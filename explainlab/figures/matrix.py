@@ -102,11 +102,11 @@ class Matrix:
         below = f"datum.row >= {self.faint_from}"
         faint = alt.when(below).then(alt.value(0.75)).otherwise(alt.value(1))
         fits = alt.when(f"bandwidth('x') < {_NARROW}").then(alt.value(0)).when(below).then(alt.value(0.75))
-        first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="first:N", opacity=faint)
+        first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="top_line:N", opacity=faint)
         rest = base.mark_text(fontSize=11, color=ink, dy=top + _LINE, lineBreak="\n", lineHeight=_LINE - 1)
-        figure = alt.layer(rect, first, rest.encode(text="rest:N", opacity=fits.otherwise(alt.value(1)))).properties(
-            height=self.height
-        )
+        figure = alt.layer(
+            rect, first, rest.encode(text="other_lines:N", opacity=fits.otherwise(alt.value(1)))
+        ).properties(height=self.height)
         drawn: dict[str, Any] = figure.to_dict()
         del drawn["config"]  # the page has its own
         return drawn
@@ -129,8 +129,8 @@ class Matrix:
             "column": cell.column,
             "kind": "below" if share < 0 else "above",
             "opacity": FULL * abs(share),
-            "first": cell.lines[0],
-            "rest": "\n".join(cell.lines[1:]),
+            "top_line": cell.lines[0],
+            "other_lines": "\n".join(cell.lines[1:]),
             "hover": cell.hover,
             "framed": dict(cell.key) == dict(picked),
         }

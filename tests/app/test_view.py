@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.page.view import first_view as errors_view
+from explainlab.analyses.evaluation.page.view import first_view as benchmark_view
 from explainlab.analyses.registry import complete
 from explainlab.app.runs.opening import page_of
 from explainlab.request import checked
@@ -30,8 +30,8 @@ def test_a_link_without_a_sample_asks_for_the_first_rows(page: str) -> None:
     assert opened.view.data == view.data
 
 
-def test_the_errors_page_asks_for_random_rows_unless_its_link_is_older() -> None:
-    view = errors_view()
-    assert view.request().parameters == {"rows": 10_000, "sample": "random"}
+@pytest.mark.parametrize(("view", "rows"), [(errors_view(), 10_000), (benchmark_view(), 40)])
+def test_a_page_of_a_data_set_asks_for_random_rows_unless_its_link_is_older(view: Any, rows: int) -> None:
+    assert view.request().parameters.items() >= {"rows": rows, "sample": "random"}.items()
     older = view.model_dump(mode="json", exclude={"sample"})
-    assert checked(ErrorsView, **older).request().parameters["sample"] == "first"
+    assert checked(type(view), **older).request().parameters["sample"] == "first"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.wording import ahead, ahead_on_a_text, joined, mean_words
+from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import label_of
-from explainlab.metrics.registry import MetricRequest
+from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.text.rationale import ABSENCES
 
 
@@ -34,8 +34,7 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
 
     Of a result without tests, which is older than these, what its intervals allow.
     """
-    rows = [row for row in body.rows if row.asked == metric.name and not row.method.startswith(REVERSED)]
-    rows = [row for row in rows if row.mean is not None]
+    rows = [row for row in _candidates(body, metric.name) if row.mean is not None]
     if not rows:
         return "no method has a value"
     best = next((row for row in rows if row.to_best is None), None)
@@ -46,6 +45,49 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     if not tied:
         return f"{_best(best, others)}, and all others are told apart from it"
     return f"{_best(best, others)}; {_untold(tied)} not told apart from it"
+
+
+def overview(body: EvaluationData) -> str:
+    """Who is best by which metrics, in one sentence."""
+    best_by: dict[str, list[str]] = {}
+    for metric in _metrics(body):
+        rows = [row for row in _candidates(body, metric) if row.mean is not None]
+        if rows:
+            best = max(rows, key=lambda row: row.sign * (row.mean or 0.0))
+            best_by.setdefault(best.method, []).append(best.label)
+    beaten = best_by.pop(RANDOM, [])
+    every = len(_metrics(body))
+    parts = [f"{shown_name(name)} is best by {_listed(labels, every)}" for name, labels in best_by.items()]
+    parts += [f"no method is better than a random one by {_listed(beaten, every)}"] if beaten else []
+    return f"Over {counted(body.n, 'text')}, {'; '.join(parts) or 'no method has a value'}."
+
+
+def paragraphs(body: EvaluationData) -> list[str]:
+    """A sentence for every metric (:func:`data_verdict`), and one about what the methods cost."""
+    metrics = [parse_metric(name) for name in _metrics(body)]
+    words = [f"By {metric.label}, {data_verdict(body, metric)}." for metric in metrics]
+    costs = {name: (cost.forward + cost.backward) / body.n for name, cost in body.cost_by_method.items()}
+    ordered = sorted((name for name in costs if name != RANDOM), key=lambda name: costs[name])
+    if not ordered:
+        return words
+    listed = "; ".join(f"{shown_name(name)} {_passes(costs[name])}" for name in ordered)
+    return [*words, f"Passes that a text takes: {listed}."]
+
+
+def _metrics(body: EvaluationData) -> list[str]:
+    return list(dict.fromkeys(row.asked for row in body.rows))
+
+
+def _candidates(body: EvaluationData, metric: str) -> list[MethodMetric]:
+    return [row for row in body.rows if row.asked == metric and not row.method.startswith(REVERSED)]
+
+
+def _listed(labels: Sequence[str], every: int) -> str:
+    return f"all {every} metrics" if len(labels) == every > 2 else joined(labels)
+
+
+def _passes(passes: float) -> str:
+    return f"{passes:,.0f}" if passes >= 10 or passes == round(passes) else f"{passes:.1f}"
 
 
 def _best(best: MethodMetric, others: Sequence[MethodMetric]) -> str:

@@ -24,6 +24,8 @@ from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
 _ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
+WITH_RATIONALES = {**_ROLES, "rationale": "Rationale", "rationale_b": "Second rationale"}
+"""The columns of a file that may mark the evidence in its texts."""
 _FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 
@@ -48,8 +50,11 @@ class _Filled(NamedTuple):
         return f"{self.problem} {cure}"
 
 
-def draw_mapping(question: Question, classes: Classes) -> None:
-    """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit."""
+def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] = _ROLES) -> None:
+    """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit.
+
+    ``roles`` are the columns that can be picked, with what readers call them.
+    """
     words = _checked(question, classes)
     label = "File and columns" if classes is None else "File, columns and labels"
     folded = st.expander(label, icon=":material/dataset:", key=_key(question), on_change="rerun")
@@ -62,7 +67,7 @@ def draw_mapping(question: Question, classes: Classes) -> None:
         if not question.now("data"):
             return
         try:
-            _draw_columns(question)
+            _draw_columns(question, roles)
             if classes is not None:
                 _draw_labels(question, classes)
         except ExplainLabError as error:
@@ -190,17 +195,17 @@ def _draw_upload(question: Question) -> None:
         st.error(plain(words), icon=":material/error:")
 
 
-def _draw_columns(question: Question) -> None:
+def _draw_columns(question: Question, roles: Mapping[str, str]) -> None:
     """The first rows, and the role of each column."""
     reading = question.reading()
     for seen in draw_answer(looks.preview(reading["source"], session.user())):
-        _draw_roles(question, reading, seen)
+        _draw_roles(question, reading, seen, roles)
 
 
-def _draw_roles(question: Question, reading: dict[str, Any], seen: Preview) -> None:
+def _draw_roles(question: Question, reading: dict[str, Any], seen: Preview, roles: Mapping[str, str]) -> None:
     st.markdown(f"**First rows of {plain(seen.name)}**")
     st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
-    for place, (role, label) in zip(st.columns(len(_ROLES)), _ROLES.items(), strict=True):
+    for place, (role, label) in zip(st.columns(len(roles)), roles.items(), strict=True):
         chosen = reading["columns"].get(role, role)
         with place:
             _draw_choice(question, f"{label} column", "columns", role, seen.columns, chosen, "None")

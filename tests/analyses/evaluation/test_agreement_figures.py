@@ -52,7 +52,8 @@ def test_a_press_names_both_methods_in_either_order(body) -> None:
     spec = agreement_cells(body, first="random", second="lime")
     (records,) = spec["datasets"].values()
     assert len(records) == 9
-    assert [(r["first"], r["row"], r["column"]) for r in records if r["framed"]]
+    framed = [(r["first"], r["second"], r["row"], r["column"]) for r in records if r["framed"]]
+    assert framed == [("random", "lime", 2, 0)]
     assert pair_of(body, "random", "lime") is body.agreement[1]
     assert pair_of(body, "lime", "lime") is None
 

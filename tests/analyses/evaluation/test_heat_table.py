@@ -75,7 +75,7 @@ def test_pressed_cells_have_the_same_words_and_shares_and_select_their_method_an
     assert {record["framed"] for record in records if (record["method"], record["metric"]) == ("lime", S)} == {True}
     assert sum(record["framed"] for record in records) == 1
     best = next(record for record in records if (record["method"], record["metric"]) == ("lime", C))
-    assert (best["kind"], best["first"], best["rest"]) == ("above", "0.500", "0.450 to 0.550")
+    assert (best["kind"], best["top_line"], best["other_lines"]) == ("above", "0.500", "0.450 to 0.550")
     assert spec["params"][0]["select"]["fields"] == ["method", "metric"]
 
 

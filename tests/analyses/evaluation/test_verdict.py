@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from explainlab.analyses.evaluation.result import Difference, EvaluationData, EvaluationText, MethodMetric
-from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
+from explainlab.analyses.evaluation.verdict import data_verdict, overview, paragraphs, shown_name, text_verdict
+from explainlab.analyses.records import Passes
 from explainlab.metrics.registry import parse_metric
 
 METRIC = parse_metric("comprehensiveness")
@@ -76,3 +77,46 @@ def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> N
 )
 def test_names_are_labels_with_their_options(name: str, label: str) -> None:
     assert shown_name(name) == label
+
+
+def several(**best: str) -> EvaluationData:
+    """By metric the method that is best by it, among two and random; each text costs LIME 9 passes, Occlusion 2."""
+    rows = []
+    for metric, first in best.items():
+        facts = parse_metric(metric).facts
+        for method in ("lime", "occlusion", "random"):
+            mean = (0.9 if method == first else 0.5) * (1 if facts["higher_is_better"] else -1)
+            rows.append(MethodMetric(method=method, **facts, mean=mean, low=mean, high=mean, n=4, counted=4))
+    costs = {"lime": Passes[int](forward=36, backward=0), "occlusion": Passes[int](forward=4, backward=4)}
+    return EvaluationData(n=4, rows=rows, cost_by_method=costs, texts=[])
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (
+            {"comprehensiveness": "lime", "sufficiency": "occlusion", "log_odds": "lime"},
+            "Over 4 texts, LIME is best by Comprehensiveness (RPI) and Log-odds (RPI); "
+            "Occlusion is best by Sufficiency (RPI).",
+        ),
+        (
+            {"comprehensiveness": "lime", "sufficiency": "lime", "log_odds": "lime"},
+            "Over 4 texts, LIME is best by all 3 metrics.",
+        ),
+        (
+            {"comprehensiveness": "random", "sufficiency": "lime"},
+            "Over 4 texts, LIME is best by Sufficiency (RPI); "
+            "no method is better than a random one by Comprehensiveness (RPI).",
+        ),
+    ],
+)
+def test_the_overview_names_the_best_by_each_metric(best: dict, said: str) -> None:
+    assert overview(several(**best)) == said
+
+
+def test_there_is_a_sentence_for_each_metric_and_one_for_the_cost() -> None:
+    body = several(comprehensiveness="lime", auprc="occlusion")
+    first, second, cost = paragraphs(body)
+    assert first == f"By Comprehensiveness (RPI), {data_verdict(body, METRIC)}."
+    assert second.startswith("By ")
+    assert cost == "Passes that a text takes: Occlusion 2; LIME 9."

@@ -16,6 +16,7 @@ DATA = {"model": BERT, "data": "embedded:sentiment", "target": "negative"}
 MAP = {"unit": "word", "dtype": "bfloat16", "parameters": {"steps": 7, "rule": "right"}}
 ERRORS = {"steps": [2, 9], "rules": ["left"]}
 CANDIDATES = {"family": "rpi_ig", "samples": 3, "steps": 4, "metrics": ["log_odds"]}
+EVALUATION = {"methods": ["lrp", "gradient:norm=signed_sum"], "metrics": ["auprc", "log_odds:k=10"], "rows": 7}
 ACTIVATION = {"methods": ["occlusion", "lime:samples=50"], "baseline": "pad"}
 
 
@@ -35,6 +36,7 @@ QUESTIONS: dict[str, tuple[Request, str]] = {
     ),
     "candidates of data": (study("rpi_candidates", {**CANDIDATES, "rows": 7}, **DATA), "Candidates"),
     "predictions": (study("predictions", {"rows": 7}, model=BERT, data="embedded:sentiment"), "Errors"),
+    "methods by metrics": (study("evaluation", EVALUATION, **DATA, unit="word", seed=3), "Benchmark"),
     "activation of data": (study("activation", {**ACTIVATION, "rows": 7}, **DATA, unit="word"), "Activation"),
 }
 
@@ -70,7 +72,7 @@ def test_a_map_held_against_random_ones_is_on_the_explain_page() -> None:
 
 
 def test_what_no_page_shows_has_no_page() -> None:
-    assert page_of(study("evaluation", {}, **DATA)) is None
+    assert page_of(study("evaluation", {}, model=BERT, text="a film")) is None
 
 
 @pytest.mark.parametrize(

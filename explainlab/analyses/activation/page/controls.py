@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
-from explainlab.analyses.parameters import RANDOM
-from explainlab.app.question import Question, chip, supported_methods
+from explainlab.app.question import Question
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import parse_method
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
@@ -52,7 +49,7 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
     So does the button with this ``label``.
     """
     card = question.draw(run)
-    _draw_methods(card)
+    question.draw_methods(card)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
         question.draw_outputs()
@@ -77,20 +74,3 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
             "Compare maps with", "reference", names, "How similar is each method's map to the map of this method?"
         )
     button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
-
-
-def _draw_methods(card: ModelCard | None) -> None:
-    """Those that the model supports, and whatever is chosen already."""
-    able, chosen = supported_methods(card), question.now("methods")
-    st.multiselect(
-        "Methods",
-        [name for name in dict.fromkeys([*able, *chosen]) if name != RANDOM or name in chosen],
-        chosen,
-        key=question.key("methods"),
-        accept_new_options=True,
-        format_func=partial(chip, parse_method),
-        placeholder="Choose one or more methods",
-        help=(
-            "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included."
-        ),
-    )

@@ -10,13 +10,10 @@ from explainlab.analyses.errors.figures import confusion, confusion_cells, relia
 from explainlab.analyses.errors.page.controls import ROWS, pick
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.app.chart import draw_chart, draw_files, files_of, theme
+from explainlab.app.chart import draw_cells, draw_chart, theme
 from explainlab.app.data.texts import draw_skipped
 from explainlab.app.once import once
-from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
-from explainlab.figures.matrix import CELL
-from explainlab.request import digest
 
 _MATRIX = "errors_confusion"
 _HELP = {
@@ -75,19 +72,10 @@ def _draw_numbers(body: PredictionsData) -> None:
 
 
 def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
-    # A chart keeps a pressed cell, and hears nothing of a second press: so every choice has a chart of its own.
-    key = f"{_MATRIX}_{digest([view.true, view.predicted])[:8]}"
-
-    def pressed() -> None:
-        for cell in st.session_state[key].selection[CELL]:
-            again = (cell["true"], cell["predicted"]) == (view.true, view.predicted)
-            pick(ROWS, *(("", "") if again else (cell["true"], cell["predicted"])))
+    def pressed(cell: dict[str, str]) -> None:
+        again = (cell["true"], cell["predicted"]) == (view.true, view.predicted)
+        pick(ROWS, *(("", "") if again else (cell["true"], cell["predicted"])))
 
     chart = once(result, confusion, result.body)
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.markdown(f"**{plain(chart.title)}**", help=_HELP["confusion"], width="stretch")
-        with st.popover("Export", icon=":material/download:", key=f"{_MATRIX}_export"):
-            draw_files(files_of(chart), _MATRIX)
     cells = once(result, confusion_cells, result.body, view.true, view.predicted, theme() == "dark")
-    with st.container(key=_MATRIX):
-        st.vega_lite_chart(cells, key=key, on_select=pressed, alt=chart.alt)
+    draw_cells(chart, cells, _MATRIX, (view.true, view.predicted), pressed, _HELP["confusion"])

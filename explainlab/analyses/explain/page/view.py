@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
-from explainlab.attribution.registry import complete, get_method
+from explainlab.attribution.registry import complete, get_method, parse_method
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
@@ -29,6 +29,12 @@ class Choice(BaseModel):
 
     method: str
     parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: str) -> Choice:
+        """The method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
+        asked = parse_method(spec)
+        return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
 
     @property
     def own_output(self) -> Output:
@@ -78,8 +84,15 @@ class View(AnalysisView):
         return [get_method(choice.method).label for choice in self.methods]
 
     def carrying(self, carried: CarriedText) -> Self:
-        methods = {"methods": (Choice(method=carried["method"]),)} if "method" in carried else {}
-        return super().carrying(carried).model_copy(update=methods)
+        """See :meth:`AnalysisView.carrying`; of several settings of a method the last, each of its own output."""
+        asked: dict[str, Any] = {}
+        if "methods" in carried:
+            choices = map(Choice.of, carried["methods"])
+            asked["methods"] = tuple({choice.method: choice for choice in choices}.values())
+            asked["output"] = carried.get("output", "own")
+        elif "method" in carried:
+            asked["methods"] = (Choice(method=carried["method"]),)
+        return super().carrying(carried).model_copy(update=asked)
 
 
 def first_view() -> View:

@@ -1,0 +1,94 @@
+"""The state of the Benchmark page: its answer, what it will cost, and what its file lacks."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import streamlit as st
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.page import controls
+from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
+from explainlab.analyses.evaluation.result import EvaluationData
+from explainlab.analyses.parameters import metric_requests
+from explainlab.analyses.registry import complete
+from explainlab.analyses.wording import counted
+from explainlab.app import session
+from explainlab.app.data.reading import is_there
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Answer
+from explainlab.app.text import duration, plain
+from explainlab.errors import ExplainLabError, RequestError
+from explainlab.metrics.metric import Comparing
+from explainlab.metrics.registry import get_metric
+from explainlab.service import looks
+from explainlab.service.service import Service
+
+PAGE = AnalysisPage(
+    controls.PAGE,
+    question=controls.question,
+    record=BenchmarkView,
+    first=first_view,
+    seed=controls.seed_controls,
+    draft=controls.draft,
+    button="Compare",
+    drawn=controls.DRAWN,
+    shows=shows,
+)
+_TYPICAL = 20
+"""The features of a text for which the cost is told."""
+_NEEDS = (
+    "Metrics that compare with a rationale need a column that marks the evidence in each text: a list of its first "
+    "and last characters, as in [[0, 4], [10, 15]]. "
+)
+
+
+def find(service: Service, view: BenchmarkView) -> Answer:
+    """The answer that ``view`` shows."""
+    if not view.source:
+        problem = RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
+        return Answer(problem=str(problem))
+    return PAGE.answer(service, view.request())
+
+
+def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | None) -> str:
+    """What the controls ask for, and how long it takes where ``result``, the answer to ``view``, tells; in Markdown."""
+    try:
+        draft = PAGE.draft()
+        parameters = complete(draft.request()).parameters
+        metrics = metric_requests(parameters["metrics"])
+    except ExplainLabError:  # told above
+        return ""
+    maps = 2 * (len(parameters["methods"]) + len(parameters["attributions"])) - 1
+    inputs = sum(get_metric(metric.metric).inputs(metric.parameters, _TYPICAL) for metric in metrics)
+    rows = "all texts" if draft.sample == "all" else counted(draft.rows, "text")
+    words = (
+        f"**{counted(maps, 'map')} of each of {rows}**, controls included, by {counted(len(metrics), 'metric')}: "
+        f"at most {counted(maps * inputs, 'perturbed text')} for a text of {_TYPICAL} tokens. Equal ones run once, and "
+        "what was computed before is not computed again."
+    )
+    same = draft.model_copy(update={"rows": view.rows, "sample": view.sample}).request() == view.request()
+    if result is not None and same and draft.sample != "all" and draft.rows > view.rows:
+        more = draft.rows - result.body.n
+        seconds = result.cost.seconds / result.body.n * more
+        words += f" At the pace of the answer below: about {duration(seconds)} for the {more:,} more."
+    return words
+
+
+def draw_missing_rationales() -> None:
+    """Say which column is missing, where metrics are chosen that compare with rationales."""
+    with suppress(ExplainLabError):  # told where the data set is asked for
+        draft = PAGE.draft()
+        metrics = metric_requests(draft.metrics)
+        if not draft.source or not any(isinstance(get_metric(metric.metric), Comparing) for metric in metrics):
+            return
+        look, column = looks.preview(draft.source, session.user()), draft.columns.get("rationale", "rationale")
+        if is_there(look) and column not in look.answer().columns:
+            st.warning(plain(_missing(looks.source_name(draft.source, session.user()), column)), icon=":material/rule:")
+
+
+def _missing(name: str, column: str) -> str:
+    return (
+        f"{name} has no column “{column}”. {_NEEDS}Name that column under File, columns and labels, choose a file that "
+        "has one, or leave these metrics out."
+    )

@@ -1,0 +1,120 @@
+"""What the Benchmark page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from explainlab.analyses.evaluation.analysis import Evaluation
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.registry import new_request
+from explainlab.app.question import chip
+from explainlab.app.view import AnalysisView, CarriedText, ChosenData
+from explainlab.attribution.registry import parse_method
+from explainlab.metrics.registry import parse_metric
+from explainlab.request import Dtype, Output, Request, Unit, checked
+
+Order = Literal["best", "worst"]
+
+
+class BenchmarkView(ChosenData, AnalysisView):
+    """Methods by metrics on a data set, and what of the answer is open.
+
+    ``methods`` and ``metrics`` may have options after colons, ``settings`` are parameters of methods by id;
+    ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
+
+    ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
+    values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
+    sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``.
+    """
+
+    page: Literal["benchmark"] = "benchmark"
+    model: str
+    rows: int = Field(40, ge=1)
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...]
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    attributions: tuple[str, ...] = ()
+    target: str = "predicted"
+    output: Output | Literal["own"] = "own"
+    unit: Unit = "token"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+    cell_method: str = ""
+    cell_metric: str = ""
+    order: Order = "best"
+    by: str = ""
+    first: str = ""
+    second: str = ""
+    row: int | None = Field(None, ge=1)
+    row_in: Literal["cell", "pair"] = "cell"
+
+    def request(self) -> Request:
+        """The evaluation."""
+        parameters: dict[str, Any] = {
+            **self.drawn,
+            "methods": list(self.methods),
+            "metrics": list(self.metrics),
+            "settings": self.settings,
+            "attributions": list(self.attributions),
+        }
+        shared = self.model_dump(include={"model", "target", "unit", "seed", "dtype"})
+        output = None if self.output == "own" else self.output
+        return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
+
+    def text_requests(self) -> list[Request]:
+        """The evaluation."""
+        return [self.request()]
+
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.source
+
+    def method_labels(self) -> list[str]:
+        return [chip(parse_method, name) for name in self.methods]
+
+    def carried_row(self, text: str, text_pair: str | None, text_seed: int) -> CarriedText:
+        """A text of the data set, explained elsewhere by all methods as here."""
+        carried: CarriedText = {
+            **self.carried(),
+            "text": text,
+            "text_pair": text_pair,
+            "methods": tuple(parse_method(name, self.settings).name for name in self.methods),
+            "seed": text_seed,
+            "dtype": self.dtype,
+        }
+        if self.output != "own":
+            carried["output"] = self.output
+        return carried
+
+
+def first_view() -> BenchmarkView:
+    """What the page opens with: an embedded model, the examples that suit it, cheap methods and metrics."""
+    metrics = ("comprehensiveness", "sufficiency", "log_odds", "aopc_comprehensiveness")
+    return BenchmarkView(
+        model="embedded:bert-mini-sst2",
+        source="embedded:sentiment",
+        sample="random",
+        methods=("gradient", "input_x_gradient", "lrp", "attention_average", "attention_rollout", "occlusion"),
+        metrics=tuple(parse_metric(name).name for name in metrics),
+    )
+
+
+def shows(request: Request) -> BenchmarkView | None:
+    """The view that shows the answer to ``request``; None unless it evaluates methods on a data set."""
+    if request.question != Evaluation.id or request.data is None:
+        return None
+    parameters = request.parameters
+    own = request.output == "probability" and parameters["outputs"] == "own"
+    *others, last = parameters["methods"]
+    values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
+    return checked(
+        BenchmarkView,
+        **values,
+        **{name: parameters[name] for name in ("rows", "sample", "metrics", "settings", "attributions")},
+        source=request.data,
+        methods=tuple(others if last == RANDOM and others else parameters["methods"]),
+        output="own" if own else request.output,
+    )

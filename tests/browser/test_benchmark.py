@@ -1,0 +1,173 @@
+"""The Benchmark page in a real browser: from a cell to its texts to their maps, links, hostile words, and for all."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.metrics.registry import parse_metric
+from tests.browser.access import has_no_violation
+from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.explain_page import SENTIMENT, heatmaps, map_shows, press, text_box
+from tests.browser.hostile import HOSTILE, LABELS
+from tests.browser.jobs import cancel
+from tests.zoo import build
+
+COMP, AUPRC = (parse_metric(name).name for name in ("comprehensiveness", "auprc"))
+TEXTS = [
+    (HOSTILE, "negative"),
+    ("A lovely, warm and funny film.", "positive"),
+    ("A joy from the first scene to the last.", "negative"),
+    ("Awful and boring from start to end.", "negative"),
+    ("Beautiful, touching and wise.", "positive"),
+]
+
+
+def written(path: Path, rows: list[dict]) -> str:
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    """Texts whose first words are marked, but for those of the last."""
+    rows = [{"text": text, "label": label} for text, label in TEXTS]
+    return written(tmp_path / "rows.jsonl", [{**row, "rationale": [[0, 6]]} for row in rows[:-1]] + rows[-1:])
+
+
+def view(source: str, **fields) -> BenchmarkView:
+    """A view that costs little."""
+    asked = {"model": SENTIMENT, "methods": ("gradient", "lrp"), "metrics": (COMP,), "sample": "all", **fields}
+    return BenchmarkView(source=source, **asked)
+
+
+def answered(page: Page) -> Page:
+    expect(page.get_by_role("heading", name="Agreement", exact=True)).to_be_visible()
+    expect(page.locator(".st-key-benchmark_faithfulness svg.marks .mark-rect path").first).to_be_visible()
+    wait_for_run(page)
+    return page
+
+
+def press_cell(page: Page, table: str, cell: int) -> None:
+    drawn = page.locator(f".st-key-benchmark_{table} svg.marks .mark-rect path").nth(cell)
+    drawn.scroll_into_view_if_needed()
+    box = drawn.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def pick_first(page: Page, table: str) -> None:
+    """Pick the first row of a table of texts."""
+    canvas = page.locator(f".st-key-benchmark_texts_{table} canvas").first
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position={"x": 20, "y": 35 + 17}, force=True)
+
+
+def words(page: Page, text: str) -> Locator:
+    """The first words on the page, not those of a table, that have this text."""
+    return page.get_by_test_id("stMarkdownContainer").filter(has_text=text).first
+
+
+def test_from_a_cell_to_its_texts_to_all_maps_side_by_side(app, browser_page, source):
+    page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
+    expect(page.get_by_text(re.compile("^Over 5 texts, .* is best by Comprehensiveness"))).to_be_visible()
+    press_cell(page, "faithfulness", 0)
+    expect(page.get_by_text("The texts behind a cell")).to_be_in_viewport()
+    expect(page.get_by_text("5 texts. Pick one")).to_be_visible()
+    pick_first(page, "cell")
+    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
+    wait_for_run(page)
+    reopened = answered(browser_page(page.url))
+    expect(reopened.get_by_text("On Explain: every method's map")).to_be_visible()
+    page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    expect(heatmaps(page)).to_have_count(2)
+
+
+def test_two_methods_list_their_texts_and_hostile_words_stay_words(app, browser_page, source):
+    page = answered(browser_page(app.link(view(source, cell_method="lrp", cell_metric=COMP, row=1), "benchmark")))
+    expect(words(page, "<script>alert(1)</script>")).to_be_visible()
+    page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
+    map_shows(page, HOSTILE)
+    unfold(page)
+    expect(text_box(page)).to_have_value(HOSTILE)
+    page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
+    press_cell(page, "agreement", 1)
+    expect(page.get_by_text("with the lowest rank correlation")).to_be_visible()
+    pick_first(page, "pair")
+    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
+
+
+def test_hostile_class_names_are_words(app, browser_page, tmp_path):
+    labels, model = LABELS, build("bert", tmp_path / "hostile")
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+    (model / "config.json").write_text(json.dumps({**config, **names}), encoding="utf-8")
+    rows = [{"text": f"{text} {HOSTILE}", "label": labels[i % 2]} for i, (text, _) in enumerate(TEXTS)]
+    asked = view(written(tmp_path / "rows.jsonl", rows), model=str(model), cell_method="lrp", cell_metric=COMP, row=1)
+    page = answered(browser_page(app.link(asked, "benchmark")))
+    expect(words(page, "window.__hit=1")).to_be_visible()
+    assert page.evaluate("window.__hit") is None
+
+
+def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_path):
+    opened = {"cell_method": "lrp", "cell_metric": AUPRC, "row": 2, "first": "lrp", "second": "gradient"}
+    asked = view(source, metrics=(COMP, AUPRC), **opened)
+    page = answered(browser_page(app.link(asked, "benchmark")))
+    expect(page.get_by_role("heading", name="Agreement with people, not faithfulness")).to_be_visible()
+    for closed in ("Methods by metrics, to sort", "All pairs, to sort", "Definitions"):
+        page.get_by_text(closed).first.click()
+        wait_for_run(page)
+    has_no_violation(page)
+    plain = written(tmp_path / "plain.jsonl", [{"text": text, "label": label} for text, label in TEXTS])
+    page = browser_page(app.link(view(plain, metrics=(AUPRC,)), "benchmark"))
+    expect(page.get_by_text("marks no rationale")).to_be_visible()
+    has_no_violation(page)
+
+
+def test_the_arrow_keys_go_through_the_table(app, browser_page, source):
+    page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
+    page.get_by_text("Methods by metrics, to sort").click()
+    table = page.locator(".st-key-benchmark_faithfulness_table canvas").first
+    table.wait_for()
+    table.click(position={"x": 400, "y": 35 + 17}, force=True)
+    chosen = page.locator(".st-key-benchmark_cell_method").get_by_role("combobox")
+    expect(chosen).not_to_have_value("Choose")
+    before = chosen.input_value()
+    wait_for_run(page)
+    page.keyboard.press("ArrowDown")
+    expect(chosen).not_to_have_value(before)
+
+
+def test_a_job_tells_its_texts_and_can_be_cancelled(app, browser_page, tmp_path):
+    large = [{"text": f"Text {i}: " + "so long " * 100, "label": "positive"} for i in range(300)]
+    page = browser_page(app.link(view(written(tmp_path / "large.jsonl", large), methods=("kernel_shap",)), "benchmark"))
+    expect(page.get_by_text(re.compile("of 300 texts"))).to_be_visible()
+    has_no_violation(page)
+    cancel(page, "Evaluation, whole data set")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+
+
+def test_a_matrix_is_saved_as_a_picture(app, browser_page, source):
+    page = answered(browser_page(app.link(view(source), "benchmark")))
+    page.locator(".st-key-benchmark_faithfulness_export").get_by_role("button").click()
+    for kind, begin in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            press(page, kind)
+        saved = Path(download.value.path()).read_bytes()
+        assert saved.startswith(begin)
+        assert download.value.suggested_filename == f"table-faithfulness.{kind.lower()}"
+    with page.expect_download() as download:
+        press(page, "LaTeX")
+    assert "booktabs" in Path(download.value.path()).read_text()
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(app, browser_page, source):
+    page = browser_page(app.link(view(source), "benchmark"), viewport={"width": 420, "height": 900})
+    expect(page.get_by_role("heading", name="Agreement", exact=True)).to_be_visible()
+    wait_for_run(page)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0

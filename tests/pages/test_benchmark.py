@@ -1,0 +1,213 @@
+"""The Benchmark page's script, run without a browser: the first answer, cells, texts, pairs, links, files that lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
+from explainlab.analyses.evaluation.verdict import overview
+from explainlab.app.page import views_elsewhere
+from explainlab.app.runs.opening import page_of
+from explainlab.metrics.registry import parse_metric
+from explainlab.service.service import service
+from explainlab.settings import ROOT
+from tests.pages.scripted import answered, charts, following, opened, press, words
+
+HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
+COMP, AUPRC = parse_metric("comprehensiveness").name, parse_metric("auprc").name
+TEXTS = [
+    (HOSTILE, "negative"),
+    ("A dull, slow and lifeless film.", "negative"),
+    ("A lovely, warm and funny film.", "positive"),
+    ("Beautiful, touching and wise.", "positive"),
+    ("A joy from the first scene to the last.", "negative"),
+    ("Boring from start to end.", "negative"),
+]
+
+
+def written(path: Path, marked: bool = False) -> str:
+    """A file of these texts; with ``marked``, all but the last have their first word as rationale."""
+    rows = [{"text": text, "label": label} for text, label in TEXTS]
+    if marked:
+        rows = [{**row, "rationale": [[0, row["text"].index(" ")]]} for row in rows[:-1]] + rows[-1:]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    return written(tmp_path / "rows.jsonl")
+
+
+@pytest.fixture(scope="module")
+def first() -> AppTest:
+    """The page as it opens; tests must not change it."""
+    return opened("benchmark")
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """A page of one's own."""
+    return opened("benchmark")
+
+
+def cheap(app: AppTest, source: str, **fields) -> AppTest:
+    """The page on ``source``, with two methods of one pass and one metric."""
+    asked = {"methods": ("gradient", "lrp"), "metrics": (COMP,), "rows": 10, "sample": "all", **fields}
+    return following(app, first_view(), source=source, **asked)
+
+
+def table(app: AppTest, column: str) -> list:
+    """A column of the first table that has it and lists texts."""
+    return next(frame.value for frame in app.dataframe if {column, "Row"} <= set(frame.value))[column].tolist()
+
+
+def body_of(app: AppTest):
+    return service().find(app.session_state["benchmark.place"].view.request()).body
+
+
+def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
+    assert first.title[0].value == "Benchmark"
+    assert not first.error
+    assert not first.warning
+    body = service().find(first_view().request()).body
+    assert overview(body) in words(first.markdown)
+    for sentence in ("better than random", "Passes that a text takes"):
+        assert sentence in words(first.markdown)
+    cells = first.get("vega_lite_chart")[0].proto.alt
+    assert "Methods by metrics" in cells
+    assert "40 texts" in cells
+    assert "looks better than it is" in words(first.caption)
+    drawn = " ".join(charts(first))
+    for part in ("differences to the best", "average ranks", "by slices of the texts"):
+        assert part in drawn
+    assert "How far the methods agree" in first.get("vega_lite_chart")[1].proto.alt
+    assert first.query_params["r"]
+
+
+def test_the_cost_is_told_before_a_run(app: AppTest) -> None:
+    assert "13 maps of each of 40 texts" in words(app.caption)
+    app.number_input(key="benchmark_rows").set_value(60).run()
+    assert "13 maps of each of 60 texts" in words(app.caption)
+    assert "for the 20 more" in words(app.caption)
+    assert "press **Compare**" in words(app.caption)
+
+
+def test_a_cell_lists_its_texts_the_best_or_the_worst_first(app: AppTest, source: str) -> None:
+    cheap(app, source, cell_method="lrp", cell_metric=COMP)
+    known = {text.row: text.values["lrp"][COMP] for text in body_of(app).texts}
+    best = sorted(known, key=lambda row: -known[row])
+    assert table(app, "Row") == best
+    assert table(app, "Value") == pytest.approx([known[row] for row in best])
+    answered(app.radio(key="benchmark_order").set_value("worst").run())
+    assert table(app, "Row") == best[::-1]
+    answered(app.selectbox(key="benchmark_cell_method").set_value("random").run())
+    assert sorted(table(app, "Row")) == sorted(known)
+
+
+def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app: AppTest, source: str) -> None:
+    press(app, "Compare")  # a visit alone stores nothing
+    cheap(app, source, methods=("gradient:norm=l2", "lrp"), seed=5, cell_method="lrp", cell_metric=COMP, row=1)
+    assert HOSTILE in words(app.markdown).replace("\u2060", "")
+    assert "https://evil" not in "".join(element.value for element in app.markdown)
+    view, text = app.session_state["benchmark.place"].view, body_of(app).texts[0]
+    carried = view.carried_row(text.text, text.text_pair, text.text_seed)
+    views = {entry.title: other for entry, other in views_elsewhere(carried, "benchmark").items()}
+    explain = views["Explain"]
+    assert [choice.method for choice in explain.methods] == ["gradient", "lrp"]
+    assert (explain.text, explain.seed, explain.output) == (HOSTILE, text.text_seed, "own")
+    for request in explain.text_requests():
+        assert service().find(request) is not None, "the benchmark has computed it"
+    assert {button.label for button in app.button} >= set(views)
+
+
+def test_two_methods_list_the_texts_on_which_they_disagree(app: AppTest, source: str) -> None:
+    cheap(app, source, first="lrp", second="gradient")
+    (pair,) = [p for p in body_of(app).agreement if {p.first, p.second} == {"lrp", "gradient"}]
+    assert table(app, "Row") == [text.row for text in pair.most_apart]
+    answered(app.selectbox(key="benchmark_second").set_value("lrp").run())
+    assert "two different methods" in words(app.info)
+
+
+def test_a_link_reopens_the_cell_and_its_text(app: AppTest, source: str) -> None:
+    cheap(app, source, cell_method="lrp", cell_metric=COMP, row=3, by=COMP, first="lrp", second="gradient")
+    press(app, "Compare")
+    other = opened("benchmark", r="".join(app.query_params["r"]))
+    assert "Row 3" in words(other.markdown)
+    assert other.selectbox(key="benchmark_cell_method").value == "lrp"
+    assert other.selectbox(key="benchmark_second").value == "gradient"
+    assert "The controls have changed" not in words(other.caption)
+
+
+def test_a_run_opens_here_with_what_it_asked() -> None:
+    view = BenchmarkView(
+        model="embedded:bert-mini-sst2",
+        source="embedded:sentiment",
+        rows=7,
+        methods=("lrp", "gradient:norm=signed_sum"),
+        metrics=(AUPRC, COMP),
+        settings={"lrp": {}},
+        target="gold",
+        output="logit",
+        unit="word",
+        seed=3,
+    )
+    page = page_of(view.request())
+    assert page.entry.title == "Benchmark"
+    assert page.view.methods == view.methods
+    assert page.view.metrics == view.metrics
+
+
+def test_metrics_of_rationales_have_a_table_of_their_own(app: AppTest, tmp_path: Path) -> None:
+    cheap(app, written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC, COMP))
+    assert [header.value for header in app.header if "faithfulness" in header.value]
+    assert "Left out: 1 " in words(app.caption)
+    assert [chart.proto.alt.partition(":")[0] for chart in app.get("vega_lite_chart")][:2] == [
+        "Methods by metrics",
+        "Agreement with people, not faithfulness",
+    ]
+    cheap(app, written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC,), cell_method="lrp", cell_metric=AUPRC)
+    assert len(table(app, "Row")) == len(TEXTS) - 1
+    assert "1 text without a value" in words(app.caption)
+
+
+def test_a_file_without_rationales_says_what_is_missing(app: AppTest, source: str) -> None:
+    cheap(app, source, metrics=(AUPRC,))
+    assert "has no column “rationale”" in words(app.warning)
+    assert "marks no rationale" in words(app.error)
+    assert not charts(app)
+
+
+def test_what_cannot_be_asked_is_said(app: AppTest, source: str) -> None:
+    cheap(app, source, methods=("nothing",))
+    assert "nothing" in words(app.error)
+    cheap(app, source, metrics=())
+    assert "one or more metrics" in words(app.error)
+    cheap(app, f"{source}.gone")
+    assert "There is no data file" in words(app.error)
+    cheap(app, source)
+    assert not app.error
+    cheap(app, "")
+    assert "No data set is chosen" in words(app.error)
+
+
+def test_definitions_and_all_texts_are_one_press_away(app: AppTest, source: str) -> None:
+    cheap(app, source)
+    for name in ("benchmark_defined", "benchmark_texts_all"):
+        app.session_state[name] = True
+    app.run()
+    assert "a control that should do badly" in words(app.markdown)
+    assert len(table(app, "Layer-wise relevance propagation, Comprehensiveness (RPI)")) == len(TEXTS)
+
+
+def test_the_data_set_travels_between_pages_of_data_sets(source: str) -> None:
+    app = cheap(opened("benchmark"), source)
+    app.switch_page(str(ROOT / "pages" / "errors.py"))
+    app.query_params.clear()
+    app.run()
+    assert app.selectbox(key="errors_data").value == source
+    assert "press **Predict** to compute here" in words(app.info)
