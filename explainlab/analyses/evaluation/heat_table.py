@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.table import Kind, MetricTable, average_rank, defined, table_of
+from explainlab.analyses.evaluation.table import Kind, MetricTable, average_rank, table_of
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 from explainlab.figures.chart import Chart
@@ -75,7 +75,7 @@ def _heading(table: MetricTable, facts: MethodMetric, body: EvaluationData) -> s
 def _words(table: MetricTable, row: MethodMetric) -> tuple[str, ...]:
     """The mean, its interval, and the texts behind it where these are not as many in the whole column."""
     worse = f" {WORSE}" if (table.share(row.method, row.asked) or 0.0) < 0 else ""
-    n = f"n = {defined(row):,}" if table.shared_n(row.asked) is None else ""
+    n = f"n = {row.n:,}" if table.shared_n(row.asked) is None else ""
     return tuple(filter(None, (table.written(row.mean, row.asked) + worse, table.between(row), n)))
 
 
@@ -85,7 +85,7 @@ def _hover(table: MetricTable, row: MethodMetric, body: EvaluationData) -> str:
         return f"{name}: no value, {body.rationales or 'as it is not defined for any of these texts'}"
     words = [f"{name}: {table.written(row.mean, row.asked)}"]
     words += [f"95% interval {table.between(row)}"] if row.low is not None else []
-    words += [f"n = {defined(row):,}"]
+    words += [f"n = {row.n:,}"]
     if (table.share(row.method, row.asked) or 0.0) < 0:
         words.append("worse than random")
     if row.told_apart is not None:
@@ -119,7 +119,7 @@ def _rows(table: MetricTable, body: EvaluationData) -> list[dict[str, Any]]:
             "metric": metric,
             "higher_is_better": facts.higher_is_better,
             **row.interval.model_dump(),
-            "n": defined(row),
+            "n": row.n,
             "undefined": row.undefined,
             "from_random": table.share(method, metric),
             "told_apart": row.told_apart,

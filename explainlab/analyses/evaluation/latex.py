@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.table import Kind, MetricTable, defined, kinds_of, table_of
+from explainlab.analyses.evaluation.table import Kind, MetricTable, kinds_of, table_of
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 
@@ -142,7 +142,7 @@ def _heading(facts: MethodMetric) -> str:
 
 
 def _caption(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
-    counts = {defined(table.cells[key]) for key in table.cells}
+    counts = {table.cells[key].n for key in table.cells}
     presets = ", ".join(dict.fromkeys(facts.preset for facts in metrics if facts.preset))
     texts = counted(max(counts), "text") if len(counts) == 1 else f"{min(counts):,} to {counted(max(counts), 'text')}"
     words = [

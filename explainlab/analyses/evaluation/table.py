@@ -59,7 +59,7 @@ class MetricTable:
 
     def shared_n(self, metric: str) -> int | None:
         """The texts behind every mean of a metric; None if they are not as many for each."""
-        counts = {defined(cell) for (_, asked), cell in self.cells.items() if asked == metric}
+        counts = {cell.n for (_, asked), cell in self.cells.items() if asked == metric}
         return counts.pop() if len(counts) == 1 else None
 
 
@@ -98,11 +98,6 @@ def average_rank(body: EvaluationData, method: str, keys: Sequence[str]) -> floa
     ranks = [rank.rank for rank in body.ranks if rank.method == method and rank.metric in keys]
     known = [rank for rank in ranks if rank is not None]
     return fmean(known) if known else None
-
-
-def defined(row: MethodMetric) -> int:
-    """The texts behind a mean."""
-    return row.n - row.undefined
 
 
 def _ranked(methods: Sequence[str], body: EvaluationData, metrics: Sequence[MethodMetric]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from explainlab.analyses.evaluation.result import REVERSED, CriticalDifferences, EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.table import best_row, defined, metric_row
+from explainlab.analyses.evaluation.table import best_row, metric_row
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import counted, joined, mean_words
@@ -31,7 +31,7 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     rows = [row for row in body.rows if row.asked == metric and row is not best]
     others = [row for row in rows if row.to_best and not row.method.startswith(REVERSED)]
     others = sorted(others, key=lambda row: row.to_best.mean or 0.0 if row.to_best else 0.0)
-    title = f"{facts.label}: differences to the best, {counted(defined(facts), 'text')}"
+    title = f"{facts.label}: differences to the best, {counted(facts.n, 'text')}"
     listed = [best, *others] if best and others else []
     figure = go.Figure(layout=layout("How much worse than the best", "", 120 + _ROW * len(listed)))
     for style, rows in ((_BEST, listed[:1]), (_SAME, _told(listed, False)), (_APART, _told(listed, True))):

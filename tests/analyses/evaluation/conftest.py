@@ -42,7 +42,7 @@ def table() -> Callable[..., EvaluationData]:
                         mean=mean,
                         low=None if mean is None else mean - 0.05,
                         high=None if mean is None else mean + 0.05,
-                        n=10,
+                        n=0 if mean is None else 10,
                         counted=10,
                         undefined=10 if mean is None else 0,
                         to_best=None if gap is None else Difference(mean=gap, low=gap - 0.1, high=gap + 0.1, p=0.01),

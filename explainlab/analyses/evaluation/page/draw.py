@@ -25,12 +25,12 @@ def draw() -> None:
 
     draw_title(ENTRY, service.notice)
     name = looks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
+    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
         cost = st.container()
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
-    benchmark_page.draw_missing_rationales()
     view = PAGE.settle(service)
+    benchmark_page.draw_missing_rationales(view)
     answer = benchmark_page.find(service, view)
     cost.caption(benchmark_page.cost_words(view, answer.result))
 

@@ -38,8 +38,9 @@ PAGE = AnalysisPage(
 _TYPICAL = 20
 """The features of a text for which the cost is told."""
 _NEEDS = (
-    "Metrics that compare with a rationale need a column that marks the evidence in each text: a list of its first "
-    "and last characters, as in [[0, 4], [10, 15]]. "
+    "Metrics that compare with a rationale need a column that marks the evidence in each text: where each piece begins "
+    "and ends, in characters, as in [[0, 4], [10, 15]]. Name that column under File, columns and labels, choose a file "
+    "that has one, or leave these metrics out."
 )
 
 
@@ -48,7 +49,11 @@ def find(service: Service, view: BenchmarkView) -> Answer:
     if not view.source:
         problem = RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
         return Answer(problem=str(problem))
-    return PAGE.answer(service, view.request())
+    try:
+        missing = missing_rationales(view)
+    except ExplainLabError as error:
+        return Answer(problem=str(error))
+    return Answer(problem=missing) if missing else PAGE.answer(service, view.request())
 
 
 def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | None) -> str:
@@ -75,20 +80,26 @@ def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | Non
     return words
 
 
-def draw_missing_rationales() -> None:
-    """Say which column is missing, where metrics are chosen that compare with rationales."""
+def draw_missing_rationales(view: BenchmarkView) -> None:
+    """Say which column the controls' file lacks, where ``view`` is not refused for it anyway."""
     with suppress(ExplainLabError):  # told where the data set is asked for
         draft = PAGE.draft()
-        metrics = metric_requests(draft.metrics)
-        if not draft.source or not any(isinstance(get_metric(metric.metric), Comparing) for metric in metrics):
-            return
-        look, column = looks.preview(draft.source, session.user()), draft.columns.get("rationale", "rationale")
-        if is_there(look) and column not in look.answer().columns:
-            st.warning(plain(_missing(looks.source_name(draft.source, session.user()), column)), icon=":material/rule:")
+        if draft.source != view.source or draft.metrics != view.metrics or draft.columns != view.columns:
+            words = missing_rationales(draft)
+            if words:
+                st.warning(plain(words), icon=":material/rule:")
 
 
-def _missing(name: str, column: str) -> str:
-    return (
-        f"{name} has no column “{column}”. {_NEEDS}Name that column under File, columns and labels, choose a file that "
-        "has one, or leave these metrics out."
-    )
+def missing_rationales(view: BenchmarkView) -> str:
+    """Which column the file lacks for metrics that compare with rationales, and how to get it; empty if none.
+
+    Empty too while the file is read. Raises :class:`ExplainLabError` for a file that cannot be read.
+    """
+    metrics = metric_requests(view.metrics)
+    if not view.source or not any(isinstance(get_metric(metric.metric), Comparing) for metric in metrics):
+        return ""
+    look, column = looks.preview(view.source, session.user()), view.columns.get("rationale", "rationale")
+    if not is_there(look) or column in look.answer().columns:
+        return ""
+    name = looks.source_name(view.source, session.user())
+    return f"{name} has no column “{column}”. {_NEEDS}"
