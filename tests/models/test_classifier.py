@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, T5Config, T5EncoderModel
+from transformers.modeling_outputs import SequenceClassifierOutput
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.classifier import Classifier
+from explainlab.models.networks.t5_encoder import T5EncoderForSequenceClassification
 from explainlab.testing import exact, traces
 from tests.conftest import Zoo
 from tests.zoo import LABELS, ZOO
@@ -30,8 +33,25 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Iterator[Classifier]
 def _plain(classifier: Classifier) -> PreTrainedModel:
     """The same model as transformers runs it, with attention that can be looked at."""
     model = copy.deepcopy(classifier.model.network)
+    if isinstance(model, T5EncoderForSequenceClassification):
+        return PooledByHand(model)
     model.set_attn_implementation("eager")
     return model
+
+
+class PooledByHand(T5EncoderModel):
+    """transformers' encoder with the weights and the head of a classifier of ours, for one text without padding."""
+
+    def __init__(self, ours: T5EncoderForSequenceClassification) -> None:
+        super().__init__(T5Config(**{**ours.config.to_dict(), "model_type": "t5", "attn_implementation": "eager"}))
+        states = {name.removeprefix("encoder."): weights for name, weights in ours.encoder.state_dict().items()}
+        self.to(ours.classifier.weight.dtype).eval().encoder.load_state_dict(states)
+        self.head = ours.classifier
+
+    def forward(self, **inputs: Any) -> SequenceClassifierOutput:
+        out = super().forward(**inputs)
+        logits = self.head(out.last_hidden_state.mean(dim=1))
+        return SequenceClassifierOutput(logits=logits, attentions=out.attentions)
 
 
 def _close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-10) -> None:
@@ -206,10 +226,10 @@ def test_a_missing_filler_is_named(zoo: Zoo, kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "lacking"),
     [
-        ("bert", {"causal decoder"}),
-        ("deberta", {"causal decoder", "replaceable attention"}),
-        ("t5", {"causal decoder", "replaceable attention", "layered attention"}),
-        ("mistral", set()),
+        ("bert", {"causal decoder", "language model"}),
+        ("deberta", {"causal decoder", "replaceable attention", "language model"}),
+        ("t5", {"causal decoder", "replaceable attention", "layered attention", "language model"}),
+        ("mistral", {"language model"}),
     ],
 )
 def test_what_is_lacking_has_a_reason(zoo: Zoo, name: str, lacking: set[str]) -> None:

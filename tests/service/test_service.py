@@ -200,9 +200,9 @@ def test_choosing_shows_progress_and_stops(from_entropy: Ask, data: Path, monkey
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
     job = service.submit(from_entropy())
-    while job.progress.done < 20 and not job.progress.finished:
+    while job.progress.phase != "choosing the baseline" and not job.progress.finished:  # the file is read before
         service.engine.wait(job, 0.01)
-    assert (job.progress.phase, job.progress.total) == ("choosing the baseline", 5000)
+    assert job.progress.total == 5000
     service.cancel(job.key)
     assert service.engine.wait(job, SOON)
     assert (job.progress.status, job.result) == ("cancelled", None)

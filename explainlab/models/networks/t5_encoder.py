@@ -75,6 +75,5 @@ class T5EncoderForSequenceClassification(T5PreTrainedModel):
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> SequenceClassifierOutput:
         states = self.encoder(input_ids, attention_mask).last_hidden_state
         real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        weights = (real / real.sum(dim=1, keepdim=True)).to(states)
-        pooled = torch.einsum("bn,bnd->bd", weights, states)
+        pooled = torch.einsum("bn,bnd->bd", real.to(states), states) / real.sum(dim=1, keepdim=True)
         return SequenceClassifierOutput(logits=self.classifier(self.dropout(pooled)))

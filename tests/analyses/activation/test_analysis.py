@@ -272,7 +272,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, mo
     with runs(encoder) as seen:
         result = study(encoder, "activation", context=context, **asked)
     assert context.told == (3, 3, "texts")
-    assert kept.items() <= context._memory.items()
+    assert kept.keys() <= context._memory.keys()
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
     assert [row.activation for row in result.body.rows] == [row.activation for row in whole.body.rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.analyses.errors.analysis import _accuracy
+from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.errors.result import Calibration, PredictionsData
 from explainlab.analyses.errors.verdict import verdict
 
@@ -18,7 +18,7 @@ def body(*confusion: list[int]) -> PredictionsData:
     return PredictionsData(
         labels=LABELS[: len(confusion)],
         n=n,
-        accuracy=_accuracy(int(matrix.trace()), n),
+        accuracy=accuracy_of(int(matrix.trace()), n),
         macro_f1=0,
         per_class=[],
         calibration=Calibration(ece=0, bins=[]),
