@@ -46,14 +46,14 @@ def draw_headline(result: Result) -> None:
 
 
 def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], points: Sequence[str] = ()) -> None:
-    """Draw the answer ``words`` of ``result``, its ``points``, its model, and which rows of a data set were studied.
+    """Draw the answer ``words`` of ``result``, its model, its ``points``, and which rows of a data set were studied.
 
     Unfolded, the ``lines`` of numbers that support the answer.
     """
     st.markdown(f"**{plain(words)}**")
+    st.caption(f"Model: {plain(model_name(result.request.model))}")
     if points:
         st.markdown("\n".join(f"* {plain(point)}" for point in points))
-    st.caption(f"Model: {plain(model_name(result.request.model))}")
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"
     behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
     if behind.open:

@@ -154,13 +154,12 @@ def test_no_text_is_cut_on_a_page_or_in_a_saved_picture(
 
 
 def few_rows(directory: Path, model: Classifier) -> str:
-    """A file of :data:`TEXT` and the first embedded examples that fit ``model``."""
+    """A file of :data:`TEXT` and the first embedded examples that fit ``model``, with something marked in each."""
     file = directory / f"{len(model.labels)}.csv"
     rows = read_dataset(examples_for(model.labels).id, limit=8).rows
     with file.open("w", newline="", encoding="utf-8") as opened:
-        csv.writer(opened).writerows(
-            [("text", "label"), (TEXT, rows[0].label), *((row.text, row.label) for row in rows)]
-        )
+        texts = [(TEXT, rows[0].label), *((row.text, row.label) for row in rows)]
+        csv.writer(opened).writerows([("text", "label", "rationale"), *((*row, "[[0, 3]]") for row in texts)])
     return str(file)
 
 
