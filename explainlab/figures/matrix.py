@@ -32,6 +32,11 @@ _NARROW = 84
 _LINE, _CELL_PADDING, _HEAD, _LONGEST = 16, 16, 80, 40
 
 
+def shade(share: float) -> str:
+    """The colour in CSS of a ``share`` from -1 to 1."""
+    return (_BLUE if share >= 0 else _RED).format(round(FULL * abs(share), 3))
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell at ``row`` and ``column``, coloured by its ``share`` from -1 to 1 (None: not at all).

@@ -46,7 +46,7 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
-"""A text's estimated cost in gradients, a method with both curves; decides how many texts run together."""
+"""About how many gradients a method with both curves costs for a text, before its length is known."""
 DECIMALS = 7
 """Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}

@@ -53,7 +53,7 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 2_000
-"""A text's estimated cost in gradients; decides how many texts run together."""
+"""About how many gradients a text costs, before its length is known."""
 
 
 class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):

@@ -15,7 +15,6 @@ from explainlab.figures.matrix import Cell, Matrix
 TITLES: dict[Kind, str] = {
     "faithfulness": "Methods by metrics",
     "plausibility": "Agreement with people, not faithfulness",
-    "ground_truth": "Agreement with the planted truth",
 }
 WORSE = "▾"
 """Marks a mean that is worse than random."""

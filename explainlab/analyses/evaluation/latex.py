@@ -6,18 +6,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.heat_table import TITLES
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.table import Kind, MetricTable, kinds_of, table_of
+from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 
 MOST_COLUMNS = 5
 """Metrics of a table; more go into tables of their own."""
-_WORDS: dict[Kind, str] = {
-    "faithfulness": "Faithfulness of attributions",
-    "plausibility": "Agreement with people, not faithfulness",
-    "ground_truth": "Agreement with the planted truth",
-}
 _HEAD = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
@@ -146,7 +142,7 @@ def _caption(table: MetricTable, metrics: Sequence[MethodMetric], model: str, da
     presets = ", ".join(dict.fromkeys(facts.preset for facts in metrics if facts.preset))
     texts = counted(max(counts), "text") if len(counts) == 1 else f"{min(counts):,} to {counted(max(counts), 'text')}"
     words = [
-        f"{_WORDS[table.kind]}: model {model}, data {data}, n = {texts}",
+        f"{TITLES[table.kind]}: model {model}, data {data}, n = {texts}",
         *([f"presets of the metrics: {presets}"] if presets else []),
         "means and half the width of their 95% bootstrap intervals",
     ]

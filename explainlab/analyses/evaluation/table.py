@@ -12,8 +12,8 @@ from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, Meth
 from explainlab.analyses.parameters import RANDOM
 from explainlab.metrics.registry import metric_ids
 
-Kind = Literal["faithfulness", "plausibility", "ground_truth"]
-"""What a table tells. The last two compare with rationales: of people, or planted and so known to be true."""
+Kind = Literal["faithfulness", "plausibility"]
+"""What a table tells; plausibility compares with rationales."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import label_of
@@ -51,9 +52,7 @@ def overview(body: EvaluationData) -> str:
     """Who is best by which metrics, in one sentence."""
     best_by: dict[str, list[str]] = {}
     for metric in _metrics(body):
-        rows = [row for row in _candidates(body, metric) if row.mean is not None]
-        if rows:
-            best = max(rows, key=lambda row: row.sign * (row.mean or 0.0))
+        if best := best_row(body, metric):
             best_by.setdefault(best.method, []).append(best.label)
     beaten = best_by.pop(RANDOM, [])
     every = len(_metrics(body))

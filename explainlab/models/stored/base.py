@@ -14,7 +14,7 @@ from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import read_config
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
-from explainlab.models.stored.weights import Files, first_line, require_weights
+from explainlab.models.stored.weights import Files, read_network, require_weights
 
 
 @dataclass(frozen=True)
@@ -80,19 +80,9 @@ def _network(model_id: str, files: Files, config: Any, same_head: bool) -> trans
     """The network with the stored weights; its head is new unless it is the ``same_head``, as is what is missing."""
     factory = transformers.AutoModelForSequenceClassification
     fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
-    try:
-        network, info = factory.from_pretrained(
-            files.directory,
-            config=config,
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except Exception as error:
-        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    network, info = read_network(
+        model_id, factory, files.directory, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
+    )
     body = f"{network.base_model_prefix}."
     absent = {
         str(key[0] if isinstance(key, tuple) else key) for key in [*info["missing_keys"], *info["mismatched_keys"]]

@@ -60,6 +60,25 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
         ) from error
 
 
+def read_network(model_id: str, factory: Any, directory: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """What transformers' ``factory`` reads from ``directory``, with ``options``, and what it says about the weights.
+
+    From safetensors on this machine alone; no code of a model is run. Raises :class:`ModelError` if it cannot.
+    """
+    try:
+        network, info = factory.from_pretrained(
+            directory,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+            **options,
+        )
+    except Exception as error:
+        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    return network, info
+
+
 def load_weights(
     model_id: str,
     files: Files,
@@ -83,19 +102,7 @@ def load_weights(
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
-    try:
-        model, info = factory.from_pretrained(
-            files.directory,
-            config=config,
-            dtype=dtype,
-            device_map=placed,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except Exception as error:
-        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    model, info = read_network(model_id, factory, files.directory, config=config, dtype=dtype, device_map=placed)
     _require_trained(model_id, info, language_model)
     if files.adapter is not None:
         model = _adapted(model_id, model, files.adapter.directory, quantised)

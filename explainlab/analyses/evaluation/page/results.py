@@ -25,14 +25,13 @@ from explainlab.app.components import is_narrow
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.words.terms import explained
-from explainlab.figures.matrix import FULL
+from explainlab.figures.matrix import shade
 from explainlab.service.service import Service
 
 _TABLE_HELP = (
     "Press a cell to see the texts behind it; the boxes below do the same. An arrow says which way is better. Random "
     "maps and every method's scores with the opposite sign are there to compare with."
 )
-_BETTER, _WORSE = (47, 128, 208), (214, 69, 80)
 _OF_PEOPLE = (
     "How well the maps mark what people marked as the evidence. A map may agree with people and say nothing of the "
     "model, and the other way round."
@@ -114,8 +113,7 @@ def _columns(labels: Sequence[str]) -> dict[str, Any]:
 
 def _shade(share: float | None) -> str:
     """The colour of a cell, as in the drawing of the table."""
-    red, green, blue = _BETTER if (share or 0) >= 0 else _WORSE
-    return f"background-color: rgba({red}, {green}, {blue}, {FULL * abs(share or 0):.3f})"
+    return f"background-color: {shade(share or 0.0)}"
 
 
 def _without_rationale(body: EvaluationData) -> str:
