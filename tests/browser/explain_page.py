@@ -71,17 +71,27 @@ def select(page: Page, label: str) -> Locator:
 
 
 def choose(page: Page, label: str, option: str, typed: str = "") -> None:
-    """Choose an option of a list, after typing. A list closes when the page moves under it: then it is opened again."""
+    """Choose an option of a list, after typing."""
     offered = page.get_by_role("option", name=option).first
+    _in_list(page, label, offered, lambda: offered.click(timeout=12_000), typed)
+
+
+def offers(page: Page, label: str, options: list[str]) -> None:
+    """Wait until a list offers these options and no others."""
+    offered = page.get_by_test_id("stSelectboxVirtualDropdown").get_by_role("option")
+    _in_list(page, label, offered.first, lambda: expect(offered).to_have_text(options, timeout=12_000))
+
+
+def _in_list(page: Page, label: str, offered: Locator, act: Callable[[], None], typed: str = "") -> None:
+    """Open a list and act in it. A list closes when the page moves under it: then it is opened again."""
     for _ in range(10):
         if not offered.is_visible():
             select(page, label).fill(typed) if typed else select(page, label).click()
         try:
-            offered.click(timeout=12_000)
-            return
-        except TimeoutError:
-            continue
-    raise AssertionError(f"{label} never offered {option}.")
+            return act()
+        except (TimeoutError, AssertionError) as error:
+            last = error
+    raise AssertionError(f"The list {label} was opened ten times in vain.") from last
 
 
 def press(page: Page, button: str) -> None:
