@@ -75,7 +75,7 @@ def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests: the system's Chromium where there is one, the lightest first, else Playwright's own."""
+    """One browser for all tests: the lightest Chromium of the system, else Playwright's own."""
     with sync_playwright() as playwright:
         system = next(filter(None, map(shutil.which, CHROMIUMS)), None)
         browser = playwright.chromium.launch(executable_path=system, args=list(_SWITCHES))
