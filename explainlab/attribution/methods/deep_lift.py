@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from captum.attr import DeepLift as CaptumDeepLift
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -56,6 +55,8 @@ class DeepLift(BatchedMethod):
         return 2 + FORWARD
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
+        from captum.attr import DeepLift as CaptumDeepLift  # two seconds to import
+
         baselines = [subject.baseline(parameters.baseline)[None] for subject in subjects]
         starts = passes.values(subjects, baselines)
         products: dict[int, np.ndarray] = {}
