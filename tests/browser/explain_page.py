@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
 from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.frame import PAGES
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
 from explainlab.settings import Settings
@@ -96,6 +98,13 @@ def _in_list(page: Page, label: str, offered: Locator, act: Callable[[], None], 
 
 def press(page: Page, button: str) -> None:
     page.get_by_role("button", name=button, exact=True).click()
+
+
+def has_the_frame(page: Page) -> None:
+    """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
+    expect(page.get_by_text("Page not found")).to_have_count(0)
+    expect(page).to_have_title(re.compile("ExplainLab$"))
+    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in PAGES])
 
 
 def heatmaps(page: Page) -> Locator:

@@ -1,15 +1,13 @@
-"""Who gets in: by an OpenID provider, by a proxy's header, from this machine alone; a link survives the way in."""
+"""Who gets in: by an OpenID provider, by a proxy's header; a link survives the way in."""
 
 from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -22,7 +20,6 @@ from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
 ASGI = ROOT / "explainlab" / "app" / "asgi.py"
 TEXT = "Funny, warm and never dull."
-CLOSED = "can only be used on the machine that it runs on"
 SECRETS = """
 [auth]
 redirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"
@@ -173,29 +170,3 @@ def test_the_proxys_header_says_who_it_is_and_logs_hold_no_text(serve: Serve, st
         ("proxy:ann@example.org", "occlusion", "done")
     ]
     assert "secret film" not in log
-
-
-# This machine alone --------------------------------------------------------------------------------------------------
-
-
-def test_without_sign_in_nobody_from_beyond_is_served(serve: Serve, stranger: Page) -> None:
-    addresses = [one.address for each in psutil.net_if_addrs().values() for one in each if one.family == socket.AF_INET]
-    with serve(ROOT / "app.py", {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) as url:
-        port = url.rsplit(":", 1)[1]
-        doors = [f"http://{address}:{port}/activation" for address in addresses if not address.startswith("127.")]
-        with proxy(url, X_Forwarded_For="203.0.113.9") as forwarded, proxy(url, Host="explainlab.example.org") as named:
-            for door in (*doors[:1], f"{forwarded}/activation", named):
-                go(stranger, door)
-                shows_only_the_door(stranger)
-                expect(stranger.get_by_text(CLOSED)).to_be_visible()
-        go(stranger, url)
-        expect(stranger.get_by_test_id("stSidebarNavLink").first).to_be_visible()
-
-
-def test_unless_told_to_serve_anyone(serve: Serve, stranger: Page) -> None:
-    with (
-        serve(ROOT / "app.py", {"EXPLAINLAB_ALLOW_ANYONE": "true"}) as url,
-        proxy(url, X_Forwarded_For="203.0.113.9") as forwarded,
-    ):
-        go(stranger, forwarded)
-        expect(stranger.get_by_test_id("stSidebarNavLink").first).to_be_visible()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -14,6 +12,7 @@ from explainlab.settings import ROOT
 from tests.browser.explain_page import (
     NEWS,
     App,
+    has_the_frame,
     heatmaps,
     integrated_gradients,
     map_shows,
@@ -24,7 +23,6 @@ from tests.browser.explain_page import (
     view,
 )
 
-OUTSIDE = re.compile(r"(http|ws)s?://(?!127\.)")
 TEXT = "The team won the final game. Shares of its sponsor rose."
 ASKED = view(
     TEXT,
@@ -80,29 +78,9 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
         assert len(computed) == 2
 
 
-def test_every_page_opens_cold_inside_the_frame_with_an_answer_and_asks_no_other_host(serve, browser_page):
-    answers = {"candidates": ".small-map", "errors": ".heatmap"}
-    with serve(ROOT / "app.py") as url:
-        for path, answer in answers.items():
-            page, outside = browser_page(), []
-            page.on("request", lambda r, o=outside: o.append(r.url) if OUTSIDE.match(r.url) else None)
-            page.goto(f"{url}/{path}")
-            has_the_frame(page)
-            expect(page.locator(answer).first).to_be_visible()
-            assert not outside
-
-
 @pytest.mark.parametrize("path", ["/", f"/{PAGES[0].url}"])
 def test_both_addresses_of_the_home_page_have_the_frame(app, browser_page, path):
     page = browser_page(app.url + path)
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
     has_the_frame(page)
-
-
-def has_the_frame(page: Page) -> None:
-    """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
-    expect(page.get_by_text("Page not found")).to_have_count(0)
-    expect(page).to_have_title(re.compile("ExplainLab$"))
-    visible = [entry.title for entry in PAGES] if len(PAGES) > 1 else []
-    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text(visible)

@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import unfold, wait_for_run
-from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, text_box, view
+from tests.browser.explain_page import has_the_frame, heatmaps, integrated_gradients, map_shows, press, text_box, view
 from tests.browser.jobs import cancel
 
+OUTSIDE = re.compile(r"(http|ws)s?://(?!127\.)")
 PHONE = {"width": 390, "height": 844}
 DRAWN = ".heatmap, .small-map, .panel, .scrubber, .scrubber .plot, .js-plotly-plot"
 BOXES = "drawn => drawn.map(one => one.getBoundingClientRect().toJSON()).filter(box => box.width)"
@@ -28,13 +29,17 @@ def is_on_the_first_screen(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors", "benchmark"])
-def test_a_phone_opens_on_the_answer_and_needs_no_sideways_scrolling(app, browser_page, path):
-    page = browser_page(f"{app.url}/{path}", folded=True, viewport=PHONE)
+def test_a_phone_opens_on_the_answer_needs_no_sideways_scrolling_and_asks_no_other_host(app, browser_page, path):
+    page, outside = browser_page(viewport=PHONE), []
+    page.on("request", lambda request: outside.append(request.url) if OUTSIDE.match(request.url) else None)
+    page.goto(f"{app.url}/{path}")
+    has_the_frame(page)
     is_on_the_first_screen(page)
     fits(page)
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     unfold(page)
     fits(page)
+    assert not outside
 
 
 def fits(page: Page) -> None:

@@ -18,8 +18,9 @@ import websockets
 from starlette.responses import PlainTextResponse
 
 from explainlab.app.hosted.door import Door
-from explainlab.settings import settings
+from explainlab.settings import ROOT, settings
 from tests.app.hosted.conftest import ASGI, log_of
+from tests.browser.provider import proxy
 from tests.load.session import Session
 
 PUBLIC = "https://explainlab.example.org"
@@ -50,11 +51,7 @@ def opened(url: str, **headers: str) -> bool:
 def test_a_browser_on_this_machine_is_served(local: tuple[str, Path]) -> None:
     url, _ = local
 
-    async def visit() -> str:
-        async with Session(url) as session:
-            return session.told() + "".join(str(each.body) for each in session.shown("heading"))
-
-    assert "Explain" in asyncio.run(visit())
+    assert headings(url)[0] == "Explain"
     assert httpx.get(f"{url}/api/ready").json()["ready"] is True
     assert httpx.get(url.replace("127.0.0.1", "localhost")).status_code == 200
 
@@ -111,6 +108,36 @@ def addresses() -> list[str]:
     """The addresses of this machine under which others reach it."""
     every = [each.address for of in psutil.net_if_addrs().values() for each in of if each.family == socket.AF_INET]
     return [address for address in every if not address.startswith("127.")]
+
+
+# The app started alone, without this door -----------------------------------------------------------------------------
+
+
+def headings(url: str) -> list[str]:
+    """The headings that a page at this address shows."""
+
+    async def visit() -> list[str]:
+        async with Session(url) as session:
+            return [each.body for each in session.shown("heading")]
+
+    return asyncio.run(visit())
+
+
+def test_without_the_door_a_page_shows_a_visitor_from_beyond_nothing(serve) -> None:
+    with serve(ROOT / "app.py", {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) as url:
+        port = url.rsplit(":", 1)[1]
+        with proxy(url, X_Forwarded_For="203.0.113.9") as forwarded, proxy(url, Host="explainlab.example.org") as named:
+            for door in (*(f"http://{address}:{port}" for address in addresses()[:1]), forwarded, named):
+                assert headings(door) == ["ExplainLab"]
+        assert headings(url)[0] == "Explain"
+
+
+def test_unless_told_to_serve_anyone(serve) -> None:
+    with (
+        serve(ROOT / "app.py", {"EXPLAINLAB_ALLOW_ANYONE": "true"}) as url,
+        proxy(url, X_Forwarded_For="203.0.113.9") as forwarded,
+    ):
+        assert headings(forwarded)[0] == "Explain"
 
 
 # The real programs, as they come ---------------------------------------------------------------------------------
