@@ -20,8 +20,7 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
 def test_bars_fit_and_are_printed_even_where_they_are_folded(browser_page, report, theme, width):
     page = browser_page(color_scheme=theme, viewport={"width": width, "height": 900})
     page.goto(report.as_uri())

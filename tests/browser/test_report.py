@@ -13,7 +13,13 @@ from explainlab.app.runs.bundle import study_bundle
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import LABELS, TEXT
 
-SHOWN = (("activation", "text"), ("rpi_candidates", "text"), ("predictions", "data"), ("mistake_drivers", "data"))
+SHOWN = {
+    "activation": ("text", "light"),
+    "rpi_candidates": ("text", "dark"),
+    "predictions": ("data", "light"),
+    "mistake_drivers": ("data", "dark"),
+}
+"""By analysis what it is asked of, and the theme in which its report is looked at."""
 COLOURS = {
     "light": ("rgb(16, 24, 20)", "rgb(255, 255, 255)"),
     "dark": ("rgb(232, 238, 234)", "rgb(17, 22, 20)"),
@@ -27,7 +33,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("reports")
     model, data = hostile_study.models(directory)["bert"], hostile_study.write_data(directory / "rows.csv")
     found = {}
-    for name, kind in SHOWN:
+    for name, (kind, _) in SHOWN.items():
         result = hostile_study.answer(model, data, name, kind)
         with zipfile.ZipFile(io.BytesIO(study_bundle(result, LABELS[1]))) as bundle:
             bundle.extract("report.html", directory / name)
@@ -35,13 +41,8 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request) -> str:
-    return request.param
-
-
-@pytest.mark.parametrize("name", [name for name, _ in SHOWN])
-def test_a_report_draws_its_figures_by_itself(browser_page, reports, theme, name):
+@pytest.mark.parametrize(("name", "theme"), [(name, theme) for name, (_, theme) in SHOWN.items()])
+def test_a_report_draws_its_figures_by_itself(browser_page, reports, name, theme):
     page = browser_page(color_scheme=theme, viewport={"width": 420, "height": 900})
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))

@@ -120,8 +120,8 @@ def test_hostile_examples_are_only_text(hostile_app, guarded, model):
         shows(page, text)
 
 
-@pytest.mark.parametrize("name", hostile.SCRIPTS)
-def test_hostile_names_in_errors_are_only_names(hostile_app, guarded, name):
+def test_hostile_names_in_errors_are_only_names(hostile_app, guarded):
+    name = " ".join(hostile.SCRIPTS)
     page = guarded(hostile_app.link(view("a good film", "occlusion", model=name)))
     expect(page.get_by_test_id("stAlert")).to_contain_text(name)
     page = guarded(hostile_app.link(view(name, "occlusion", target=name)))
