@@ -17,7 +17,7 @@ from explainlab.result import Result
 from explainlab.service.estimate import Estimate
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 
 LIVE_SECONDS = 10.0
 """A page that has not said for so long that it waits is taken for closed."""
@@ -178,7 +178,7 @@ class JobContext(RunContext):
             raise ResourceError(
                 f"The job was ended after {self._limit:g} s of work.",
                 "Texts of a data set that are finished are kept: run it again to go on from there. "
-                + limit_words("max_job_seconds"),
+                + settings().words("max_job_seconds"),
             )
 
     def _reading(self, share: float) -> None:
