@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.analyses.explain.page.view import MOST_TOP, Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
 from explainlab.app.words.guide import draw_guide_button
@@ -20,7 +20,7 @@ from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 
 PAGE = "explain"
-_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale")
+_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top")
 question = Question(PAGE)
 
 
@@ -74,6 +74,15 @@ def _draw_more() -> None:
     question.draw_palette()
     scales = {"each": "One for each map", "shared": "One for all"}
     question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
+    st.number_input(
+        "Mark the top k",
+        0,
+        MOST_TOP,
+        question.now("top"),
+        step=1,
+        key=question.key("top"),
+        help="Each map frames so many words or tokens of highest score; 0 frames none. Nothing is computed.",
+    )
     st.number_input(
         "Seed",
         0,

@@ -80,7 +80,7 @@ def draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
     """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
-    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared")
+    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared", view.top)
     shared = shared_warnings(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
@@ -103,7 +103,7 @@ def draw_exports(
     report.download_button(
         "HTML report",
         lambda: to_html(
-            report_maps(results, view.palette, view.scale == "shared", trust),
+            report_maps(results, view.palette, view.scale == "shared", trust, view.top),
             view.palette,
             verdict=words,
             snippets=[code, commands],
@@ -116,7 +116,7 @@ def draw_exports(
     )
     table.download_button(
         "CSV",
-        lambda: to_csv(*results),
+        lambda: to_csv(*results, top_k=view.top),
         "explanation.csv",
         "text/csv",
         icon=":material/table:",
@@ -125,7 +125,7 @@ def draw_exports(
     )
     record.download_button(
         "JSON",
-        lambda: to_json(results, words),
+        lambda: to_json(results, words, view.top),
         "explanation.json",
         "application/json",
         icon=":material/data_object:",

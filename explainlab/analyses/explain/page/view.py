@@ -14,6 +14,9 @@ from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
 
+MOST_TOP = 50
+"""The most features of highest score that a map marks."""
+
 
 def trust_request(request: Request) -> Request:
     """The complete request that compares the attribution of the complete ``request`` with random ones."""
@@ -45,7 +48,7 @@ class Choice(BaseModel):
 class View(AnalysisView):
     """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
 
-    ``output``: ``own`` is each method's own.
+    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks.
     """
 
     model: str
@@ -59,10 +62,11 @@ class View(AnalysisView):
     methods: tuple[Choice, ...] = ()
     palette: PaletteName = DEFAULT
     scale: Scale = "each"
+    top: int = Field(0, ge=0, le=MOST_TOP)
 
     def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        shared = self.model_dump(exclude={"methods", "output", "palette", "scale"})
+        shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top"})
         return [
             complete(
                 checked(
