@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.masked_figures import masked_by_position, masked_curves
 from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsData,
     IntermediatePredictionsText,
@@ -140,6 +141,14 @@ def _heatmaps(result: AnalysisResult[IntermediatePredictionsText]) -> list[Map]:
     return [Map(title, beliefs(result.request, result.body))]
 
 
-FIGURES = StudyFigures(
-    of_text=lambda result: [class_curves(result.body)], of_data=lambda result: [settled(result.body)], maps=_heatmaps
-)
+def _of_text(result: AnalysisResult[IntermediatePredictionsText]) -> list[Chart]:
+    masked = any(position.masked is not None for position in result.body.positions)
+    return [class_curves(result.body), *([masked_curves(result.body)] if masked else [])]
+
+
+def _of_data(result: AnalysisResult[IntermediatePredictionsData]) -> list[Chart]:
+    masked = result.body.summary.apart is not None
+    return [settled(result.body), *([masked_by_position(result.body)] if masked else [])]
+
+
+FIGURES = StudyFigures(of_text=_of_text, of_data=_of_data, maps=_heatmaps)
