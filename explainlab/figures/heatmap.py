@@ -22,7 +22,7 @@ import scipy.stats
 from pydantic import Field
 
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import label_of
+from explainlab.attribution.registry import request_label
 from explainlab.errors import RequestError
 from explainlab.figures.frames import FrameToken, Record
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -274,8 +274,8 @@ def spelled(text: str) -> str:
 
 
 def method_label(attribution: Attribution) -> str:
-    """The label of its method: see :func:`explainlab.attribution.registry.label_of`."""
-    return label_of(attribution.request.question)
+    """The label of its method: see :func:`explainlab.attribution.registry.request_label`."""
+    return request_label(attribution.request)
 
 
 def _top_label(count: int, unit: str) -> str:

@@ -13,7 +13,7 @@ from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsText,
 )
 from explainlab.analyses.summary import interval
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, layout, shown
+from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, shown
 from explainlab.figures.heatmap import spelled
 
 _PARTS = 10
@@ -63,17 +63,11 @@ def masked_by_position(body: IntermediatePredictionsData) -> Chart:
     means = [interval(tenth) for tenth in tenths]
     parts = [f"{100 * i // _PARTS} to {100 * (i + 1) // _PARTS}%" for i in range(_PARTS)]
     figure = go.Figure(layout=layout("Part of the text read", "Distance", height=360))
-    known = [(part, mean.mean, mean.low, mean.high) for part, mean in zip(parts, means, strict=True)]
-    drawn = [(part, mean, low, high) for part, mean, low, high in known if mean is not None]
+    drawn = [mean for mean in means if mean.mean is not None]
     figure.add_scatter(
-        x=[part for part, *_ in drawn],
-        y=[mean for _, mean, _, _ in drawn],
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if high is None else high - mean for _, mean, _, high in drawn],
-            "arrayminus": [0.0 if low is None else mean - low for _, mean, low, _ in drawn],
-        },
+        x=[part for part, mean in zip(parts, means, strict=True) if mean.mean is not None],
+        y=[mean.mean for mean in drawn],
+        error_y=error_bars(drawn),
         mode="lines+markers",
         line={"color": BLUE},
         hovertemplate="%{x}: %{y:.3f}<extra></extra>",
@@ -85,7 +79,7 @@ def masked_by_position(body: IntermediatePredictionsData) -> Chart:
         for part, mean, tenth in zip(parts, means, tenths, strict=True)
     ]
     title = f"How far predictions on the way are {WORDS}, {len(body.texts):,} texts"
-    ends = f" First tenth {drawn[0][1]:.2f}, last {drawn[-1][1]:.2f}." if drawn else ""
+    ends = f" First part {drawn[0].mean:.2f}, last {drawn[-1].mean:.2f}." if drawn else ""
     return Chart("masked-by-position", title, f"{title}.{ends}", figure, rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
-from explainlab.attribution.registry import complete, get_method, parse_method
+from explainlab.attribution.registry import complete, complete_method, get_method, parse_method, request_label
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
@@ -38,6 +39,11 @@ class Choice(BaseModel):
         """The method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
         asked = parse_method(spec)
         return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
+
+    @property
+    def spec(self) -> str:
+        """The method with the options that differ from their defaults, as :func:`parse_method` reads it."""
+        return complete_method(self.method, self.parameters).name
 
     @property
     def own_output(self) -> Output:
@@ -85,14 +91,19 @@ class View(AnalysisView):
         return [*requests, *map(trust_request, requests)]
 
     def method_labels(self) -> list[str]:
-        return [get_method(choice.method).label for choice in self.methods]
+        return [request_label(request) for request in self.text_requests()]
+
+    @property
+    def names(self) -> list[str]:
+        """Each choice as the control of methods names it: by its id alone, unless its method has several settings."""
+        counts = Counter(choice.method for choice in self.methods)
+        return [choice.spec if counts[choice.method] > 1 else choice.method for choice in self.methods]
 
     def carrying(self, carried: CarriedText) -> Self:
-        """See :meth:`AnalysisView.carrying`; of several settings of a method the last, each of its own output."""
+        """See :meth:`AnalysisView.carrying`; each method of its own output."""
         asked: dict[str, Any] = {}
         if "methods" in carried:
-            choices = map(Choice.of, carried["methods"])
-            asked["methods"] = tuple({choice.method: choice for choice in choices}.values())
+            asked["methods"] = tuple(map(Choice.of, dict.fromkeys(carried["methods"])))
             asked["output"] = carried.get("output", "own")
         elif "method" in carried:
             asked["methods"] = (Choice(method=carried["method"]),)

@@ -72,3 +72,13 @@ def test_a_view_survives_json():
 def test_what_no_view_can_hold_is_named(wrong):
     with pytest.raises(RequestError, match=next(iter(wrong))):
         checked(View, **{**first_view().model_dump(), **wrong})
+
+
+def test_a_text_comes_with_all_settings_of_a_method():
+    specs = ("rpi:steps=10", "rpi:steps=20", "rpi:steps=10", "occlusion")
+    opened = first_view().carrying({"methods": specs})
+    assert [(request.question, request.parameters.get("steps")) for request in opened.requests()] == [
+        ("rpi", 10), ("rpi", 20), ("occlusion", None)
+    ]  # fmt: skip
+    assert opened.names == ["rpi:steps=10", "rpi:steps=20", "occlusion"]
+    assert opened.method_labels()[1].endswith(", 20 steps")
