@@ -8,13 +8,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from explainlab.analyses.base import method_work
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
 from explainlab.attribution.explain import attribute_subjects
 from explainlab.attribution.method import Method
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import complete, get_method, methods
+from explainlab.attribution.registry import complete, complete_method, get_method, methods
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
@@ -61,6 +62,9 @@ def _of_method(
         for key, subject, request in zip(keys, subjects, requests, strict=True)
         if key not in known
     }
+    context.skip(
+        sum(_work(subject, name, settings) for subject, key in zip(subjects, keys, strict=True) if key in known)
+    )
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
@@ -98,6 +102,12 @@ def _request(subject: Subject, name: str, settings: Mapping[str, Any], outputs: 
             dtype=_dtype(subject.classifier) if _is_stored(subject.classifier) else "float32",
         )
     )
+
+
+def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
+    """The work that the attribution is expected to take."""
+    tokens = len(subject.encoding)
+    return tokens * method_work(complete_method(name, settings), tokens, subject.classifier.model.depth)
 
 
 def _dtype(classifier: Classifier) -> Any:

@@ -47,6 +47,9 @@ class RunContext:
     def spend(self, work: float) -> None:
         """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
 
+    def skip(self, work: float) -> None:
+        """So much of the expected work need not be done: its outcome is known."""
+
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
 
@@ -100,6 +103,9 @@ class Relay(RunContext):
 
     def spend(self, work: float) -> None:
         self._context.spend(work)
+
+    def skip(self, work: float) -> None:
+        self._context.skip(work)
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()

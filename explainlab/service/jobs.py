@@ -167,6 +167,10 @@ class JobContext(RunContext):
         self.estimate.spend(time.monotonic(), work)
         self._tell()
 
+    def skip(self, work: float) -> None:
+        self.estimate.skip(time.monotonic(), work)
+        self._tell()
+
     def check_cancelled(self) -> None:
         self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds
         paused = self._pause()
