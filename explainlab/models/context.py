@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from explainlab.reader import ANYBODY, Reader
 
 if TYPE_CHECKING:
     from explainlab.models.classifier import Prediction
+    from explainlab.request import CompleteRequest
 
 Body = dict[str, Any]
 """What a memory keeps under a key: plain JSON."""
@@ -77,6 +78,13 @@ class RunContext:
         """Store results by their keys; what is already there stays."""
         self.keep_all(records)
 
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        """The records of the attributions that answer ``requests`` and are known, by their places.
+
+        This base knows none: an analysis gives a context that does (:class:`explainlab.analyses.registry.Answers`).
+        """
+        return {}
+
     @cached_property
     def _memory(self) -> dict[str, Body]:
         return {}
@@ -121,3 +129,6 @@ class Relay(RunContext):
 
     def keep_results(self, records: Mapping[str, Body]) -> None:
         self._context.keep_results(records)
+
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        return self._context.recall_answers(requests)
