@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,9 @@ class RunContext:
 
     def skip(self, work: float) -> None:
         """So much of the expected work need not be done: its outcome is known."""
+
+    def show(self, result: Callable[[], Any]) -> None:
+        """Some texts of a data set are finished: ``result`` makes the result of those that are when it is called."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
@@ -114,6 +117,9 @@ class Relay(RunContext):
 
     def skip(self, work: float) -> None:
         self._context.skip(work)
+
+    def show(self, result: Callable[[], Any]) -> None:
+        self._context.show(result)
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()

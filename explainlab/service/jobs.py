@@ -56,7 +56,8 @@ class Job:
     ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
     it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
-    text, there before its result; None for a data set. ``pages`` wait for it, each with the second (monotonic) when it
+    text, there before its result; None for a data set, of which ``so_far`` makes the result of the texts that are
+    finished now (None: none is, or the job has ended). ``pages`` wait for it, each with the second (monotonic) when it
     last said so; ``seen`` is the last of these seconds, at first that of the request. ``thread_spent``: no other job
     should run on its thread.
     """
@@ -71,6 +72,7 @@ class Job:
     prediction: Prediction | None = None
     result: Result | None = None
     long: bool = False
+    so_far: Callable[[], Result] | None = None
     thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
@@ -170,6 +172,9 @@ class JobContext(RunContext):
     def skip(self, work: float) -> None:
         self.estimate.skip(time.monotonic(), work)
         self._tell()
+
+    def show(self, result: Callable[[], Any]) -> None:
+        self._job.so_far = result
 
     def check_cancelled(self) -> None:
         self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds

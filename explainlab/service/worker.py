@@ -216,6 +216,7 @@ class Worker:
         log_end(job, users, status)
         with self._changed:
             self._scheduler.discard(job)
+            job.so_far = None
             job.update(status=status, error=error)
             self._idle += 1
             self._changed.notify_all()
