@@ -72,7 +72,7 @@ class Job:
     prediction: Prediction | None = None
     result: Result | None = None
     long: bool = False
-    so_far: Callable[[], Result] | None = None
+    so_far: Callable[[], Any] | None = None
     thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
