@@ -152,7 +152,7 @@ class Attribution(Result):
             "target": asdict(self.target),
             "target_asked": self.request.target,
             "features": [
-                {**asdict(f), "score": float(score), "error": error, "spread": spread}
+                {**vars(f), "score": float(score), "error": error, "spread": spread}
                 for f, score, error, spread in scored
             ],
             "signed": self.signed,
