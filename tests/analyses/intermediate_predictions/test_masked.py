@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from explainlab import study
+from explainlab.analyses.intermediate_predictions.figures import masked_by_position, masked_curves
 from explainlab.analyses.intermediate_predictions.masked import apart, distances, mean_apart
-from explainlab.analyses.intermediate_predictions.masked_figures import masked_by_position, masked_curves
 from explainlab.analyses.intermediate_predictions.result import Position
 from explainlab.analyses.registry import complete, get_study, request_key
 from explainlab.reader import ANYBODY
