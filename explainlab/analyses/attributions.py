@@ -19,7 +19,7 @@ from explainlab.attribution.registry import complete_method, get_method, methods
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
-from explainlab.request import CompleteRequest, Output, Request
+from explainlab.request import CompleteRequest, Output, Request, digest
 
 
 def attributions_of(
@@ -57,8 +57,11 @@ def _of_method(
     ]
     classifier, context = subjects[0].classifier, subjects[0].context
     keys = [request_key(request, classifier.digest, context.reader) for request in requests]
-    records = context.recall_results(keys) if dtype_of(classifier) else {}
-    known = {key: Attribution.from_json(record) for key, record in records.items()}
+    recall, keep = context.recall_results, context.keep_results
+    if dtype_of(classifier) is None:  # requests cannot name it, so what is kept answers none
+        keys = [digest([key, str(classifier.dtype)]) for key in keys]
+        recall, keep = context.recall_all, context.keep_all
+    known = {key: Attribution.from_json(record) for key, record in recall(keys).items()}
     missing = {
         key: (subject, request)
         for key, subject, request in zip(keys, subjects, requests, strict=True)
@@ -70,8 +73,7 @@ def _of_method(
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
-        if dtype_of(classifier):
-            context.keep_results({key: attribution.to_json() for key, attribution in computed.items()})
+        keep({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward
         subject.backward += known[key].cost.backward
