@@ -57,11 +57,11 @@ def _of_method(
     ]
     classifier, context = subjects[0].classifier, subjects[0].context
     keys = [request_key(request, classifier.digest, context.reader) for request in requests]
-    recall, keep = context.recall_results, context.keep_results
-    if dtype_of(classifier) is None:  # requests cannot name it, so what is kept answers none
+    named = dtype_of(classifier) is not None
+    if not named:  # then what is kept answers no request
         keys = [digest([key, str(classifier.dtype)]) for key in keys]
-        recall, keep = context.recall_all, context.keep_all
-    known = {key: Attribution.from_json(record) for key, record in recall(keys).items()}
+    records = context.recall_results(keys) if named else context.recall_all(keys)
+    known = {key: Attribution.from_json(record) for key, record in records.items()}
     missing = {
         key: (subject, request)
         for key, subject, request in zip(keys, subjects, requests, strict=True)
@@ -73,6 +73,7 @@ def _of_method(
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
+        keep = context.keep_results if named else context.keep_all
         keep({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward

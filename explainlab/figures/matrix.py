@@ -91,7 +91,7 @@ class Matrix:
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
             x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", self._names, alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), title=None)),
+            y=_axis(alt.Y, "row", self._names, _left(self._names)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -158,6 +158,13 @@ def _top(lines: int) -> alt.Axis:
         labelFlush=False,
         labelOverlap=False,
     )
+
+
+def _left(names: Sequence[str]) -> alt.Axis:
+    """An axis beside the cells for labels of one line or, around the middle of the cell, two."""
+    two = [i for i, name in enumerate(names) if "\n" in name]
+    middle = {"condition": {"test": f"indexof({two}, datum.value) >= 0", "value": "bottom"}, "value": "middle"}
+    return alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), labelBaseline=middle, title=None)
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:
