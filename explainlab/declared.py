@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, first_refused
 from explainlab.limits import Limits
 
 T = TypeVar("T")
@@ -152,13 +152,12 @@ def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
     try:
         return owner.Parameters(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
+        first = first_refused(error)
         known = ", ".join(owner.Parameters.model_fields) or "none"
-        if first["type"] == "extra_forbidden":
-            raise RequestError(f"{owner.id} has no parameter '{name}'.", f"Its parameters: {known}.") from None
+        if first.kind == "extra_forbidden":
+            raise RequestError(f"{owner.id} has no parameter '{first.name}'.", f"Its parameters: {known}.") from None
         raise RequestError(
-            f"{owner.id}: {name} = {quote(first['input'])} is not accepted.", f"{first['msg']}."
+            f"{owner.id}: {first.name} = {quote(first.value)} is not accepted.", f"{first.reason}."
         ) from None
 
 

@@ -6,6 +6,11 @@ and exits with 2; a page shows both in its error box.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class ExplainLabError(Exception):
     """An error that a user can fix: ``remedy`` says how, in a sentence; ``str(error)`` is problem and remedy."""
@@ -59,3 +64,21 @@ class Cancelled(ExplainLabError):
 
     def __init__(self) -> None:
         super().__init__("The job was cancelled.")
+
+
+class Refused(NamedTuple):
+    """A value that a record does not accept: the dotted ``name`` of its field (empty: the whole record), and why.
+
+    ``kind`` is pydantic's word for the ``reason``.
+    """
+
+    name: str
+    value: Any
+    reason: str
+    kind: str
+
+
+def first_refused(error: ValidationError) -> Refused:
+    """The first value that a record refused."""
+    first = error.errors()[0]
+    return Refused(".".join(map(str, first["loc"])), first["input"], first["msg"], first["type"])

@@ -22,15 +22,30 @@ MAX_TEMPLATE_KB = 100
 """The largest template, in KB."""
 
 
+class Limited:
+    """Has limits as attributes."""
+
+    @property
+    def changed_by(self) -> str:
+        """Who can change the settings that they come from; empty: the caller gives them."""
+        return ""
+
+    def words(self, name: str) -> str:
+        """The limit ``name`` and how it is changed, as a sentence."""
+        limit = f"The limit is {getattr(self, name):,}"
+        if not self.changed_by:
+            return f"{limit}; give other limits with {name}."
+        return f"{limit}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
+
+
 @dataclass(frozen=True)
-class Limits:
+class Limits(Limited):
     """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
 
     ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
     attributions of a text from which RPI chooses; ``max_rows`` of a data file, ``max_unpacked_mb`` that it holds when
     unpacked, in MB, and ``max_read_seconds`` that reading it takes; ``batch_tokens`` in a batch of model passes (0:
-    depends on the device and its free memory); ``changed_by``, who can change the settings that they come from (empty:
-    the caller gives them).
+    depends on the device and its free memory).
     """
 
     max_characters: int = 20_000
@@ -41,13 +56,6 @@ class Limits:
     max_read_seconds: int = 60
     batch_tokens: int = 0
     changed_by: str = ""
-
-    def words(self, name: str) -> str:
-        """The limit ``name`` and how it is changed, as a sentence."""
-        limit = f"The limit is {getattr(self, name):,}"
-        if not self.changed_by:
-            return f"{limit}; give other limits with {name}."
-        return f"{limit}; {self.changed_by} can change it (EXPLAINLAB_{name.upper()})."
 
 
 DEFAULT_LIMITS = Limits()

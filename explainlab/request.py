@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, first_refused
 
 R = TypeVar("R", bound=BaseModel)
 Output = Literal["probability", "logit"]
@@ -144,12 +144,11 @@ def checked(record: type[R], /, **fields: Any) -> R:
     try:
         return record(**fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if not name:
-            raise RequestError("This is not accepted.", f"{first['msg']}.") from None
-        problem = "is missing" if first["type"] == "missing" else f"= {quote(first['input'])} is not accepted"
-        raise RequestError(f"{name} {problem}.", f"{first['msg']}.") from None
+        first = first_refused(error)
+        if not first.name:
+            raise RequestError("This is not accepted.", f"{first.reason}.") from None
+        problem = "is missing" if first.kind == "missing" else f"= {quote(first.value)} is not accepted"
+        raise RequestError(f"{first.name} {problem}.", f"{first.reason}.") from None
     except UnicodeEncodeError:
         raise RequestError("A name or a value has a character that cannot be written.", "Write it again.") from None
 

@@ -10,8 +10,8 @@ from platformdirs import user_data_path
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from explainlab.errors import RequestError
-from explainlab.limits import Limits
+from explainlab.errors import RequestError, first_refused
+from explainlab.limits import Limited, Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSETS = ROOT / "assets"
@@ -19,7 +19,7 @@ HOSTED_JOB_SECONDS = 3600
 """The limit of a job's time where an instance is hosted and sets none."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseSettings, Limited):
     """Settings of the process, read from the environment at the first call of :func:`settings`."""
 
     model_config = SettingsConfigDict(env_prefix="EXPLAINLAB_")
@@ -109,6 +109,11 @@ class Settings(BaseSettings):
         return self.auth != "none" or self.allow_anyone
 
     @property
+    def changed_by(self) -> str:
+        """Who can change settings."""
+        return "whoever runs this instance" if self.hosted else "you"
+
+    @property
     def limits(self) -> Limits:
         """The limits that the engine gets as arguments."""
         return Limits(
@@ -119,7 +124,7 @@ class Settings(BaseSettings):
             max_unpacked_mb=self.max_unpacked_mb,
             max_read_seconds=self.max_read_seconds,
             batch_tokens=self.batch_tokens,
-            changed_by="whoever runs this instance" if self.hosted else "you",
+            changed_by=self.changed_by,
         )
 
     @property
@@ -137,12 +142,6 @@ class Settings(BaseSettings):
     def store_url(self) -> str:
         """URL of the result store."""
         return self.database_url or f"sqlite:///{self.home / 'explainlab.sqlite'}"
-
-
-def limit_words(name: str) -> str:
-    """The value of the setting ``name`` and who can change it, as a sentence."""
-    who = "whoever runs this instance" if settings().hosted else "you"
-    return f"The limit is {getattr(settings(), name):,}; {who} can change it (EXPLAINLAB_{name.upper()})."
 
 
 def describe_settings() -> list[dict[str, str]]:
@@ -164,6 +163,6 @@ def settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "EXPLAINLAB_" + ".".join(str(part) for part in first["loc"]).upper()
-        raise RequestError(f"{name} = {first['input']!r} is not accepted.", f"{first['msg']}.") from None
+        first = first_refused(error)
+        name = f"EXPLAINLAB_{first.name.upper()}"
+        raise RequestError(f"{name} = {first.value!r} is not accepted.", f"{first.reason}.") from None

@@ -141,6 +141,7 @@ function drawToken(view, node, token, i) {
     if (token[flag]) classes.push(flag);
   }
   if (token.band !== null) classes.push("banded");
+  if (token.top) classes.push("framed");
   node.className = classes.join(" ");
   if (node.textContent !== token.shown) node.textContent = token.shown;
   node.style.setProperty("--strength", token.strength.toFixed(4));
@@ -151,16 +152,17 @@ function drawToken(view, node, token, i) {
     "data-index": String(i),
     "data-value": token.value,
     "aria-selected": String(i === view.picked),
-    "aria-label": [token.name, token.value, ...(token.told.length ? [] : [rankText(view, token)]), ...spreadText(token)].join(", "),
+    "aria-label": [token.name, token.value, ...(token.told.length ? [] : [rankText(view, token)]), ...topText(token), ...spreadText(token)].join(", "),
   };
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 }
 
 function drawNotes(view) {
-  const { tokens, special_share, special_name, signed, mark } = view.data;
+  const { tokens, special_share, special_name, signed, mark, top_label } = view.data;
   const notes = [];
   if (signed) notes.push("Solid line: for; dotted line: against.");
   if (tokens.some((token) => token.conflict)) notes.push(`≠ ${mark}.`);
+  if (top_label) notes.push(top_label);
   if (tokens.some((token) => token.clipped)) notes.push("▲ beyond the scale.");
   if (special_share !== null && tokens.some((token) => token.special)) {
     notes.push(`${special_name} hold ${(100 * special_share).toFixed(0)}% of the total |score|.`);
@@ -173,6 +175,10 @@ function drawNotes(view) {
 function rankText(view, token) {
   if (token.rank === null) return token.prompt ? "prompt" : "special token";
   return `rank ${token.rank} of ${view.ranked}`;
+}
+
+function topText(token) {
+  return token.top ? [`place ${token.top} by score`] : [];
 }
 
 function spreadText(token) {

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
+from explainlab.analyses.base import method_work
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
-from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.explain import attribute_subjects, dtype_of, request_for
 from explainlab.attribution.method import Method
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import complete, get_method, methods
+from explainlab.attribution.registry import complete_method, get_method, methods
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
-from explainlab.models.classifier import Classifier
-from explainlab.request import CompleteRequest, Dtype, Output, Request
+from explainlab.request import CompleteRequest, Output, Request, digest
 
 
 def attributions_of(
@@ -51,21 +51,30 @@ def attributions_of(
 def _of_method(
     subjects: Sequence[Subject], name: str, settings: Mapping[str, Any], outputs: Outputs, seeds: Sequence[int]
 ) -> list[Attribution]:
-    requests = [_request(subject, name, settings, outputs, seed) for subject, seed in zip(subjects, seeds, strict=True)]
+    requests = [
+        request_for(subject, name, settings, output_of(subject.output, name, settings, outputs), seed)
+        for subject, seed in zip(subjects, seeds, strict=True)
+    ]
     classifier, context = subjects[0].classifier, subjects[0].context
     keys = [request_key(request, classifier.digest, context.reader) for request in requests]
-    records = context.recall_results(keys) if _is_stored(classifier) else {}
+    named = dtype_of(classifier) is not None
+    if not named:  # then what is kept answers no request
+        keys = [digest([key, str(classifier.dtype)]) for key in keys]
+    records = context.recall_results(keys) if named else context.recall_all(keys)
     known = {key: Attribution.from_json(record) for key, record in records.items()}
     missing = {
         key: (subject, request)
         for key, subject, request in zip(keys, subjects, requests, strict=True)
         if key not in known
     }
+    context.skip(
+        sum(_work(subject, name, settings) for subject, key in zip(subjects, keys, strict=True) if key in known)
+    )
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
-        if _is_stored(classifier):
-            context.keep_results({key: attribution.to_json() for key, attribution in computed.items()})
+        keep = context.keep_results if named else context.keep_all
+        keep({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward
         subject.backward += known[key].cost.backward
@@ -82,31 +91,10 @@ def _computed(method: Method, subjects: Sequence[Subject], requests: Sequence[Co
     return attribute_subjects(runs, method, requests)
 
 
-def _request(subject: Subject, name: str, settings: Mapping[str, Any], outputs: Outputs, seed: int) -> CompleteRequest:
-    """The request to which the attribution is the answer, on the page Explain and everywhere else."""
-    return complete(
-        Request(
-            model=subject.classifier.id,
-            text=subject.encoding.text,
-            text_pair=subject.encoding.text_pair,
-            question=name,
-            parameters=dict(settings),
-            target="predicted" if subject.explains_prediction else subject.target.label,
-            output=output_of(subject.output, name, settings, outputs),
-            unit=subject.unit,
-            seed=seed,
-            dtype=_dtype(subject.classifier) if _is_stored(subject.classifier) else "float32",
-        )
-    )
-
-
-def _dtype(classifier: Classifier) -> Any:
-    return str(classifier.dtype).removeprefix("torch.")
-
-
-def _is_stored(classifier: Classifier) -> bool:
-    """Whether requests can name the number format: else it is a model of the library's user."""
-    return _dtype(classifier) in get_args(Dtype)
+def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
+    """The work that the attribution is expected to take."""
+    tokens = len(subject.encoding)
+    return tokens * method_work(complete_method(name, settings), tokens, subject.classifier.model.depth)
 
 
 def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:

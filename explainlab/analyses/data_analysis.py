@@ -15,7 +15,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
-from explainlab.result import Cost, Result
+from explainlab.result import Cost
 
 D = TypeVar("D", bound=Record)
 
@@ -64,7 +64,7 @@ class DataAnalysis(Analysis, Generic[D]):
             skipped=tuple(skipped),
             sample=sample,
             cost=Cost(subject.forward, subject.backward, clock.seconds),
-            warnings=(*warnings_of(skipped, ()), *subject.warnings),
+            warnings=(*warnings_of(skipped), *subject.warnings),
             versions=self.versions(classifier),
         )
 
@@ -113,13 +113,12 @@ def dataset_of(
     return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 
 
-def warnings_of(skipped: Sequence[Skipped], results: Sequence[Result]) -> tuple[str, ...]:
-    """Warnings of a data set's result: rows left out, and texts with warnings of their own."""
+def warnings_of(skipped: Sequence[Skipped], warned: int = 0, texts: int = 0) -> tuple[str, ...]:
+    """Warnings of a data set's result: rows left out, and how many of its ``texts`` have warnings of their own."""
     warnings = []
     if skipped:
         rows = f"{len(skipped)} row{'s were' if len(skipped) > 1 else ' was'} left out"
         warnings.append(f"{rows}; row {skipped[0].row}: {skipped[0].reason}")
-    warned = sum(bool(result.warnings) for result in results)
     if warned:
-        warnings.append(f"Texts with warnings of their own: {warned} of {len(results)}.")
+        warnings.append(f"Texts with warnings of their own: {warned} of {texts}.")
     return tuple(warnings)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MOST_SWEPT, MethodRequest, get_method, parse_method, swept
 from explainlab.declared import parse, refused
 from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
@@ -166,11 +166,13 @@ def method_spec(name: str) -> str:
 
 
 def _method_specs(names: list[str]) -> list[str]:
-    specs = [method_spec(name) for name in names]
+    specs = [method_spec(spec) for name in names for spec in refused(partial(swept, name))]
+    if len(specs) > MOST_SWEPT:
+        raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
     if not specs or len(set(specs)) < len(specs):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
     return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
 MethodSpecs = Annotated[Names, BeforeValidator(listed), AfterValidator(_method_specs)]
-"""Methods as :func:`explainlab.attribution.registry.parse_method` reads them, random always among them."""
+"""Methods as :func:`explainlab.attribution.registry.swept` reads them, each alone, random always among them."""

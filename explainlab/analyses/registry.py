@@ -10,12 +10,13 @@ from typing import Any
 
 import explainlab.analyses as package
 from explainlab.analyses.base import Analysis, ModelFree
+from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
 from explainlab.declared import named, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Body, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import CompleteRequest, Request, checked
 from explainlab.result import Result
@@ -74,11 +75,27 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
     return get_analysis(request.question).key(request, model_digest, reader)
 
 
+class Answers(Relay):
+    """Does what ``context`` does, and knows under which keys its results answer the questions to ``classifier``."""
+
+    def __init__(self, context: RunContext, classifier: Classifier) -> None:
+        super().__init__(context)
+        self._classifier = classifier
+
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        if dtype_of(self._classifier) is None:
+            return {}
+        keys = [request_key(request, self._classifier.digest, self.reader) for request in requests]
+        known = self.recall_results(keys)
+        return {place: known[key] for place, key in enumerate(keys) if key in known}
+
+
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
     """The result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
-    return get_analysis(request.question).answer(classifier, complete_request, context or RunContext())
+    known = Answers(context or RunContext(), classifier)
+    return get_analysis(request.question).answer(classifier, complete_request, known)
 
 
 def answer_alone(request: Request, context: RunContext, device: str, limits: Limits) -> Result | None:
@@ -104,7 +121,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[Request], context:
     """As :func:`answer`, of requests that differ in their target alone."""
     whole = [complete(request) for request in requests]
     require_bounded(whole[0], classifier.limits)
-    return get_analysis(whole[0].question).answer_targets(classifier, whole, context)
+    return get_analysis(whole[0].question).answer_targets(classifier, whole, Answers(context, classifier))
 
 
 def targets_together(request: Request) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +31,15 @@ _MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 
 
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What the result of a data set needs of a finished text: what is ``kept`` of its body, and its facts."""
+
+    kept: Any
+    cost: Cost
+    warned: bool
+
+
 class TextAnalysis(Analysis, Generic[T, D]):
     """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``.
 
@@ -41,9 +53,13 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
         """The body of every subject; their model passes are batched together."""
 
+    def kept(self, body: T) -> Any:
+        """What :meth:`of_rows` needs of the body of a text: all of it, unless overridden for very many texts."""
+        return body
+
     @abstractmethod
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[T], parameters: Any) -> D:
-        """The body of a data set, from those of its texts: what each text contributes, and a summary."""
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[Any], parameters: Any) -> D:
+        """The body of a data set, from what is :meth:`kept` of its texts: what each contributes, and a summary."""
 
     def compares(self, parameters: Any) -> bool:
         """Whether it compares with the rationale of a text, which is then part of what is asked."""
@@ -98,49 +114,65 @@ class TextAnalysis(Analysis, Generic[T, D]):
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *unreadable])]
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
-        compares = self.compares(self.parameters(request))
+        parameters = self.parameters(request)
+        compares = self.compares(parameters)
         if compares:
             require_rationales(data, request.columns)
-        results = self._of_rows(classifier, [row_request(request, row, compares) for row in rows], lengths, context)
-        return AnalysisResult(
-            request=request,
-            body=self.of_rows(rows, [result.body for result in results], self.parameters(request)),
-            skipped=tuple(skipped),
-            sample=sample,
-            cost=Cost.total(result.cost for result in results),
-            warnings=warnings_of(skipped, results),
-            versions=self.versions(classifier),
-        )
+        asked = partial(row_request, request, compares=compares)
+        keys = [self.key(asked(row), classifier.digest, context.reader) for row in rows]
+        done: dict[str, _Finished] = {}
 
-    def _of_rows(
+        def result() -> AnalysisResult[D]:
+            """The result of the texts that are finished now."""
+            finished = [(row, own) for row, key in zip(rows, keys, strict=True) if (own := done.get(key))]
+            return AnalysisResult(
+                request=request,
+                body=self.of_rows([row for row, _ in finished], [own.kept for _, own in finished], parameters),
+                skipped=tuple(skipped),
+                sample=sample,
+                cost=Cost.total(own.cost for _, own in finished),
+                warnings=warnings_of(skipped, sum(own.warned for _, own in finished), len(finished)),
+                versions=self.versions(classifier),
+            )
+
+        texts = {key: (row, length) for key, row, length in zip(keys, rows, lengths, strict=True)}
+        for _ in self._finish(classifier, texts, asked, done, context):
+            context.show(result)
+        return result()
+
+    def _finish(
         self,
         classifier: Classifier,
-        requests: Sequence[CompleteRequest],
-        lengths: Sequence[int],
+        texts: Mapping[str, tuple[Row, int]],
+        asked: Callable[[Row], CompleteRequest],
+        done: dict[str, _Finished],
         context: RunContext,
-    ) -> list[AnalysisResult[T]]:
-        """The result of every text of ``lengths`` tokens, from the context's memory or run in groups of like length.
+    ) -> Iterator[None]:
+        """Put every text into ``done``: from the context's memory, or run in groups of like length; yields after each.
 
-        The first group is small, so that what a text takes is soon known.
+        ``texts`` are rows with their tokens, by the keys of their requests. The first group is small, so that what a
+        text takes is soon known. Nothing else of a text stays in memory.
         """
-        keys = [self.key(request, classifier.digest, context.reader) for request in requests]
-        known = {key: self.read(record) for key, record in context.recall_results(keys).items()}
-        parameters = self.parameters(requests[0])
-        missing = {
-            key: (request, self._work(classifier, parameters, length), length)
-            for key, request, length in zip(keys, requests, lengths, strict=True)
-            if key not in known
+        keys = iter(texts)
+        while window := list(islice(keys, _MOST_TOGETHER)):
+            done |= {key: self._finished(self.read(own)) for key, own in context.recall_results(window).items()}
+        parameters = self.parameters(asked(next(iter(texts.values()))[0]))
+        work = {
+            key: self._work(classifier, parameters, length) for key, (_, length) in texts.items() if key not in done
         }
-        context.expect(sum(work for _, work, _ in missing.values()), not self.adaptive(parameters))
-        progress = _Texts(context, len(known), len(known) + len(missing))
-        ordered = _typical_first(sorted(missing, key=lambda key: missing[key][1]))
-        for group in _groups({key: missing[key][1] / missing[key][2] for key in ordered}):
-            context.part(sum(missing[key][1] for key in group))
-            results = self._of_group(classifier, [missing[key][0] for key in group], progress)
-            known |= zip(group, results, strict=True)
-            context.keep_results({key: known[key].to_json() for key in group})
+        context.expect(sum(work.values()), not self.adaptive(parameters))
+        progress = _Texts(context, len(done), len(texts))
+        ordered = _typical_first(sorted(work, key=work.__getitem__))
+        for group in _groups({key: work[key] / texts[key][1] for key in ordered}):
+            context.part(sum(work[key] for key in group))
+            results = self._of_group(classifier, [asked(texts[key][0]) for key in group], progress)
+            context.keep_results({key: own.to_json() for key, own in zip(group, results, strict=True)})
+            done |= {key: self._finished(own) for key, own in zip(group, results, strict=True)}
             progress.finish(len(group))
-        return [known[key] for key in keys]
+            yield
+
+    def _finished(self, result: AnalysisResult[T]) -> _Finished:
+        return _Finished(self.kept(result.body), result.cost, bool(result.warnings))
 
 
 def row_request(request: CompleteRequest, row: Row, compares: bool) -> CompleteRequest:

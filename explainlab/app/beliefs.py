@@ -11,13 +11,14 @@ from explainlab.request import Request
 _IGNORED = {"question", "parameters", "output", "seed"}
 
 
-def beliefs_request(request: Request) -> Request:
+def beliefs_request(request: Request, masked: bool = False) -> Request:
     """The complete request for the predictions on the way through the text of ``request``.
 
-    It leaves out output and seed: the predictions depend on neither.
+    ``masked``: also for the text with the rest masked. It leaves out output and seed: the predictions depend on
+    neither.
     """
     shared = request.model_dump(exclude=_IGNORED)
-    return complete(Request(question=IntermediatePredictions.id, **shared))
+    return complete(Request(question=IntermediatePredictions.id, **shared, parameters={"masked": masked}))
 
 
 def no_beliefs(card: ModelCard) -> str:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from explainlab.app.text import plain
 from explainlab.figures.export import COMPONENTS, component_file
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 
 
 def component(
@@ -87,7 +87,7 @@ def draw_text_area(
     def take() -> None:
         entered, before = st.session_state[key], st.session_state[accepted]
         if len(entered) > settings().max_characters:
-            words = f"The text that was entered has {len(entered):,} characters. {limit_words('max_characters')}"
+            words = f"The text that was entered has {len(entered):,} characters. {settings().words('max_characters')}"
             st.session_state[refused] = (before, f"{words} The earlier text was kept.")
             st.session_state[key] = before
         elif run is not None:

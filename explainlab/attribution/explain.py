@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, RunContext
-from explainlab.request import CompleteRequest, Request, checked
+from explainlab.request import CompleteRequest, Dtype, Output, Request, checked
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 
@@ -85,6 +85,32 @@ def answer_targets(
     work += 0 if classifier.prompt is None else FORWARD  # the label share of the text
     context.expect(work * tokens, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
+
+
+def request_for(
+    subject: Subject, method_id: str, parameters: Mapping[str, Any], output: Output, seed: int
+) -> CompleteRequest:
+    """The request to which an attribution of ``subject`` is the answer, on the page Explain and everywhere else."""
+    return complete(
+        Request(
+            model=subject.classifier.id,
+            text=subject.encoding.text,
+            text_pair=subject.encoding.text_pair,
+            question=method_id,
+            parameters=dict(parameters),
+            target="predicted" if subject.explains_prediction else subject.target.label,
+            output=output,
+            unit=subject.unit,
+            seed=seed,
+            dtype=dtype_of(subject.classifier) or "float32",
+        )
+    )
+
+
+def dtype_of(classifier: Classifier) -> Dtype | None:
+    """The number format as requests name it; None for another, of a model of the library's user."""
+    name = str(classifier.dtype).removeprefix("torch.")
+    return name if name in get_args(Dtype) else None  # type: ignore[return-value]
 
 
 def attribute(

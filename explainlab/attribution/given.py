@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from pydantic_core import PydanticCustomError
 
 from explainlab.data import source_digest
-from explainlab.errors import DataError, RequestError
+from explainlab.errors import DataError, RequestError, first_refused
 from explainlab.text.units import Feature
 
 
@@ -121,10 +121,9 @@ def _records(path: Path) -> Iterator[GivenMap]:
         try:
             yield GivenMap.model_validate(record)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the record"
+            first = first_refused(error)
             raise DataError(
-                f"Record {number} of {path.name} is not an attribution: {place}: {first['msg']}.",
+                f"Record {number} of {path.name} is not an attribution: {first.name or 'the record'}: {first.reason}.",
                 'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
             ) from None
 

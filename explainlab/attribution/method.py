@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from explainlab.attribution.records import Completeness
 from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost, InPlainWords, Parameters, ParameterSpec, specs
-from explainlab.errors import RequestError, UnsupportedError
+from explainlab.errors import RequestError, UnsupportedError, first_refused
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
@@ -61,7 +61,7 @@ def _budget(value: Any) -> int | str:
         number = _NUMBER.validate_python(multiple[1] if multiple else value)
     except ValidationError as error:
         text = "Give a multiple of n, such as 2n, or a whole number: {reason}"
-        raise PydanticCustomError("budget", text, {"reason": error.errors()[0]["msg"]}) from None
+        raise PydanticCustomError("budget", text, {"reason": first_refused(error).reason}) from None
     return f"{number}n" if multiple else number
 
 

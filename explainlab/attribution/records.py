@@ -116,6 +116,12 @@ class Attribution(Result):
         ranks[content[order]] = np.arange(1, len(content) + 1)
         return ranks
 
+    def highest(self, k: int) -> list[int]:
+        """The indices of the ``k`` content features of highest score, the highest first; of equal ones the first."""
+        content = np.flatnonzero(self.content)
+        indices: list[int] = content[np.argsort(-self.scores[content], kind="stable")[:k]].tolist()
+        return indices
+
     def to_frame(self) -> pd.DataFrame:
         """A row per feature: text, start, end, part, special, score, error, spread, share of Σ|score|, rank of |score|.
 
@@ -146,7 +152,7 @@ class Attribution(Result):
             "target": asdict(self.target),
             "target_asked": self.request.target,
             "features": [
-                {**asdict(f), "score": float(score), "error": error, "spread": spread}
+                {**vars(f), "score": float(score), "error": error, "spread": spread}
                 for f, score, error, spread in scored
             ],
             "signed": self.signed,

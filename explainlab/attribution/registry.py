@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import product
+from math import prod
+from reprlib import repr as quote
 from typing import Any
 
 from explainlab.attribution import methods as package
@@ -22,6 +25,8 @@ FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Others", "Contro
 
 MEMBERS = "members"
 """The parameter of a method that names other methods with their options, which are joined by plus."""
+MOST_SWEPT = 100
+"""The most methods that a spec with several values may stand for."""
 _COUNTS = ("samples", "steps", "passes", "neighbours", "timesteps")
 
 
@@ -80,6 +85,17 @@ def label_of(name: str) -> str:
         return name
 
 
+def request_label(request: Request) -> str:
+    """The label of the method of ``request`` with the options that differ from their defaults.
+
+    The name of the method itself if this version cannot read it.
+    """
+    try:
+        return complete_method(request.question, request.parameters).label
+    except RequestError:
+        return label_of(request.question)
+
+
 def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
     """Whether ``scores`` [n_features] have signs: as their method says, else if any is negative."""
     method = methods().get(method_id)
@@ -93,6 +109,37 @@ def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = N
     method itself does not have are those of its last member. Raises :class:`RequestError` for an unknown method or
     option, an option repeated, without a value, or out of range.
     """
+    method, written = _split(text)
+    given = (settings or {}).get(method.id, {})
+    return complete_method(method.id, {**given, **written})
+
+
+def swept(text: str) -> list[str]:
+    """The specs that ``text`` stands for: one for every value of those that plus joins, as in ``rpi:steps=10+20+30``.
+
+    Several such options give all combinations. A value that the method takes as it is stays whole, as the members of an
+    ensemble. Raises as :func:`parse_method`, and for more than :data:`MOST_SWEPT`.
+    """
+    method, written = _split(text)
+    values = [[(name, part) for part in _parts(method, name, value)] for name, value in written.items()]
+    count = prod(map(len, values))
+    if count > MOST_SWEPT:
+        raise RequestError(f"{quote(text)} stands for {count:,} methods.", f"Give at most {MOST_SWEPT} at a time.")
+    return [":".join([method.id, *(f"{name}={part}" for name, part in chosen)]) for chosen in product(*values)]
+
+
+def _parts(method: Method, name: str, value: str) -> list[str]:
+    """The values joined by plus in ``value``; all of it where the method takes it as it is."""
+    if "+" in value:
+        try:
+            complete_method(method.id, {name: value})
+        except RequestError:
+            return [part.strip() for part in value.split("+")]
+    return [value]
+
+
+def _split(text: str) -> tuple[Method, dict[str, str]]:
+    """The method of a spec and its options as they are written; raises as :func:`parse_method`."""
     method_id, *pieces = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
     written: list[str] = []
@@ -102,8 +149,7 @@ def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = N
             written[-1] += f":{piece}"
         else:
             written.append(piece)
-    given = (settings or {}).get(method.id, {})
-    return complete_method(method.id, {**given, **options(method, written)})
+    return method, options(method, written)
 
 
 def parse_members(text: str) -> list[MethodRequest]:

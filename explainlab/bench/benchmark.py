@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation import statistics
+from explainlab.analyses.evaluation.facts import TextFacts
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationText
 from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
@@ -99,10 +100,11 @@ def _statistics() -> Row:
     values = {metric.name: rng.normal(size=(len(table), TEXTS)).round(3) for metric in metrics}
 
     def run() -> None:
-        statistics.method_rows(table, METHODS, metrics, values, bodies)
+        facts = [TextFacts.of(body) for body in bodies]
+        statistics.method_rows(table, METHODS, metrics, values, facts)
         statistics.ranked(names, metrics, values)
-        statistics.agreements(names, [True] * METHODS, texts, bodies)
-        statistics.slices(table, metrics, values, texts, bodies)
+        statistics.agreements(names, [True] * METHODS, texts, facts)
+        statistics.slices(table, metrics, values, texts, facts)
 
     _, seconds = timed(run)
     work = f"{METHODS} methods, {METRICS} metrics, {TEXTS:,} texts"

@@ -14,7 +14,8 @@ import pandas as pd
 
 from explainlab.attribution.records import Attribution
 from explainlab.figures.bars import first_bars
-from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number, settings, sum_words
+from explainlab.figures.facts import settings, sum_words
+from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.models.caveats import share_words
@@ -42,14 +43,19 @@ class ReportMap:
 
 
 def report_maps(
-    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, trust: Sequence[str] = ()
+    attributions: Sequence[Attribution],
+    palette: str = DEFAULT,
+    shared: bool = False,
+    trust: Sequence[str] = (),
+    top_k: int = 0,
 ) -> list[ReportMap]:
     """Attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale.
 
-    ``trust`` says of each whether to trust it (empty: nothing is known).
+    ``trust`` says of each whether to trust it (empty: nothing is known). Maps mark their ``top_k`` highest scores.
     """
-    maps = zip(attributions, heatmaps(attributions, palette, shared), trust or [""] * len(attributions), strict=True)
-    return [ReportMap(a, drawn, f"{method_label(a)}: why {a.target.label}", words) for a, drawn, words in maps]
+    drawn, words = heatmaps(attributions, palette, shared, top_k), trust or [""] * len(attributions)
+    maps = zip(attributions, drawn, words, strict=True)
+    return [ReportMap(a, own, f"{method_label(a)}: why {a.target.label}", said) for a, own, said in maps]
 
 
 def to_html(
@@ -116,9 +122,10 @@ def label_share_words(attribution: Attribution) -> str:
     return "" if share is None else f"{share_words(share)} of the next token"
 
 
-def to_csv(*attributions: Attribution) -> str:
+def to_csv(*attributions: Attribution, top_k: int = 0) -> str:
     """A table with a row for every feature of every attribution; numbers in full precision.
 
+    With ``top_k``, the column ``top`` has the places of the features of highest score, 1 for the highest.
     A text that a spreadsheet would read as a formula gets a leading apostrophe.
     """
     tables = []
@@ -127,6 +134,9 @@ def to_csv(*attributions: Attribution) -> str:
         frame.insert(0, "method", attribution.request.question)
         frame.insert(1, "target", attribution.target.label)
         frame["pieces"] = [" ".join(f.pieces) for f in attribution.features]
+        if top_k:
+            places = {index: place for place, index in enumerate(attribution.highest(top_k), 1)}
+            frame["top"] = frame.index.map(places.get).astype("Int64")
         for column in ("target", "text", "pieces"):
             frame[column] = frame[column].map(inert)
         tables.append(frame)
@@ -134,13 +144,15 @@ def to_csv(*attributions: Attribution) -> str:
     return table
 
 
-def to_json(attributions: Sequence[Attribution], verdict: str = "") -> str:
+def to_json(attributions: Sequence[Attribution], verdict: str = "", top_k: int = 0) -> str:
     """``{"verdict": ..., "attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
 
-    ``verdict`` is the answer in words; an empty one is left out.
-    Raises ``ValueError`` for scores that are not finite.
+    ``verdict`` is the answer in words; an empty one is left out. With ``top_k``, ``top`` holds for each attribution the
+    indices of its features of highest score, the highest first. Raises ``ValueError`` for scores that are not finite.
     """
     body = with_verdict({"attributions": [attribution.to_json() for attribution in attributions]}, verdict)
+    if top_k:
+        body["top"] = [attribution.highest(top_k) for attribution in attributions]
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 

@@ -22,8 +22,7 @@ import scipy.stats
 from pydantic import Field
 
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import label_of, methods
-from explainlab.declared import parse
+from explainlab.attribution.registry import request_label
 from explainlab.errors import RequestError
 from explainlab.figures.frames import FrameToken, Record
 from explainlab.figures.palette import DEFAULT, PALETTES
@@ -49,6 +48,7 @@ class Token(FrameToken):
     the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``conflict``:
     what the mark ≠ on it means, such as "KernelSHAP gives the opposite sign" (empty: no mark); ``spread_value``: how
     far the members of an ensemble differ in it, and ``band``, its share of the limit, at most 1 (None: no ensemble);
+    ``top``: its place among the features of highest score that are marked, 1 for the highest (0: not marked);
     ``told``: pairs of name and value that the token's card shows instead of score, share and rank.
     """
 
@@ -67,6 +67,7 @@ class Token(FrameToken):
     conflict: str
     spread_value: str | None = None
     band: float | None = None
+    top: int = 0
     told: list[tuple[str, str]] = Field(default_factory=list)
 
 
@@ -86,7 +87,7 @@ class Heatmap(Record):
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
     and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
     ``scale_label``: the label of a scale without signs; ``spread_label``: what the bars under its tokens mean (empty:
-    there are none).
+    there are none); ``top_label``: which tokens are marked as the highest (empty: none are).
     """
 
     key: str
@@ -109,6 +110,7 @@ class Heatmap(Record):
     mark: str = ""
     scale_label: str = "magnitude only"
     spread_label: str = ""
+    top_label: str = ""
 
     @property
     def ranked(self) -> int:
@@ -141,17 +143,20 @@ def heatmap(
     scale: float | None = None,
     conflicts: Mapping[int, str] = MappingProxyType({}),
     mark: str = "",
+    top_k: int = 0,
 ) -> Heatmap:
     """The heatmap of an attribution; ``scale`` is the score of full colour if heatmaps share it (None: the largest).
 
     ``conflicts`` says of each feature marked ≠, by its index, what the mark means; ``mark`` says it of all (empty: as
-    of the first). Raises ``ValueError`` for scores that are not finite.
+    of the first). The ``top_k`` features of highest score are framed. Raises ``ValueError`` for scores that are not
+    finite.
     """
     if not np.isfinite(attribution.scores).all():
         raise ValueError("An attribution with scores that are not finite cannot be drawn.")
     top = limit([attribution]) if scale is None else float(scale)
     request = attribution.request
-    tokens = _tokens(attribution, top, conflicts)
+    marked = attribution.highest(top_k)
+    tokens = _tokens(attribution, top, conflicts, {index: place for place, index in enumerate(marked, 1)})
     return Heatmap(
         key=digest([[f.text, f.start, f.end, f.part, f.special] for f in attribution.features]),
         method=method_label(attribution),
@@ -172,15 +177,18 @@ def heatmap(
         file_name=re.sub(r"[^A-Za-z0-9]+", "-", f"{request.question} {attribution.target.label}").strip("-").lower(),
         mark=mark or next(iter(conflicts.values()), ""),
         spread_label="" if attribution.spread is None else SPREAD.format(number(top, signed=False)),
+        top_label=_top_label(len(marked), request.unit),
     )
 
 
-def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False) -> list[Heatmap]:
+def heatmaps(
+    attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, top_k: int = 0
+) -> list[Heatmap]:
     """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
     A feature of a map is marked where another map has the other sign, with the names of the methods that contradict.
     With ``shared``, heatmaps of the same output share a scale, those with signs and those without; otherwise each has
-    its own.
+    its own. Each marks its ``top_k`` features of highest score.
     """
     kinds = [(a.signed, a.request.output) for a in attributions]
     scales = {kind: limit([a for a, own in zip(attributions, kinds, strict=True) if own == kind]) for kind in kinds}
@@ -196,6 +204,7 @@ def heatmaps(attributions: Sequence[Attribution], palette: str = DEFAULT, shared
             scales[kind] if shared else None,
             {index: opposite(names) for index, names in of_map.items()},
             opposite([name for names in of_map.values() for name in names], "or"),
+            top_k,
         )
         for attribution, kind, of_map in zip(attributions, kinds, against, strict=True)
     ]
@@ -264,30 +273,18 @@ def spelled(text: str) -> str:
     return "".join(f"U+{ord(c):04X}" if hide else c for c, hide in zip(text, hidden, strict=True))
 
 
-def sum_words(attribution: Attribution) -> str:
-    """What the scores add up to, beside what they should unless that is the same; empty without a promise."""
-    sums = attribution.completeness
-    if sums is None:
-        return ""
-    total, expected = number(sums.sum), number(sums.expected)
-    if total == expected:
-        return f"sum {total}, as it should be"
-    return f"sum {total}, should be {expected}" + (f" (off by {sums.off})" if sums.off else "")
-
-
-def settings(attribution: Attribution) -> dict[str, Any]:
-    """The parameters that affected the scores; all of them if this version does not know the method."""
-    given, method = attribution.request.parameters, methods().get(attribution.request.question)
-    idle = method.idle(parse(method, given)) if method else frozenset()
-    return {name: value for name, value in given.items() if value != "" and name not in idle}
-
-
 def method_label(attribution: Attribution) -> str:
-    """The label of its method: see :func:`explainlab.attribution.registry.label_of`."""
-    return label_of(attribution.request.question)
+    """The label of its method: see :func:`explainlab.attribution.registry.request_label`."""
+    return request_label(attribution.request)
 
 
-def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) -> list[Token]:
+def _top_label(count: int, unit: str) -> str:
+    return f"Framed and bold: the {count} {unit}{'' if count == 1 else 's'} of highest score." if count else ""
+
+
+def _tokens(
+    attribution: Attribution, top: float, conflicts: Mapping[int, str], marked: Mapping[int, int]
+) -> list[Token]:
     shares, ranks, texts = attribution.shares, attribution.ranks, _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = [0] * len(texts)
@@ -323,6 +320,7 @@ def _tokens(attribution: Attribution, top: float, conflicts: Mapping[int, str]) 
                 strength=min(1.0, abs(score) / top) if top else 0.0,
                 clipped=abs(score) > top,
                 conflict=conflicts.get(i, ""),
+                top=marked.get(i, 0),
                 **_band(attribution, i, top),
             )
         )

@@ -29,7 +29,7 @@ COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)
 _NAME_WIDTH, _HEADING_WIDTH = (f"windowSize()[0] < 640 ? {phone} : {wide}" for phone, wide in ((120, 320), (60, 200)))
 _NARROW = 84
 """In pixels: of a cell with only its first line in it."""
-_LINE, _CELL_PADDING, _HEAD, _LONGEST = 16, 16, 80, 40
+_LINE, _CELL_PADDING, _HEAD = 16, 16, 80
 
 
 def shade(share: float) -> str:
@@ -79,8 +79,7 @@ class Matrix:
             texts[cell.row][cell.column] = "\n".join(cell.lines)
             hover[cell.row][cell.column] = cell.hover
         texts, hover = ([[text or "" for text in row] for row in rows] for rows in (texts, hover))
-        names = ["\n".join(textwrap.wrap(shortened(name, 2 * NAME - 4), NAME)) for name in self.rows]
-        add_cells(figure, self.columns, names, values, texts, hover, COLORS, -1, self.faint_from)
+        add_cells(figure, self.columns, self._names, values, texts, hover, COLORS, -1, self.faint_from)
         return figure.update_xaxes(side="top")
 
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
@@ -89,11 +88,10 @@ class Matrix:
         There must be cells. The one whose key is ``picked`` is framed. On a phone they have only their first line.
         Words have the text colour of a light page, or of a ``dark`` one.
         """
-        names = [shortened(name, _LONGEST) for name in self.rows]
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
             x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", names, alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), title=None)),
+            y=_axis(alt.Y, "row", self._names, _left(self._names)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -115,6 +113,11 @@ class Matrix:
         drawn: dict[str, Any] = figure.to_dict()
         del drawn["config"]  # the page has its own
         return drawn
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the rows in at most two lines."""
+        return ["\n".join(textwrap.wrap(shortened(name, 2 * NAME - 4), NAME)) for name in self.rows]
 
     @property
     def _headings(self) -> list[str]:
@@ -155,6 +158,13 @@ def _top(lines: int) -> alt.Axis:
         labelFlush=False,
         labelOverlap=False,
     )
+
+
+def _left(names: Sequence[str]) -> alt.Axis:
+    """An axis beside the cells for labels of one line or, around the middle of the cell, two."""
+    two = [i for i, name in enumerate(names) if "\n" in name]
+    middle = {"condition": {"test": f"indexof({two}, datum.value) >= 0", "value": "bottom"}, "value": "middle"}
+    return alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), labelBaseline=middle, title=None)
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:

@@ -189,8 +189,14 @@ def _draw_line(heatmap: Heatmap, line: _Line, top: float) -> Iterator[str]:
         text, index = "".join(glyph.text for glyph in run), run[0].token
         if index is not None:
             yield from _heat(heatmap, heatmap.tokens[index], x, top, width)
+        marked = index is not None and heatmap.tokens[index].top > 0
+        if marked:
+            yield (
+                f'<rect x="{x:.1f}" y="{top + 4}" width="{width:.1f}" height="22" rx="3" fill="none" stroke="{INK}" '
+                'stroke-width="1.4"/>'
+            )
         if text.strip():
-            yield _text(x, top + 19, text, SIZE, INK, MONO, length=width)
+            yield _text(x, top + 19, text, SIZE, INK, MONO, weight=700 if marked else 400, length=width)
         x += width
 
 
@@ -266,6 +272,8 @@ def _notes(heatmap: Heatmap) -> list[str]:
     notes = [f"✂ {heatmap.cut}."] if heatmap.cut else []
     if heatmap.has_conflicts:
         notes.append(f"≠ {heatmap.mark}.")
+    if heatmap.top_label:
+        notes.append(heatmap.top_label)
     if heatmap.special_share is not None and any(token.special for token in heatmap.tokens):
         notes.append(
             f"{heatmap.special_name} (not drawn) hold {100 * heatmap.special_share:.0f}% of the total |score|."

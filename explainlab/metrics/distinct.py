@@ -18,6 +18,7 @@ from explainlab.metrics.presets import Filler, Removal
 from explainlab.metrics.remembered import name_of, note_key, tokens_of
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import FORWARD
 from explainlab.models.inputs import Inputs, Unpadded
 from explainlab.models.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
@@ -72,6 +73,7 @@ class DistinctInputs:
         memory = remembered.Memory(batcher.context, versions, list(map(name_of, self._rows)))
         recalled = {number: own for number, own in memory.recall().items() if number not in self._known}
         batcher.recalled += len(recalled)
+        batcher.context.skip(FORWARD * sum(self._rows[number].shape[1] for number in recalled))
         logits = np.empty((len(self._rows), len(self._classifier.labels)))
         for number, own in (self._known | recalled).items():
             logits[number] = own

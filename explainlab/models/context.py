@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from explainlab.reader import ANYBODY, Reader
 
 if TYPE_CHECKING:
     from explainlab.models.classifier import Prediction
+    from explainlab.request import CompleteRequest
 
 Body = dict[str, Any]
 """What a memory keeps under a key: plain JSON."""
@@ -47,6 +48,12 @@ class RunContext:
     def spend(self, work: float) -> None:
         """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
 
+    def skip(self, work: float) -> None:
+        """So much of the expected work need not be done: its outcome is known."""
+
+    def show(self, result: Callable[[], Any]) -> None:
+        """Some texts of a data set are finished: ``result`` makes the result of those that are when it is called."""
+
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
 
@@ -73,6 +80,13 @@ class RunContext:
     def keep_results(self, records: Mapping[str, Body]) -> None:
         """Store results by their keys; what is already there stays."""
         self.keep_all(records)
+
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        """The records of the attributions that answer ``requests`` and are known, by their places.
+
+        This base knows none: an analysis gives a context that does (:class:`explainlab.analyses.registry.Answers`).
+        """
+        return {}
 
     @cached_property
     def _memory(self) -> dict[str, Body]:
@@ -101,6 +115,12 @@ class Relay(RunContext):
     def spend(self, work: float) -> None:
         self._context.spend(work)
 
+    def skip(self, work: float) -> None:
+        self._context.skip(work)
+
+    def show(self, result: Callable[[], Any]) -> None:
+        self._context.show(result)
+
     def check_cancelled(self) -> None:
         self._context.check_cancelled()
 
@@ -115,3 +135,6 @@ class Relay(RunContext):
 
     def keep_results(self, records: Mapping[str, Body]) -> None:
         self._context.keep_results(records)
+
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        return self._context.recall_answers(requests)

@@ -24,11 +24,12 @@ class Estimate:
     """The share of a job that is done, and the seconds left; ``pace`` is that of earlier jobs of its kind, if known.
 
     Work is counted as by :meth:`explainlab.models.context.RunContext.spend`, times are in seconds on any clock. What
-    is expected comes in parts. A part is done to the share of its work that is spent. How much work an expected unit
-    really takes is known from the parts that have ended, else from ``pace``, else taken as one. The ``share`` never
-    goes down, and is 0 while nothing is expected.
+    is expected comes in parts. A part is done to the share of its work that is spent, or known already. How much work
+    an expected unit really takes is known from the parts that have ended, else from ``pace``, else taken as one. The
+    ``share`` never goes down, and is 0 while nothing is expected.
 
     ``seconds_left`` extrapolates the time per expected unit since the last expectation, and at first that of ``pace``.
+    Later parts are taken to be known to the share to which those before were; one that ends without work was known.
     It is None while nothing supports it: where only the most work is known (``exact=False``), until a part has ended.
     """
 
@@ -38,8 +39,10 @@ class Estimate:
         self.seconds_left: float | None = None
         self._expected = self._ended = self._part = 0.0  # of expected work: all, in ended parts, in this part
         self._spent_before = self._spent = 0.0  # in ended parts, in this part
-        self._since = self._before = 0.0  # when the last expectation came, and the expected work that had ended
+        self._known_before = self._known = 0.0  # expected work that was known: in ended parts, in this part
+        self._since = self._before = self._free = 0.0  # when the last expectation came; what had ended, and was known
         self._batches = 0
+        self._in_part = False  # whether the part is one of several
         self._exact = True
         self._started: float | None = None
 
@@ -48,14 +51,19 @@ class Estimate:
         self._end_part()
         self._started = now if self._started is None else self._started
         self._expected, self._part, self._exact = self._ended + work, work, exact
-        self._since, self._before, self._batches = now, self._ended, 0
+        self._since, self._before, self._free, self._batches = now, self._ended, self._known_before, 0
+        self._in_part = False
         self._renew(now)
 
     def part(self, now: float, work: float) -> None:
         """See :meth:`explainlab.models.context.RunContext.part`."""
-        if self._spent:
-            self._end_part()
-        self._part = work
+        self._end_part()
+        self._part, self._in_part = work, True
+        self._renew(now)
+
+    def skip(self, now: float, work: float) -> None:
+        """See :meth:`explainlab.models.context.RunContext.skip`."""
+        self._known = min(self._part, self._known + work)
         self._renew(now)
 
     def spend(self, now: float, work: float) -> None:
@@ -72,10 +80,10 @@ class Estimate:
 
     def taken(self, now: float) -> Pace | None:
         """The pace of the job, which has ended; None if it did no work that was expected."""
-        spent = self._spent_before + self._spent
-        if self._started is None or not (self._expected and spent):
+        spent, done = self._spent_before + self._spent, self._expected - self._known_before - self._known
+        if self._started is None or not (done > 0 and spent):
             return None
-        return Pace((now - self._started) / self._expected, spent / self._expected)
+        return Pace((now - self._started) / done, spent / done)
 
     def whole(self, now: float) -> float:
         """Seconds that all its expected work takes: those taken so far, and those left, where they are known."""
@@ -83,32 +91,37 @@ class Estimate:
         return taken + (self.seconds_left or 0.0)
 
     def _end_part(self) -> None:
-        if self._spent:
+        if self._spent or self._in_part:
             self._ended += self._part
+            self._known_before += self._known if self._spent else self._part
             self._spent_before += self._spent
-            self._spent = 0.0
+        self._spent = self._known = 0.0
 
     @property
     def _ratio(self) -> float:
-        """Work spent for an expected unit."""
-        if self._ended:
-            return self._spent_before / self._ended
+        """Work spent for an expected unit that was not known."""
+        computed = self._ended - self._known_before
+        if computed > 0 and self._spent_before:
+            return self._spent_before / computed
         return self.pace.spent if self.pace else 1.0
 
     def _renew(self, now: float) -> None:
         if not self._expected or self._started is None:
             return
-        inside = min(self._spent / self._ratio, UNFINISHED * self._part)
+        inside = min(self._spent / self._ratio + self._known, UNFINISHED * self._part)
         reached = min(self._ended + inside, self._expected)
         self.share = max(self.share, reached / self._expected)
         self.seconds_left = self._left(now, reached)
 
     def _left(self, now: float, reached: float) -> float | None:
-        rest, seconds, gained = self._expected - reached, now - self._since, reached - self._before
+        begun, known = self._ended + self._part, self._known_before + self._known - self._free
+        later = max(0.0, self._expected - begun) * (1 - known / max(begun - self._before, known, 1e-9))
+        rest, seconds = max(0.0, min(begun, self._expected) - reached) + later, now - self._since
+        gained = max(0.0, reached - self._before - known)
         if self.pace is not None:
             trusted = TRUSTED * self._expected
             return rest * (seconds + self.pace.seconds * trusted) / (gained + trusted)
-        known = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
-        if not known or seconds < LEAST_SECONDS:
+        told = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
+        if not told or not gained or seconds < LEAST_SECONDS:
             return None
         return rest * seconds / gained

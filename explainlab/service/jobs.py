@@ -17,7 +17,7 @@ from explainlab.result import Result
 from explainlab.service.estimate import Estimate
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 
 LIVE_SECONDS = 10.0
 """A page that has not said for so long that it waits is taken for closed."""
@@ -56,7 +56,8 @@ class Job:
     ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
     it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
-    text, there before its result; None for a data set. ``pages`` wait for it, each with the second (monotonic) when it
+    text, there before its result; None for a data set, of which ``so_far`` makes the result of the texts that are
+    finished now (None: none is, or the job has ended). ``pages`` wait for it, each with the second (monotonic) when it
     last said so; ``seen`` is the last of these seconds, at first that of the request. ``thread_spent``: no other job
     should run on its thread.
     """
@@ -71,6 +72,7 @@ class Job:
     prediction: Prediction | None = None
     result: Result | None = None
     long: bool = False
+    so_far: Callable[[], Any] | None = None
     thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
@@ -167,6 +169,13 @@ class JobContext(RunContext):
         self.estimate.spend(time.monotonic(), work)
         self._tell()
 
+    def skip(self, work: float) -> None:
+        self.estimate.skip(time.monotonic(), work)
+        self._tell()
+
+    def show(self, result: Callable[[], Any]) -> None:
+        self._job.so_far = result
+
     def check_cancelled(self) -> None:
         self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds
         paused = self._pause()
@@ -178,7 +187,7 @@ class JobContext(RunContext):
             raise ResourceError(
                 f"The job was ended after {self._limit:g} s of work.",
                 "Texts of a data set that are finished are kept: run it again to go on from there. "
-                + limit_words("max_job_seconds"),
+                + settings().words("max_job_seconds"),
             )
 
     def _reading(self, share: float) -> None:

@@ -22,7 +22,7 @@ from explainlab.models.stored.places import resolved_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 from explainlab.training import ARCHITECTURES
 
 _FILES = ("baseline_data", "attributions", "validation_data", "test_data")
@@ -109,10 +109,10 @@ def require_bounded(request: CompleteRequest) -> None:
     """
     for text in (request.text, request.text_pair):
         if text is not None and len(text) > settings().max_characters:
-            raise TextError(f"The text has {len(text):,} characters.", limit_words("max_characters"))
+            raise TextError(f"The text has {len(text):,} characters.", settings().words("max_characters"))
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
-        raise RequestError(f"{rows:,} rows are too many.", limit_words("max_rows"))
+        raise RequestError(f"{rows:,} rows are too many.", settings().words("max_rows"))
     if makes(request):
         require_room(request)
     registry.require_bounded(request, settings().limits)

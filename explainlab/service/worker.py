@@ -16,7 +16,7 @@ from explainlab.service.jobs import Job, JobContext, Status
 from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class Worker:
             problem, name = f"{own} jobs of yours are waiting; half of the queue is for other users.", "max_queue"
         else:
             return
-        raise ResourceError(problem, f"Try again when some have finished. {limit_words(name)}")
+        raise ResourceError(problem, f"Try again when some have finished. {settings().words(name)}")
 
     def _forget(self) -> None:
         ended = [key for key, job in self._jobs.items() if job.progress.finished]
@@ -216,6 +216,7 @@ class Worker:
         log_end(job, users, status)
         with self._changed:
             self._scheduler.discard(job)
+            job.so_far = None
             job.update(status=status, error=error)
             self._idle += 1
             self._changed.notify_all()
@@ -240,7 +241,7 @@ class Worker:
 
 
 def _forsaken() -> str:
-    return f"No page waited for it any more. {limit_words('max_unwatched_seconds')}"
+    return f"No page waited for it any more. {settings().words('max_unwatched_seconds')}"
 
 
 def _unexpected(job: Job) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, first_refused
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"layers": 4, "width": 256, "heads": 4},
@@ -103,10 +103,10 @@ class TrainingSettings(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"])) or "settings"
+            first = first_refused(error)
             raise RequestError(
-                f"Training setting {name}: {first['msg']}.", f"Known: {', '.join(cls.model_fields)}."
+                f"Training setting {first.name or 'settings'}: {first.reason}.",
+                f"Known: {', '.join(cls.model_fields)}.",
             ) from None
 
     @field_validator("label_names", mode="before")

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import explainlab
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.attribution.methods.gradients import InputXGradient
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
@@ -177,3 +180,19 @@ def test_a_run_without_a_store_remembers_for_itself(
         monkeypatch.setattr(away.store, name, fail)
     alone = away.run(request)
     assert values(alone) == values(whole)
+
+
+def test_an_ensemble_takes_members_that_are_stored(ask: Ask, classifier: Classifier) -> None:
+    parameters = {"members": "occlusion+gradient+lime:samples=20"}
+    ask("lime", text=TEXTS[0], parameters={"samples": 20})
+    ask("occlusion", text=TEXTS[0])
+    ask("gradient", text=TEXTS[0])
+    found, passes = ask("ensemble", text=TEXTS[0], parameters=parameters)
+    alone = explainlab.explain(classifier, TEXTS[0], "ensemble", **parameters)
+    assert passes == 1, "the text itself"
+    assert isinstance(found, Attribution)
+    np.testing.assert_array_equal(found.scores, alone.scores)
+    np.testing.assert_array_equal(found.spread, alone.spread)
+    assert (found.cost.forward, found.cost.backward) == (alone.cost.forward, alone.cost.backward)
+    assert found.target == alone.target
+    assert found.warnings == alone.warnings

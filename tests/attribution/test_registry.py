@@ -10,7 +10,7 @@ import pytest
 from explainlab import explain, load_model, methods
 from explainlab.attribution.method import SPEEDS
 from explainlab.attribution.methods.occlusion import Occlusion
-from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method
+from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method, swept
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
@@ -289,3 +289,26 @@ def test_a_wrong_option_is_told_in_one_line(text: str, told: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse_method(text)
     assert told in str(caught.value)
+
+
+def test_values_joined_by_plus_are_a_method_each() -> None:
+    assert swept("rpi:steps=10+20") == ["rpi:steps=10", "rpi:steps=20"]
+    assert swept("lime") == ["lime"]
+    both = swept("integrated_gradients:rule=left+right:steps=5 + 10")
+    assert [parse_method(spec).name for spec in both] == [
+        f"integrated_gradients:rule={rule}:steps={steps}" for rule in ("left", "right") for steps in (5, 10)
+    ]
+    members = "ensemble:members=lime+kernel_shap:samples=16n:normalise=sum+rank"
+    assert swept(members) == [
+        f"ensemble:members=lime+kernel_shap:samples=16n:normalise={name}" for name in ("sum", "rank")
+    ]
+    assert swept("occlusion:baseline_data=a+b.csv") == ["occlusion:baseline_data=a+b.csv"]
+    many = "+".join(map(str, range(1, 12)))
+    with pytest.raises(RequestError, match="stands for 121 methods"):
+        swept(f"rpi:steps={many}:samples={many}")
+
+
+@pytest.mark.parametrize("wrong", ["rpi:steps=10+x", "rpi:steps=10++20", "rpi:steps=+"])
+def test_each_value_of_a_sweep_is_checked(wrong: str) -> None:
+    with pytest.raises(RequestError):
+        [parse_method(spec) for spec in swept(wrong)]

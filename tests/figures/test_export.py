@@ -16,7 +16,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.figures.export import ReportMap, report_maps, shared_warnings, to_csv, to_html, to_json, to_svg
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.palette import PALETTES
-from explainlab.figures.svg import cells
+from explainlab.figures.svg import cells, draw_svg
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -281,3 +281,19 @@ def test_no_export_of_another_method_speaks_of_a_spread(attribution):
     assert "spread" not in to_svg(result)
     assert "spread" not in re.sub("<style.*?</style>", "", to_html(report_maps([result])), flags=re.DOTALL).lower()
     assert [row["spread"] for row in csv.DictReader(io.StringIO(to_csv(result)))] == [""] * 4
+
+
+def test_every_file_marks_the_features_of_highest_score(attribution):
+    result = attribution("good bad fine", [9, 0.5, -1, 0.7, 9])
+    root = ElementTree.fromstring(draw_svg(heatmap(result, top_k=2)))
+    assert [e.text for e in root.iter(f"{SVG}text") if e.get("font-weight") == "700"] == ["good", "fine"]
+    assert len([e for e in root.iter(f"{SVG}rect") if e.get("fill") == "none"]) == 2
+    assert "the 2 tokens of highest score" in " ".join(root.itertext())
+    report = to_html(report_maps([result], top_k=2))
+    assert report.count(" framed ") == 2
+    assert "place 1 by score" in report
+    rows = list(csv.DictReader(io.StringIO(to_csv(result, top_k=2))))
+    assert [row["top"] for row in rows] == ["", "2", "", "1", ""]
+    assert json.loads(to_json([result], top_k=2))["top"] == [[3, 1]]
+    assert "top" not in to_csv(result)
+    assert "top" not in json.loads(to_json([result]))

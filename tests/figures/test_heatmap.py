@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
+from explainlab.figures.facts import sum_words
 from explainlab.figures.heatmap import (
     Token,
     agreement,
@@ -20,7 +21,6 @@ from explainlab.figures.heatmap import (
     number,
     opposite,
     spelled,
-    sum_words,
 )
 from explainlab.request import Request
 
@@ -278,3 +278,13 @@ def test_other_methods_have_no_spread(attribution):
 def test_scores_that_are_all_zero_have_empty_bars(attribution):
     drawn = heatmap(attribution("a", [0, 0, 0], spread=np.zeros(3)))
     assert drawn.tokens[1].band == 0
+
+
+def test_the_features_of_highest_score_are_framed_special_tokens_never(attribution):
+    drawn = heatmap(attribution("a b c d", [9, 0.2, -1, 0.5, 0.2, 9]), top_k=3)
+    assert [token.top for token in drawn.tokens] == [0, 2, 0, 1, 3, 0]
+    assert drawn.top_label == "Framed and bold: the 3 tokens of highest score."
+    assert heatmap(attribution("a"), top_k=5).top_label == "Framed and bold: the 1 token of highest score."
+    plain = heatmap(attribution("a b c d"))
+    assert not plain.top_label
+    assert not any(token.top for token in plain.tokens)

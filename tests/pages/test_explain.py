@@ -17,7 +17,7 @@ from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
-from tests.pages.scripted import until_a_job_ends
+from tests.pages.scripted import linked, until_a_job_ends
 
 SECONDS = 120
 
@@ -251,3 +251,13 @@ def test_a_preset_brings_the_parameters_that_hang_on_it(app: AppTest) -> None:
     assert app.number_input(key="explain_rpi_samples").value == 24
     app.selectbox(key="explain_rpi_preset").set_value("paper").run()
     assert app.text_input(key="explain_rpi_layers").value == "last"
+
+
+def test_two_settings_of_one_method_have_a_map_each() -> None:
+    view = first_view().carrying({"methods": ("gradient", "gradient:norm=signed_sum")})
+    app = answered(linked("explain", view))
+    assert app.multiselect(key="explain_methods").value == ["gradient", "gradient:norm=signed_sum"]
+    drawn = [component.proto for component in app.get("bidi_component")]
+    maps = [json.loads(proto.json) for proto in drawn if proto.component_name == "token_heatmap"]
+    assert [one["method"] for one in maps] == ["Gradient", "Gradient, norm signed_sum"]
+    assert len(app.selectbox(key="explain_pictured").options) == 2

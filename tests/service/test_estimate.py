@@ -126,3 +126,36 @@ def test_a_pause_and_a_job_without_work_count_for_nothing() -> None:
     estimate.spend(12.0, 10.0)
     estimate.pause(3.0)
     assert estimate.taken(15.0) == Pace(0.2, 1.0)
+
+
+def test_work_that_turns_out_to_be_known_is_not_in_the_time_left() -> None:
+    """Ten texts of 100, of which 75 each are known; computing takes a second for ten."""
+    for pace in (None, Pace(0.1, 1.0)):
+        estimate = Estimate(pace)
+        estimate.expect(0.0, 1000.0, True)
+        now = 0.0
+        for _ in range(5):
+            estimate.part(now, 100.0)
+            estimate.skip(now, 75.0)
+            for _ in range(3):
+                now += 2.5 / 3
+                estimate.spend(now, 25 / 3)
+        assert estimate.seconds_left == pytest.approx(12.5, rel=0.1)
+        assert estimate.share == pytest.approx(0.5, abs=0.01)
+        taken = estimate.taken(now)
+        assert taken is not None
+        assert taken.seconds == pytest.approx(12.5 / (1000 - 375))
+
+
+def test_a_part_without_any_work_was_known() -> None:
+    estimate = Estimate()
+    estimate.expect(0.0, 300.0, True)
+    estimate.part(0.0, 100.0)
+    estimate.part(0.1, 100.0)
+    assert estimate.share == pytest.approx(1 / 3)
+    for batch in range(1, 4):
+        estimate.spend(float(batch), 25.0)
+    assert estimate.share == pytest.approx(175 / 300)
+    left = estimate.seconds_left
+    assert left is not None
+    assert left < 0.75 * 125 * 3 / 75, "of the last part too, half is taken to be known"

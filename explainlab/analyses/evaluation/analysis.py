@@ -14,6 +14,7 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
+from explainlab.analyses.evaluation.facts import TextFacts
 from explainlab.analyses.evaluation.result import (
     REVERSED,
     EvaluatedRow,
@@ -157,17 +158,19 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[EvaluationText], parameters: Parameters) -> EvaluationData:
+    def kept(self, body: EvaluationText) -> TextFacts:
+        """See :meth:`TextAnalysis.kept`."""
+        return TextFacts.of(body)
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[TextFacts], parameters: Parameters) -> EvaluationData:
         names, metrics = parameters.names, metric_requests(parameters.metrics)
-        all_names = [*names, *parameters.reversed]
-        values = statistics.columns(all_names, metrics, bodies)
+        all_names, asked = [*names, *parameters.reversed], [metric.name for metric in metrics]
+        values = statistics.columns(metrics, bodies)
         ranks, critical = statistics.ranked(names, metrics, values)
+        passes = np.sum([text.passes for text in bodies], axis=0).tolist()
         cost = {
-            method: Passes[int](
-                forward=sum(body.costs[method].forward for body in bodies),
-                backward=sum(body.costs[method].backward for body in bodies),
-            )
-            for method in parameters.methods
+            method: Passes[int](forward=forward, backward=backward)
+            for method, (forward, backward) in zip(parameters.methods, passes, strict=True)
         }
         compares = self.compares(parameters)
         texts = [
@@ -176,16 +179,17 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
                 text=row.text,
                 text_pair=row.text_pair,
                 label=row.label,
-                values=body.values,
-                text_seed=body.text_seed,
-                predicted=body.prediction.label,
-                features=statistics.content_features(body),
+                values=text.named(all_names, asked),
+                text_seed=text.text_seed,
+                predicted=text.predicted,
+                features=text.features,
                 rationale=row.rationale if compares else None,
                 rationale_pair=row.rationale_pair if compares else None,
-                undefined=body.undefined,
+                undefined=text.undefined,
             )
-            for row, body in zip(rows, bodies, strict=True)
+            for row, text in zip(rows, bodies, strict=True)
         ]
+        silent = np.sum([text.silent for text in bodies], axis=0).tolist()
         return EvaluationData(
             n=len(bodies),
             rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
@@ -196,7 +200,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             critical=critical,
             slices=statistics.slices(all_names, metrics, values, rows, bodies),
             rationales=_no_rationales(bodies) if compares else None,
-            failed={name: count for name in parameters.methods if (count := _failed(name, bodies))},
+            failed={name: count for name, count in zip(parameters.methods, silent, strict=False) if count},
         )
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
@@ -239,16 +243,10 @@ def _told(apart: bool | None) -> str:
     return "" if apart is None else "yes" if apart else "no"
 
 
-def _failed(name: str, bodies: Sequence[EvaluationText]) -> int:
-    """The texts in which the method ``name`` scored nothing."""
-    return sum(not any(body.scores[name]) for body in bodies)
-
-
-def _signed(parameters: Evaluation.Parameters, bodies: Sequence[EvaluationText]) -> list[bool]:
+def _signed(parameters: Evaluation.Parameters, texts: Sequence[TextFacts]) -> list[bool]:
     """Whether each method's scores have signs: as the method says; of a file, whether any is negative."""
     own = [get_method(method.method).is_signed(method.parameters) for method in parameters.chosen]
-    files = parameters.names[len(own) :]
-    return [*own, *(any(min(body.scores[name]) < 0 for body in bodies) for name in files)]
+    return [*own, *np.any([text.negative for text in texts], axis=0).tolist()[len(own) :]]
 
 
 def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
@@ -256,8 +254,8 @@ def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Paramet
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
 
 
-def _no_rationales(bodies: Sequence[EvaluationText]) -> NoRationales:
-    counts = Counter(body.undefined for body in bodies)
+def _no_rationales(texts: Sequence[TextFacts]) -> NoRationales:
+    counts = Counter(text.undefined for text in texts)
     return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
 
 

@@ -13,6 +13,7 @@ from explainlab.analyses.evaluation.heat_table import heat_table
 from explainlab.analyses.evaluation.latex import latex
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText
 from explainlab.analyses.evaluation.slice_figures import slice_means
+from explainlab.analyses.evaluation.sweep_figures import sweep_charts
 from explainlab.analyses.evaluation.table import kinds_of, metric_row
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
@@ -124,7 +125,8 @@ def charts_of(body: EvaluationData) -> list[Chart]:
     metrics = [metric for metric in _metrics(body) if _values(body, metric)]
     draws = (methods_by_metric, differences, critical_diagram, quality_against_cost, slice_means)
     by_metric = [keyed(metric, draw(body, metric)) for metric in metrics for draw in draws]
-    charts = [*(heat_table(body, kind) for kind in kinds_of(body)), *by_metric, agreement_matrix(body)]
+    swept = [keyed(metric, chart) for metric in metrics for chart in sweep_charts(body, metric)]
+    charts = [*(heat_table(body, kind) for kind in kinds_of(body)), *by_metric, *swept, agreement_matrix(body)]
     return [chart for chart in charts if chart.rows]
 
 

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
+from explainlab.analyses.evaluation.facts import TextFacts
 from explainlab.analyses.evaluation.result import (
     Agreed,
     Agreement,
     CriticalDifferences,
     Difference,
-    EvaluationText,
     MethodMetric,
     Pair,
     Rank,
@@ -22,7 +22,6 @@ from explainlab.analyses.evaluation.result import (
     TextAgreement,
 )
 from explainlab.data import Row
-from explainlab.metrics.agreement import rank_correlations, sign_conflicts
 from explainlab.metrics.comparison import Means, compare, critical_difference, means_of
 from explainlab.metrics.registry import MetricRequest
 
@@ -35,12 +34,10 @@ Columns = Mapping[str, np.ndarray]
 """By metric with its options, float64 [names, texts]; NaN where the metric is undefined."""
 
 
-def columns(names: Sequence[str], metrics: Sequence[MetricRequest], bodies: Sequence[EvaluationText]) -> Columns:
+def columns(metrics: Sequence[MetricRequest], texts: Sequence[TextFacts]) -> Columns:
     """The values of all texts."""
-    return {
-        metric: np.array([[body.values[name][metric] for body in bodies] for name in names], dtype=np.float64)
-        for metric in [request.name for request in metrics]
-    }
+    values = np.stack([text.values for text in texts], axis=-1)
+    return {request.name: values[:, m] for m, request in enumerate(metrics)}
 
 
 def method_rows(
@@ -48,18 +45,18 @@ def method_rows(
     candidates: int,
     metrics: Sequence[MetricRequest],
     values: Columns,
-    bodies: Sequence[EvaluationText],
+    texts: Sequence[TextFacts],
 ) -> list[MethodMetric]:
     """The table, by method and then by metric; the best of a metric is among the first ``candidates``."""
     compared = compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
     facts = [metric.facts for metric in metrics]
-    counted = [sum(body.counted[metric] > 0 for body in bodies) for metric in values]
+    counted = np.sum([text.selects for text in texts], axis=0).tolist()
     return [
         MethodMetric(
             method=name,
             **facts[m],
             **_interval(comparison.means, i),
-            n=len(bodies) - int(comparison.undefined[i]),
+            n=len(texts) - int(comparison.undefined[i]),
             counted=counted[m],
             undefined=int(comparison.undefined[i]),
             to_best=Difference(**_interval(comparison.to_best, i), p=_known(comparison.p[i]))
@@ -98,15 +95,13 @@ def ranked(
 
 
 def agreements(
-    names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], bodies: Sequence[EvaluationText]
+    names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], texts: Sequence[TextFacts]
 ) -> list[Agreement]:
     """Every pair of the methods ``names``; ``signed``: whether the scores of each have signs."""
     first, second = np.triu_indices(len(names), 1)
     if not len(first):
         return []
-    scores = [_content(names, body) for body in bodies]
-    taus = np.array([rank_correlations(maps)[first, second] for maps in scores])
-    conflicts = np.array([sign_conflicts(maps)[first, second] for maps in scores])
+    taus, conflicts = np.array([text.tau for text in texts]), np.array([text.conflicts for text in texts])
     tau_means, conflict_means = means_of([taus.T, conflicts.T])
     agreed = []
     for pair, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
@@ -124,12 +119,6 @@ def agreements(
     return agreed
 
 
-def _content(names: Sequence[str], body: EvaluationText) -> np.ndarray:
-    """float64 [names, n]: the scores of the content features."""
-    content = [not feature.special for feature in body.features]
-    return np.array([body.scores[name] for name in names], dtype=np.float64)[:, content]
-
-
 def _agreed(means: Means, pair: int, values: np.ndarray) -> Agreed:
     return Agreed(**_interval(means, pair), n=int(np.count_nonzero(~np.isnan(values[:, pair]))))
 
@@ -142,13 +131,13 @@ def slices(
     metrics: Sequence[MetricRequest],
     values: Columns,
     rows: Sequence[Row],
-    bodies: Sequence[EvaluationText],
+    texts: Sequence[TextFacts],
 ) -> list[Slice]:
     """The table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
     by_label = _grouped([row.label or "" for row in rows])
-    right = [body.prediction.label == row.label for row, body in zip(rows, bodies, strict=True)]
+    right = [text.predicted == row.label for row, text in zip(rows, texts, strict=True)]
     by_prediction = _grouped(["right" if each else "wrong" for each in right])
-    by_length = _thirds([content_features(body) for body in bodies])
+    by_length = _thirds([text.features for text in texts])
     whole = np.concatenate([*values.values()])
     cells = [(key, method) for key in [metric.key for metric in metrics] for method in names]
     sliced = []
@@ -163,11 +152,6 @@ def slices(
             ]
             sliced.append(Slice(by=by, name=name, n=len(chosen), few=len(chosen) < FEW, rows=table))
     return sliced
-
-
-def content_features(body: EvaluationText) -> int:
-    """The features of the text that are not special."""
-    return sum(not feature.special for feature in body.features)
 
 
 def _grouped(kinds: Sequence[str]) -> dict[str, list[int]]:

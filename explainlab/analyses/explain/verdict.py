@@ -16,7 +16,7 @@ from explainlab.analyses.trust.verdict import BETTER, level
 from explainlab.analyses.trust.verdict import verdict as trust_verdict
 from explainlab.analyses.wording import capital, joined, quoted, whole_percent
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import label_of
+from explainlab.attribution.registry import request_label
 from explainlab.text.units import words
 
 _LEADING, _OPPOSING, _CLEAR = 0.5, 0.25, 0.1
@@ -39,7 +39,7 @@ def verdict(result: Attribution, trust: TrustText | None = None) -> str:
 
     The reasons are those of the method, by name, unless the comparison is better than chance.
     """
-    label = label_of(result.request.question)
+    label = request_label(result.request)
     by = f" (by {label})"
     if trust is None:
         return _reasons(result, by)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.intermediate_predictions.masked import WORDS, apart, mean_apart, read_masked
 from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsData,
     IntermediatePredictionsText,
@@ -26,17 +28,24 @@ from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import FORWARD
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest
+
+MASKED_TEXTS = 50
+"""About how many masked texts a text has, before its length is known."""
 
 
 class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, IntermediatePredictionsData]):
     """Every class's score after each feature, special ones included: one pass a text, its last one the prediction.
 
     ``positions`` belong to ``features`` one by one; ``end`` is how many characters of the feature's text were read.
+    With ``masked``, also the predictions that these stand for: of the text with the rest masked, a pass a feature.
     """
 
     class Parameters(declared.Parameters):
         rows: Rows = 100
         sample: Sample = "first"
+        masked: bool = Field(False, description="Also predict the text with all that follows each feature masked.")
 
     id = "intermediate_predictions"
     label = "Intermediate predictions"
@@ -46,33 +55,44 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     definition = "pᵢ = head(last layer at the last token of feature i)"
 
     def evaluations(self, parameters: Parameters) -> int:
-        return 1
+        return MASKED_TEXTS if parameters.masked else 1
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
-        return FORWARD
+        return FORWARD * (n if parameters.masked else 1)
+
+    def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
+        """See :meth:`Analysis.key`; ``masked`` enters only where it is on: older requests do not know it."""
+        asked = {name: value for name, value in request.parameters.items() if name != "masked" or value}
+        return super().key(request.model_copy(update={"parameters": asked}), model_digest, reader)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:
             subject.warnings += prompt_warning(subject.classifier)
-        return [_body(subject, logits) for subject, logits in zip(subjects, _read(subjects), strict=True)]
+        read = _read(subjects)
+        masked = read_masked(subjects) if parameters.masked else [None] * len(subjects)
+        return [_body(*text) for text in zip(subjects, read, masked, strict=True)]
 
     def of_rows(
         self, rows: Sequence[Row], bodies: Sequence[IntermediatePredictionsText], parameters: Parameters
     ) -> IntermediatePredictionsData:
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         settled = interval([text.settled for text in texts])
-        return IntermediatePredictionsData(texts=texts, summary=SettledSummary(n=len(texts), settled=settled))
+        far = [mean for body in bodies if (mean := mean_apart(body.positions)) is not None]
+        summary = SettledSummary(n=len(texts), settled=settled, apart=interval(far) if far else None)
+        return IntermediatePredictionsData(texts=texts, summary=summary)
 
     def headline(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> str:
         body = result.body
         if isinstance(body, IntermediatePredictionsText):
             read, label = _settled(body.positions), body.prediction.label
-            return f"The prediction {label} is settled once {read:.0%} of the features are read."
+            words = f"The prediction {label} is settled once {read:.0%} of the features are read."
+            return words + apart_words(mean_apart(body.positions))
         settled, n = body.summary.settled, body.summary.n
         between = "" if settled.low is None else f" ({settled.low:.0%} to {settled.high:.0%})"
         mean = f"{settled.mean or 0.0:.0%}{between}"
-        return f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
+        words = f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
+        return words + apart_words(body.summary.apart.mean if body.summary.apart else None)
 
     def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
         """After every feature the class predicted and the target's probability; of a data set, when it settles."""
@@ -85,6 +105,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
                 "after": feature.text,
                 "predicted": max(position.probabilities, key=position.probabilities.__getitem__),
                 f"p({label})": f"{position.probabilities[label]:.4f}",
+                **({} if (far := apart(position)) is None else {"from masked": f"{far:.4f}"}),
             }
             for feature, position in zip(body.features, body.positions, strict=True)
         ]
@@ -111,18 +132,25 @@ def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
     return [read[i] for i in range(len(subjects))]
 
 
-def _body(subject: Subject, logits: np.ndarray) -> IntermediatePredictionsText:
-    return IntermediatePredictionsText(**text_fields(subject), positions=list(_positions(subject, logits)))
+def apart_words(mean: float | None) -> str:
+    """How far predictions on the way are from those of masked texts, to follow another sentence; empty for None."""
+    return "" if mean is None else f" On the way, predictions are on average {mean:.2f} (of at most 1) {WORDS}."
 
 
-def _positions(subject: Subject, logits: np.ndarray) -> Iterator[Position]:
-    end = 0
+def _body(subject: Subject, logits: np.ndarray, masked: np.ndarray | None) -> IntermediatePredictionsText:
+    return IntermediatePredictionsText(**text_fields(subject), positions=list(_positions(subject, logits, masked)))
+
+
+def _positions(subject: Subject, logits: np.ndarray, masked: np.ndarray | None) -> Iterator[Position]:
+    end, rows = 0, iter([] if masked is None else masked)
     for feature, row in zip(subject.units.features, logits, strict=True):
         end = end if feature.special else feature.end
+        other = None if feature.special else next(rows, None)
         yield Position(
             end=end,
             logits=dict(zip(subject.classifier.labels, row.tolist(), strict=True)),
             probabilities=subject.classifier.prediction(row).probabilities,
+            masked=None if other is None else subject.classifier.prediction(other).probabilities,
         )
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, TextBody
 
 
 class Position(Record):
-    """The prediction once ``end`` characters of the feature's text are read: logits and probabilities by class."""
+    """The prediction once ``end`` characters of the feature's text are read: logits and probabilities by class.
+
+    ``masked``: the probabilities for the whole text with everything after the feature masked, where they are asked for;
+    None for special tokens.
+    """
 
     end: int
     logits: dict[str, float]
     probabilities: dict[str, float]
+    masked: dict[str, float] | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class IntermediatePredictionsText(TextBody):
@@ -35,10 +42,14 @@ class TextPositions(Record):
 
 
 class SettledSummary(Record):
-    """The mean of ``settled`` over ``n`` texts."""
+    """The mean of ``settled`` over ``n`` texts.
+
+    ``apart``: that of the distance to the masked texts' predictions, where they are asked for.
+    """
 
     n: int
     settled: Interval
+    apart: Interval | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class IntermediatePredictionsData(Record):

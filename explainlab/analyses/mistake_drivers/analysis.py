@@ -38,7 +38,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
-from explainlab.request import Output, digest
+from explainlab.request import Output
 
 TOGETHER = 32
 """Attributions that are stored together: a cancel loses little."""
@@ -46,7 +46,6 @@ TESTED_PAIRS, TESTED_ROWS = 20, 10
 """The pairs whose interaction is measured, and in how many rows of each."""
 CLEAR_ROWS = 6
 """In fewer rows, scores of random signs are all positive with a probability above 2.5%: 2⁻⁵."""
-_STORED = "mistake_drivers/2"  # part of the storage key: rises when the stored format changes
 
 Words = tuple[str, ...]
 Key = tuple[Words, str]
@@ -123,7 +122,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The method's version, and the data that it reads."""
-        return _fingerprint(parse_method(parameters.method), reader)
+        method = parse_method(parameters.method)
+        read = data_digest(method.parameters.model_dump(mode="json"), reader)
+        version = get_method(method.method).version
+        return " ".join([f"{method.method} {version} {read}", *member_versions(method, reader)])
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """Logits: where the model is sure, the gradient of a probability vanishes, and sure mistakes with it."""
@@ -192,27 +194,16 @@ def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tup
 def _attributions(
     subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]
 ) -> Iterator[WordAttribution]:
-    """The attributions in their order; those in the context's memory are not computed again."""
-    request, model = subject.request, subject.classifier
-    batcher = Batcher(model, subject.context)
-    origin = [_STORED, model.digest, str(model.dtype), method.name, _fingerprint(method, subject.context.reader)]
+    """The attributions in their order, of :data:`TOGETHER` rows at a time."""
+    batcher = Batcher(subject.classifier, subject.context)
     parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
-    keys = [
-        digest([origin, request.output, request.seed, [(row.text, row.text_pair, label) for row, label in part]])
-        for part in parts
-    ]
-    known = [subject.context.recall(key) for key in keys]
-    work = [0.0 if stored else _work(subject, method, part) for part, stored in zip(parts, known, strict=True)]
+    work = [_work(subject, method, part) for part in parts]
     tested = _tested_work(targets, TESTED_PAIRS)  # a row each: more cannot be known yet
     subject.context.expect(sum(work) + tested, not get_method(method.method).adaptive(method.parameters))
-    for i, (part, key, stored) in enumerate(zip(parts, keys, known, strict=True)):
-        if stored is None:
-            subject.context.part(work[i])
-            with batcher.span(i, i + 1, len(parts)):
-                stored = {"maps": _word_scores(subject, method, part, batcher)}
-            subject.context.keep(key, stored)
-        for target, values in zip(part, stored["maps"], strict=True):
-            yield WordAttribution(*target, *values)
+    for i, part in enumerate(parts):
+        subject.context.part(work[i])
+        with batcher.span(i, i + 1, len(parts)):
+            yield from _word_scores(subject, method, part, batcher)
     _add_warnings(subject, batcher)
 
 
@@ -228,29 +219,22 @@ def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
     return 4 * FORWARD * tokens * count
 
 
-def _fingerprint(method: MethodRequest, reader: Reader) -> str:
-    read = data_digest(method.parameters.model_dump(mode="json"), reader)
-    return " ".join([f"{method.method} {get_method(method.method).version} {read}", *member_versions(method, reader)])
-
-
 def _word_scores(
     subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget], batcher: Batcher
-) -> list[tuple[list[str], list[float], list[str]]]:
-    """Of every row the words of all features (empty: no word), their scores, and the warnings of its attribution."""
+) -> Iterator[WordAttribution]:
+    """The words of all features of every row (empty: no word), their scores, and the warnings of its attribution."""
     subject.context.check_cancelled()
     texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
     results = attributions_of(texts, [(method.method, settings)], outputs="all")
     subject.forward += sum(text.forward for text in texts)
     subject.backward += sum(text.backward for text in texts)
-    return [
-        (
-            [_word(feature.text) if not feature.special else "" for feature in result.features],
-            result.scores.tolist(),
-            [warning for warning in result.warnings if warning != HALVED],  # that is of the batches, not of a text
-        )
-        for (result,) in results
-    ]
+    for target, (result,) in zip(targets, results, strict=True):
+        words = [_word(feature.text) if not feature.special else "" for feature in result.features]
+        warnings = [
+            warning for warning in result.warnings if warning != HALVED
+        ]  # that is of the batches, not of a text
+        yield WordAttribution(*target, words, result.scores.tolist(), warnings)
 
 
 def _add_warnings(subject: DataSubject, batcher: Batcher) -> None:

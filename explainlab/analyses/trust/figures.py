@@ -50,13 +50,14 @@ def _against_random(body: TrustText) -> Chart:
     return Chart("against-random-maps", title, f"{title}: {shares}.", figure, rows, notes)
 
 
-def ranking(bodies: Sequence[TrustText]) -> Chart:
+def ranking(bodies: Sequence[TrustText], labels: Sequence[str]) -> Chart:
     """Attributions of one text by the share of random ones that do worse, the furthest beyond chance first.
 
-    The smaller of the two shares of an attribution counts.
+    The smaller of the two shares of an attribution counts. ``labels`` are those of their methods.
     """
-    ordered = sorted(bodies, key=lambda body: -min(metric.beaten for metric in body.metrics))
-    names = [shown(label_of(body.method)) for body in ordered]
+    furthest = sorted(range(len(bodies)), key=lambda i: -min(metric.beaten for metric in bodies[i].metrics))
+    ordered, labels = [bodies[i] for i in furthest], [labels[i] for i in furthest]
+    names = [shown(label) for label in labels]
     figure = go.Figure(
         layout=layout(f"Share of {bodies[0].random_maps} random maps", "", height=140 + 36 * len(ordered))
     )
@@ -76,11 +77,11 @@ def ranking(bodies: Sequence[TrustText]) -> Chart:
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%")
     figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
     rows = [
-        {"method": label_of(body.method), **{metric.label: metric.beaten for metric in body.metrics}}
-        for body in ordered
+        {"method": label, **{metric.label: metric.beaten for metric in body.metrics}}
+        for label, body in zip(labels, ordered, strict=True)
     ]
     title = "Random maps that do worse than each map"
-    first = ", ".join(label_of(body.method) for body in ordered if level(body) >= BEYOND)
+    first = ", ".join(label for label, body in zip(labels, ordered, strict=True) if level(body) >= BEYOND)
     finding = f"Well beyond chance: {first}." if first else "None is well beyond chance."
     notes = ("Dashed: what chance gives; dotted: well beyond chance. Differences of less than 10% may be chance.",)
     return Chart("which-map-to-trust", title, f"{title}. {finding}", figure, rows, notes)

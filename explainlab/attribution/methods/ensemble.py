@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy.stats
@@ -11,16 +11,15 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.explain import attribute_subjects, request_for
 from explainlab.attribution.method import Method, Outcome
-from explainlab.attribution.passes import read_label_shares
+from explainlab.attribution.passes import read_label_shares, read_originals
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MEMBERS, MethodRequest, complete, get_method, parse_members
+from explainlab.attribution.registry import MEMBERS, MethodRequest, get_method, parse_members
 from explainlab.attribution.subject import Subject
 from explainlab.declared import refused
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
-from explainlab.request import CompleteRequest, Request
 
 Normalisation = Literal["abs_sum", "sum", "rank"]
 
@@ -56,7 +55,7 @@ class Ensemble(Method):
     """The mean over members of their normalised scores, with its spread; special tokens score 0.
 
     Every member explains its own output, unless the request's is the logit, and draws from the request's seed. The cost
-    is the sum of the members', as equal passes are made again.
+    is the sum of the members', as equal passes are made again; so it is where the context knows a member's answer.
     """
 
     class Parameters(declared.Parameters):
@@ -124,17 +123,28 @@ class Ensemble(Method):
 
 
 def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> list[Attribution]:
-    """The attributions of all texts by ``member``, with all the passes that it makes alone.
+    """The attributions of all texts by ``member``, with all the passes that it makes alone; those known are not made.
 
-    The ``first`` member fixes the targets, and what it reads of the texts the subjects know too.
+    It explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and what it
+    reads of the texts the subjects know too.
     """
     method, settings = get_method(member.method), member.parameters.model_dump(mode="json")
-    requests = [_request(subject, method, settings, first) for subject in subjects]
+    own = method.default_output(settings)
+    requests = [
+        request_for(
+            subject, method.id, settings, own if subject.output == "probability" else subject.output, subject.seed
+        )
+        for subject in subjects
+    ]
+    records = subjects[0].context.recall_answers(requests)
+    results = {i: Attribution.from_json(record) for i, record in records.items()}
+    read_originals([subjects[i] for i in results])
+    missing = [i for i in range(len(subjects)) if i not in results]
     runs = [
         Subject(
             subject.classifier,
             subject.encoding,
-            target=request.target,
+            target="predicted" if first and subject.explains_prediction else subject.target.label,
             output=request.output,
             unit=request.unit,
             seed=request.seed,
@@ -142,31 +152,15 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
             batcher=subject.batcher,
             text=subject.text if first else None,
         )
-        for subject, request in zip(subjects, requests, strict=True)
+        for subject, request in ((subjects[i], requests[i]) for i in missing)
     ]
     if not first:
         read_label_shares(runs)
     elif subjects[0].classifier.prompt is not None:
         for run in runs:
             run.recalls()
-    return attribute_subjects(runs, method, requests)
-
-
-def _request(subject: Subject, method: Method, settings: Mapping[str, Any], first: bool) -> CompleteRequest:
-    """The request of a member: of its own output, unless the subject's is the logit."""
-    return complete(
-        Request(
-            model=subject.classifier.id,
-            text=subject.encoding.text,
-            text_pair=subject.encoding.text_pair,
-            question=method.id,
-            parameters=dict(settings),
-            target="predicted" if first and subject.explains_prediction else subject.target.label,
-            output=method.default_output(settings) if subject.output == "probability" else subject.output,
-            unit=subject.unit,
-            seed=subject.seed,
-        )
-    )
+    results |= zip(missing, attribute_subjects(runs, method, [requests[i] for i in missing]), strict=True)
+    return [results[i] for i in range(len(subjects))]
 
 
 def _mean(

@@ -20,7 +20,7 @@ from explainlab.models.stored.made import CARD, PREFIX, made_directory, made_fol
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.users import User
-from explainlab.settings import limit_words, settings
+from explainlab.settings import settings
 
 _OWNERS = "owners"  # in the folder of a model: a file for each owner, with the name that the owner gives it
 _NAME = re.compile(r"[\w.-]{1,60}")
@@ -86,9 +86,9 @@ def require_room(request: CompleteRequest) -> None:
     """Raise :class:`ResourceError` if the user has as many models, or as many bytes of them, as the settings allow."""
     own, wanted = own_models(request.reader), int(request.parameters["seeds"])
     if len(own) + wanted > settings().max_made_models:
-        raise ResourceError(f"You have {len(own)} made models.", f"Delete one. {limit_words('max_made_models')}")
+        raise ResourceError(f"You have {len(own)} made models.", f"Delete one. {settings().words('max_made_models')}")
     if sum(model.bytes for model in own) > settings().max_made_mb * 2**20:
-        raise ResourceError("Your made models take too much room.", f"Delete one. {limit_words('max_made_mb')}")
+        raise ResourceError("Your made models take too much room.", f"Delete one. {settings().words('max_made_mb')}")
 
 
 def name_made(model_id: str, name: str, user: User) -> None:

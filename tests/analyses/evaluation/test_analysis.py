@@ -11,6 +11,7 @@ import pytest
 import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import complete, read_result
 from explainlab.attribution.registry import get_method
@@ -266,3 +267,27 @@ def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, 
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path)])
     with pytest.raises(RequestError, match="have the same name"):
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path), str(path)])
+
+
+class Watched(RunContext):
+    """What a run shows of the texts that are finished."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[AnalysisResult] = []
+
+    def show(self, result) -> None:
+        self.shown.append(result())
+
+
+def test_a_run_shows_the_means_of_the_texts_that_are_finished(classifier, tmp_path) -> None:
+    data = write(tmp_path / "rows.csv", [(f"a film of {'good ' * i}parts", i % 2) for i in range(9)])
+    context = Watched()
+    whole = explainlab.evaluate(classifier, data, ["gradient"], METRICS, context=context)
+    assert [result.body.n for result in context.shown] == [4, 9]
+    first = context.shown[0].body
+    by_row = {text.row: text for text in whole.body.texts}
+    assert all(text == by_row[text.row] for text in first.texts)
+    for row in first.rows:
+        assert row.mean == pytest.approx(np.mean([text.values[row.method][row.asked] for text in first.texts]))
+    assert context.shown[-1].body == whole.body

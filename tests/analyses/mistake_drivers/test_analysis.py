@@ -130,24 +130,31 @@ def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
 
 
 class Stopped(RunContext):
-    """Cancels once some maps are kept."""
+    """Cancels once some maps are kept; counts the work."""
 
-    goes_on = False
+    goes_on, work = False, 0.0
 
     def check_cancelled(self) -> None:
-        if not self.goes_on and any("maps" in body for body in self._memory.values()):
+        if not self.goes_on and any("features" in body for body in self._memory.values()):
             raise Cancelled
+
+    def spend(self, work: float) -> None:
+        self.work += work
 
 
 def test_maps_made_before_a_cancel_are_not_made_again(bert, rows, body) -> None:
     context = Stopped()
     with pytest.raises(Cancelled):
         study(bert, "mistake_drivers", **ASKED, context=context)
-    context.goes_on = True
+    context.goes_on, before = True, context.work
     rest = study(bert, "mistake_drivers", **ASKED, context=context)
-    whole = study(bert, "mistake_drivers", **ASKED)
+    undisturbed = Stopped()
+    undisturbed.goes_on = True
+    whole = study(bert, "mistake_drivers", **ASKED, context=undisturbed)
     assert whole.cost.backward == body.n_wrong + 12 * len({driver.predicted for driver in body.words})
-    assert 0 < rest.cost.backward < whole.cost.backward
+    assert rest.cost.backward == whole.cost.backward, "a cost is the same with and without memory"
+    assert context.work - before < undisturbed.work
+    assert context.work == pytest.approx(undisturbed.work, rel=0.01)
     assert whole.cost.forward - rest.cost.forward >= len(rows)
     assert rest.body == whole.body == body
 

@@ -11,6 +11,7 @@ from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
+from explainlab.analyses.evaluation.page.running import draw_so_far
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
@@ -43,6 +44,6 @@ def draw() -> None:
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
         draw_results(service, view, answer.result)
-    elif answer.running:
-        st.skeleton(height=320)
+    elif answer.running and answer.job is not None:
+        draw_so_far(answer.job)
     links.draw(PAGE.link(service, view))

@@ -16,6 +16,7 @@ from explainlab.analyses.evaluation.page.texts import draw_pair
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData
 from explainlab.analyses.evaluation.slice_figures import slice_means
+from explainlab.analyses.evaluation.sweep_figures import sweep_charts
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.app.chart import draw_cells, draw_chart, theme
@@ -33,6 +34,7 @@ _HELP = {
     "differences": "The difference of each method to the best, text by text: positive where the best is better. p of "
     "Wilcoxon's signed-rank test, corrected by Holm for all methods; below 0.05 they are told apart.",
     "ranks": "Each text ranks the methods, 1 the best. A bar joins methods none of whose pairs is told apart.",
+    "swept": "The means of the settings of one method that differ in one number; the dashed line is random.",
     "costs": "The Pareto front holds the methods that no other method beats at the same cost or less.",
     "slices": "The means for the texts of each class, those predicted right and wrong, and thirds by length.",
     "agreement": "Whether methods rank the features of a text alike. Press a cell to see the texts on which two "
@@ -50,6 +52,11 @@ def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
     st.subheader("What is told apart", anchor=False)
     _draw(result, differences, "differences")
     _draw(result, critical_diagram, "ranks")
+    charts = once(result, sweep_charts, result.body, question.now("by"))
+    if charts:
+        st.subheader("Against a parameter", anchor=False)
+    for chart in charts:
+        draw_chart(chart, f"benchmark_{chart.name}", help=explained(_HELP["swept"], "interval"))
     st.subheader("Quality against cost", anchor=False)
     _draw(result, quality_against_cost, "costs")
     st.subheader("Slices", anchor=False)

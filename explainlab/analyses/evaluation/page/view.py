@@ -11,7 +11,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, CarriedText, ChosenData
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_method, swept
 from explainlab.metrics.registry import parse_metric
 from explainlab.request import Dtype, Output, Request, Unit, checked
 
@@ -81,7 +81,7 @@ class BenchmarkView(ChosenData, AnalysisView):
             **self.carried(),
             "text": text,
             "text_pair": text_pair,
-            "methods": tuple(parse_method(name, self.settings).name for name in self.methods),
+            "methods": tuple(parse_method(spec, self.settings).name for name in self.methods for spec in swept(name)),
             "seed": text_seed,
             "dtype": self.dtype,
         }

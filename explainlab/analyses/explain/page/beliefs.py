@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.intermediate_predictions.analysis import apart_words
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.figures import masked_curves
+from explainlab.analyses.intermediate_predictions.masked import mean_apart
 from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
 from explainlab.app.beliefs import beliefs_request, no_beliefs
+from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.place import Place
@@ -19,12 +23,17 @@ from explainlab.request import Request
 from explainlab.service.service import Service
 
 ASK = "What the model believed on the way"
+_MASKED = "Compare with the text whose rest is masked"
+_MASKED_HELP = (
+    "A prediction on the way stands for that of the whole text with everything after it masked, which progressive "
+    "inference relies on. Here both are compared; it takes a pass for each feature."
+)
 _PLACE = Place("explain.beliefs")
 
 
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the request for a text other than that of ``requests``, and give up its job."""
-    _PLACE.keep(service, [beliefs_request(request) for request in requests[:1]])
+    _PLACE.keep(service, [beliefs_request(request, masked) for request in requests[:1] for masked in (False, True)])
 
 
 def draw_beliefs(service: Service, request: Request, palette: str) -> None:
@@ -46,7 +55,8 @@ def draw_beliefs(service: Service, request: Request, palette: str) -> None:
 
 
 def _draw_open(service: Service, request: Request, palette: str) -> None:
-    (answer,) = _PLACE.answer_all(service, [beliefs_request(request)])
+    masked = st.toggle(_MASKED, key="beliefs_masked", help=_MASKED_HELP)
+    (answer,) = _PLACE.answer_all(service, [beliefs_request(request, masked)])
     if answer.result is None:
         _PLACE.draw_state(service, [answer])
     else:
@@ -64,3 +74,7 @@ def _draw_answer(result: AnalysisResult[IntermediatePredictionsText], request: R
         st.warning(plain(warning), icon=":material/warning:")
     drawn = once(result, beliefs, request, result.body, palette)
     token_heatmap(drawn, key="beliefs_map")
+    apart = apart_words(mean_apart(result.body.positions))
+    if apart:
+        st.markdown(plain(apart.strip()))
+        draw_chart(once(result, masked_curves, result.body), "beliefs_masked_chart", help=_MASKED_HELP)

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
 
-from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.analyses.explain.page.view import MOST_TOP, Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
 from explainlab.app.words.guide import draw_guide_button
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import get_method, methods
+from explainlab.attribution.registry import get_method, methods, parse_method, swept
 from explainlab.declared import ParameterSpec, parse
 from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 
 PAGE = "explain"
-_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale")
+_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top")
+_METHODS_HELP = (
+    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
+    "integrated_gradients:rule=right:steps=10+20."
+)
 question = Question(PAGE)
 
 
 def seed_controls(view: View, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
-    values["methods"] = [choice.method for choice in view.methods]
-    for request in view.text_requests():
-        values |= {f"{request.question}_{name}": value for name, value in request.parameters.items()}
+    values["methods"] = view.names
+    for name, request in zip(view.names, view.text_requests(), strict=True):
+        if name == request.question:
+            values |= {_name(name, parameter): value for parameter, value in request.parameters.items()}
     question.seed(values, force)
 
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
-    chosen.multiselect(
-        "Methods",
-        list(methods()),
-        question.now("methods"),
-        key=question.key("methods"),
-        format_func=lambda method_id: methods()[method_id].label,
-        placeholder="Choose one or more methods",
-        help=explained("Each method makes a map of its own.", *question.now("methods")),
-    )
+    with chosen:
+        question.draw_specs(
+            "Methods", "methods", list(methods()), parse_method, explained(_METHODS_HELP, *_with_controls())
+        )
     with guide:
         draw_guide_button()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -62,9 +62,7 @@ def draft() -> View:
         View,
         **{name: question.now(name) for name in _FIELDS},
         text_pair=question.text_pair,
-        methods=tuple(
-            Choice(method=method_id, parameters=_chosen(get_method(method_id))) for method_id in question.now("methods")
-        ),
+        methods=tuple({choice.spec: choice for choice in _choices()}.values()),
     )
     view.requests()
     return view
@@ -74,6 +72,15 @@ def _draw_more() -> None:
     question.draw_palette()
     scales = {"each": "One for each map", "shared": "One for all"}
     question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
+    st.number_input(
+        "Mark the top k",
+        0,
+        MOST_TOP,
+        question.now("top"),
+        step=1,
+        key=question.key("top"),
+        help="Each map frames so many words or tokens of highest score; 0 frames none. Nothing is computed.",
+    )
     st.number_input(
         "Seed",
         0,
@@ -86,7 +93,7 @@ def _draw_more() -> None:
     question.choose(
         "Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is faster on GPUs and less exact."
     )
-    for method_id in question.now("methods"):
+    for method_id in _with_controls():
         method = get_method(method_id)
         specs = method.parameter_specs()
         if specs:
@@ -102,6 +109,20 @@ def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
     for name, value in defaults[st.session_state[question.key(_name(method.id, spec.name))]].items():
         if name != spec.name and any(other[name] != value for other in defaults.values()):
             st.session_state[question.key(_name(method.id, name))] = value
+
+
+def _with_controls() -> list[str]:
+    """The ids of the chosen methods whose parameters are set by controls."""
+    return [name for name in question.now("methods") if name in methods()]
+
+
+def _choices() -> Iterator[Choice]:
+    """The methods chosen, with what the controls set or, where options were typed, with these."""
+    for name in question.now("methods"):
+        if name in methods():
+            yield Choice(method=name, parameters=_chosen(get_method(name)))
+        else:
+            yield from map(Choice.of, swept(name))
 
 
 def _chosen(method: Method) -> dict[str, Any]:

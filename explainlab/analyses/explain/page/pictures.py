@@ -10,7 +10,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.explain.page.controls import question
-from explainlab.analyses.explain.page.trust import judge_all
+from explainlab.analyses.explain.page.trust import judge_all, keys_of
 from explainlab.analyses.trust.figures import ranking
 from explainlab.analyses.trust.result import TrustText
 from explainlab.app.chart import draw_chart, theme
@@ -19,7 +19,7 @@ from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import complete_method
 from explainlab.figures.bars import has_waterfall
 from explainlab.figures.chart import Chart
 from explainlab.figures.heatmap import agreement, comparable, method_label, opposable
@@ -32,15 +32,15 @@ _FORMS = {"waterfall": "From baseline to output", "bars": "Sorted"}
 def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> None:
     """The scores of one attribution as bars; at first those of the one at the place ``first``."""
     st.header("Scores", anchor="scores", help="One bar for each feature, the largest first; the rest share a bar.")
-    names = {result.request.question: method_label(result) for result in results}
+    names = dict(zip(keys_of(results), map(method_label, results), strict=True))
     place = first
     left, right = st.columns([3, 4], vertical_alignment="bottom")
     if len(results) > 1:
         with left:
-            ids, key = list(names), question.key("pictured")
-            if st.session_state.get(key) not in ids:
-                st.session_state[key] = ids[first]
-            place = ids.index(st.selectbox("Map", ids, key=key, format_func=names.__getitem__))
+            maps, key = list(names), question.key("pictured")
+            if st.session_state.get(key) not in maps:
+                st.session_state[key] = maps[first]
+            place = maps.index(st.selectbox("Map", maps, key=key, format_func=names.__getitem__))
     result, draw = results[place], score_bars
     if has_waterfall(result):
         with right:
@@ -82,17 +82,20 @@ def draw_ranking(
         draw_chart(once(trusts[0], _ranking, trusts), "explain_ranking")
     elif trusts:
         st.info("This text is too short to tell.", icon=":material/short_text:")
-    missing = [result for i, result in enumerate(results) if i not in judged]
+    keyed = zip(keys_of(results), results, strict=True)
+    missing = {key: result for i, (key, result) in enumerate(keyed) if i not in judged}
     if missing:
         compare: Callable[[], None] = partial(judge_all, service, missing)
-        names = plain(", ".join(method_label(result) for result in missing))
+        names = plain(", ".join(map(method_label, missing.values())))
         words, button = st.columns([4, 2], vertical_alignment="center")
         words.caption(f"Not compared yet: {names}.")
         button.button("Compare with random maps", icon=":material/help_center:", on_click=compare, width="stretch")
 
 
 def _ranking(trusts: Sequence[AnalysisResult[TrustText]]) -> Chart:
-    return ranking([trust.body for trust in trusts])
+    settings = [trust.request.parameters for trust in trusts]
+    labels = [complete_method(chosen["method"], chosen["settings"]).label for chosen in settings]
+    return ranking([trust.body for trust in trusts], labels)
 
 
 def _draw_pairs(results: Sequence[Attribution]) -> None:
@@ -103,8 +106,8 @@ def _draw_pairs(results: Sequence[Attribution]) -> None:
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(
             {
-                "Map": get_method(first.request.question).label,
-                "and": get_method(second.request.question).label,
+                "Map": method_label(first),
+                "and": method_label(second),
                 "Rank correlation": "" if pair.rank_correlation is None else f"{pair.rank_correlation:.2f}",
                 "Sign conflicts": str(len(pair.conflicts)) if opposable(first, second) else "",
                 "on": plain(words),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.explain.page.component import class_bars
-from explainlab.analyses.explain.page.trust import draw_trust, trust_words
+from explainlab.analyses.explain.page.trust import draw_trust, keys_of, trust_words
 from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.explain.verdict import most_trusted, verdict
 from explainlab.analyses.registry import get_analysis, get_study
@@ -80,15 +80,15 @@ def draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
     """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
-    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared")
-    shared = shared_warnings(results)
+    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared", view.top)
+    shared, keys = shared_warnings(results), keys_of(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
         columns = st.columns(per_row, gap="medium")
-        shown = zip(columns, cards[start:], results[start:], comparisons[start:], strict=False)
-        for column, drawn, result, comparison in shown:
+        shown = zip(columns, keys[start:], cards[start:], results[start:], comparisons[start:], strict=False)
+        for column, key, drawn, result, comparison in shown:
             with column, st.container(border=True):
-                _draw_card(service, drawn, result, comparison, shared)
+                _draw_card(service, key, drawn, result, comparison, shared)
 
 
 def draw_exports(
@@ -103,7 +103,7 @@ def draw_exports(
     report.download_button(
         "HTML report",
         lambda: to_html(
-            report_maps(results, view.palette, view.scale == "shared", trust),
+            report_maps(results, view.palette, view.scale == "shared", trust, view.top),
             view.palette,
             verdict=words,
             snippets=[code, commands],
@@ -116,7 +116,7 @@ def draw_exports(
     )
     table.download_button(
         "CSV",
-        lambda: to_csv(*results),
+        lambda: to_csv(*results, top_k=view.top),
         "explanation.csv",
         "text/csv",
         icon=":material/table:",
@@ -125,7 +125,7 @@ def draw_exports(
     )
     record.download_button(
         "JSON",
-        lambda: to_json(results, words),
+        lambda: to_json(results, words, view.top),
         "explanation.json",
         "application/json",
         icon=":material/data_object:",
@@ -141,19 +141,19 @@ def draw_exports(
 
 
 def _draw_card(
-    service: Service, drawn: Heatmap, result: Attribution, comparison: Answer | None, shown: Sequence[str]
+    service: Service, key: str, drawn: Heatmap, result: Attribution, comparison: Answer | None, shown: Sequence[str]
 ) -> None:
-    """A map and all that belongs to it; the warnings ``shown`` stand elsewhere already."""
+    """A map and all that belongs to it, drawn under ``key``; the warnings ``shown`` stand elsewhere already."""
     method = get_method(result.request.question)
-    st.markdown(f"**{plain(method.label)}**", help=described(method))
-    token_heatmap(drawn, key=f"map_{method.id}")
+    st.markdown(f"**{plain(drawn.method)}**", help=described(method))
+    token_heatmap(drawn, key=f"map_{key}")
     for warning in result.warnings:
         if warning not in shown:
             st.warning(plain(warning), icon=":material/warning:")
     st.caption(" · ".join(facts(result)))
-    draw_trust(service, result, comparison)
+    draw_trust(service, key, result, comparison)
     icon = ":material/format_list_numbered:"
-    scores = st.expander("Scores", icon=icon, key=f"scores_{method.id}", on_change="rerun")
+    scores = st.expander("Scores", icon=icon, key=f"scores_{key}", on_change="rerun")
     if scores.open:
         frame = result.to_frame()
         frame["pieces"] = [" ".join(f.pieces) for f in result.features]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -18,12 +18,12 @@ from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods
 from explainlab.figures.heatmap import number, spelled
 from explainlab.metrics.trust import RANDOM_MAPS
 from explainlab.request import Request, Unit
 from explainlab.service.service import Service
 
+_PLACE = "explain.trust."
 ASK = "Can I trust this map?"
 _ASK_HELP = (
     "The part that the map ranks highest is removed, then kept alone, and the model is asked again "
@@ -45,8 +45,15 @@ _VERDICTS_HELP = (
 def give_up_others(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
     shown = [trust_request(request) for request in requests]
-    for method_id in methods():
-        _place(method_id).keep(service, shown)
+    for key in [key for key in map(str, st.session_state) if key.startswith(_PLACE) and key.endswith(".place")]:
+        Place(key.removesuffix(".place")).keep(service, shown)
+
+
+def keys_of(results: Sequence[Attribution]) -> list[str]:
+    """What tells the parts of the page about each of ``results`` apart: its method's id, numbered if that recurs."""
+    ids = [result.request.question for result in results]
+    counts = [ids[:i].count(name) for i, name in enumerate(ids)]
+    return [f"{name}_{count + 1}" if count else name for name, count in zip(ids, counts, strict=True)]
 
 
 def comparisons(service: Service, results: Sequence[Attribution], ask: bool = True) -> list[Answer | None]:
@@ -54,35 +61,36 @@ def comparisons(service: Service, results: Sequence[Attribution], ask: bool = Tr
 
     None where a button is still to be pressed. Without ``ask`` only what is stored or was requested before is shown.
     """
-    compared = [(_place(result.request.question), trust_request(result.request)) for result in results]
+    places = map(_place, keys_of(results))
+    compared = [(place, trust_request(result.request)) for place, result in zip(places, results, strict=True)]
     for result, (place, request) in zip(results, compared, strict=True):
         if ask and _is_cheap(result) and (place.view is None or request not in place.view.requests()):
             place.ask(service, Requests((request,)), record=False)  # nobody pressed a button
     return [place.answer_if_requested(service, request) for place, request in compared]
 
 
-def judge_all(service: Service, results: Sequence[Attribution]) -> None:
-    """Ask for the comparison of all ``results`` (a callback)."""
-    for result in results:
-        _place(result.request.question).ask(service, Requests((trust_request(result.request),)))
+def judge_all(service: Service, results: Mapping[str, Attribution]) -> None:
+    """Ask for the comparison of all ``results``, by their keys (a callback)."""
+    for key, result in results.items():
+        _place(key).ask(service, Requests((trust_request(result.request),)))
 
 
-def draw_trust(service: Service, result: Attribution, answer: Answer | None) -> None:
-    """The ``answer`` of :func:`comparisons`, its job, or the button that asks for it."""
+def draw_trust(service: Service, key: str, result: Attribution, answer: Answer | None) -> None:
+    """The ``answer`` of :func:`comparisons`, its job, or the button that asks for it; ``key`` is that of ``result``."""
     if answer is None:
         st.button(
             ASK,
-            key=f"trust_{result.request.question}",
+            key=f"trust_{key}",
             type="tertiary",
             icon=":material/help_center:",
             help=_ASK_HELP,
             on_click=judge_all,
-            args=(service, [result]),
+            args=(service, {key: result}),
         )
     elif answer.result is None:
-        _place(result.request.question).draw_state(service, [answer])
+        _place(key).draw_state(service, [answer])
     else:
-        _draw_answer(answer.result, result)
+        _draw_answer(answer.result, key, result)
 
 
 def _is_cheap(result: Attribution) -> bool:
@@ -97,16 +105,16 @@ def trust_words(answer: Answer | None) -> str:
     return f"{ASK} {get_analysis(Trust.id).headline(answer.result)}"
 
 
-def _place(method_id: str) -> Place:
-    """The place of the button under a method's heatmap, and of its answer."""
-    return Place(f"explain.trust.{method_id}")
+def _place(key: str) -> Place:
+    """The place of the button under a heatmap, and of its answer."""
+    return Place(f"{_PLACE}{key}")
 
 
 def _metric_help(metric: Comparison) -> str:
     return explained(plain(metric.definition), metric.metric)
 
 
-def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
+def _draw_answer(trust: AnalysisResult[TrustText], key: str, result: Attribution) -> None:
     body, unit = trust.body, trust.request.unit
     st.markdown(
         f"**{ASK}**",
@@ -124,7 +132,7 @@ def _draw_answer(trust: AnalysisResult[TrustText], result: Attribution) -> None:
     behind = st.expander(
         "Texts behind these numbers",
         icon=":material/manage_search:",
-        key=f"trust_texts_{result.request.question}",
+        key=f"trust_texts_{key}",
         on_change="rerun",
     )
     if behind.open:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,10 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
-from explainlab.attribution.registry import complete, get_method, parse_method
+from explainlab.attribution.registry import complete, complete_method, get_method, parse_method, request_label
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
 from explainlab.service.questions import kind_of
+
+MOST_TOP = 50
+"""The most features of highest score that a map marks."""
 
 
 def trust_request(request: Request) -> Request:
@@ -37,6 +41,11 @@ class Choice(BaseModel):
         return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
 
     @property
+    def spec(self) -> str:
+        """The method with the options that differ from their defaults, as :func:`parse_method` reads it."""
+        return complete_method(self.method, self.parameters).name
+
+    @property
     def own_output(self) -> Output:
         """What the method explains unless the reader chooses; raises :class:`explainlab.errors.RequestError`."""
         return get_method(self.method).default_output(self.parameters)
@@ -45,7 +54,7 @@ class Choice(BaseModel):
 class View(AnalysisView):
     """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
 
-    ``output``: ``own`` is each method's own.
+    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks.
     """
 
     model: str
@@ -59,10 +68,11 @@ class View(AnalysisView):
     methods: tuple[Choice, ...] = ()
     palette: PaletteName = DEFAULT
     scale: Scale = "each"
+    top: int = Field(0, ge=0, le=MOST_TOP)
 
     def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        shared = self.model_dump(exclude={"methods", "output", "palette", "scale"})
+        shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top"})
         return [
             complete(
                 checked(
@@ -81,14 +91,19 @@ class View(AnalysisView):
         return [*requests, *map(trust_request, requests)]
 
     def method_labels(self) -> list[str]:
-        return [get_method(choice.method).label for choice in self.methods]
+        return [request_label(request) for request in self.text_requests()]
+
+    @property
+    def names(self) -> list[str]:
+        """Each choice as the control of methods names it: by its id alone, unless its method has several settings."""
+        counts = Counter(choice.method for choice in self.methods)
+        return [choice.spec if counts[choice.method] > 1 else choice.method for choice in self.methods]
 
     def carrying(self, carried: CarriedText) -> Self:
-        """See :meth:`AnalysisView.carrying`; of several settings of a method the last, each of its own output."""
+        """See :meth:`AnalysisView.carrying`; each method of its own output."""
         asked: dict[str, Any] = {}
         if "methods" in carried:
-            choices = map(Choice.of, carried["methods"])
-            asked["methods"] = tuple({choice.method: choice for choice in choices}.values())
+            asked["methods"] = tuple(map(Choice.of, dict.fromkeys(carried["methods"])))
             asked["output"] = carried.get("output", "own")
         elif "method" in carried:
             asked["methods"] = (Choice(method=carried["method"]),)

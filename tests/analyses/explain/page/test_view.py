@@ -27,7 +27,7 @@ def test_one_complete_request_a_method_in_the_order_chosen():
 
 def test_defaults_written_out_ask_the_same_and_drawing_is_no_question():
     plain, spelled = Choice(method="occlusion"), Choice(method="occlusion", parameters={"baseline": "mask"})
-    drawn = view(methods=(spelled,), palette="blue_orange", scale="shared")
+    drawn = view(methods=(spelled,), palette="blue_orange", scale="shared", top=3)
     assert view(methods=(plain,)).requests() == drawn.requests()
     assert view(methods=(plain,)).requests() != view(methods=(plain,), unit="word").requests()
 
@@ -61,13 +61,24 @@ def test_a_run_opens_as_it_was(method, output):
 
 
 def test_a_view_survives_json():
-    asked = view(text_pair="and this", seed=2**32 - 1)
+    asked = view(text_pair="and this", seed=2**32 - 1, top=3)
     assert View.model_validate_json(asked.model_dump_json()) == asked
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"palette": "rainbow"}, {"seed": -1}, {"unit": "letter"}, {"scale": "log"}, {"colour": "red"}]
+    "wrong",
+    [{"palette": "rainbow"}, {"seed": -1}, {"unit": "letter"}, {"scale": "log"}, {"top": -1}, {"colour": "red"}],
 )
 def test_what_no_view_can_hold_is_named(wrong):
     with pytest.raises(RequestError, match=next(iter(wrong))):
         checked(View, **{**first_view().model_dump(), **wrong})
+
+
+def test_a_text_comes_with_all_settings_of_a_method():
+    specs = ("rpi:steps=10", "rpi:steps=20", "rpi:steps=10", "occlusion")
+    opened = first_view().carrying({"methods": specs})
+    assert [(request.question, request.parameters.get("steps")) for request in opened.requests()] == [
+        ("rpi", 10), ("rpi", 20), ("occlusion", None)
+    ]  # fmt: skip
+    assert opened.names == ["rpi:steps=10", "rpi:steps=20", "occlusion"]
+    assert opened.method_labels()[1].endswith(", 20 steps")

@@ -1,0 +1,50 @@
+"""A benchmark that still runs: the table of the texts that are finished, which fills by itself."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import streamlit as st
+
+from explainlab.analyses.evaluation.heat_table import heat_table
+from explainlab.analyses.evaluation.table import kinds_of
+from explainlab.app.text import plain
+from explainlab.figures.chart import Chart
+from explainlab.service.jobs import Job
+
+_EVERY = 2.0  # seconds
+_MOST = 5_000
+"""The statistics of more texts than these would take longer than a reader waits."""
+
+
+def draw_so_far(job: Job) -> None:
+    """What is known of the answer of ``job`` now, drawn anew every two seconds; nothing is computed for it."""
+    st.fragment(_draw, run_every=_EVERY)(job)
+
+
+def _draw(job: Job) -> None:
+    done, total = job.progress.done, job.progress.total
+    charts = _charts(job, done) if job.so_far is not None and done <= _MOST else ()
+    if not charts:
+        st.skeleton(height=320)
+        return
+    st.info(
+        f"**Unfinished: {done:,} of {total:,} texts so far.** The means change until all are there; what is told apart "
+        "follows then.",
+        icon=":material/hourglass_top:",
+    )
+    for chart in charts:
+        st.markdown(f"**{plain(chart.title)}**")
+        st.plotly_chart(chart.figure, key=f"unfinished_{chart.name}", config=chart.config, alt=chart.alt)
+        for note in chart.notes:
+            st.caption(plain(note))
+
+
+@lru_cache(maxsize=4)
+def _charts(job: Job, done: int) -> tuple[Chart, ...]:
+    """The tables once ``done`` texts of ``job`` are finished; none if it has ended."""
+    so_far = job.so_far
+    if so_far is None:
+        return ()
+    body = so_far().body
+    return tuple(heat_table(body, kind) for kind in kinds_of(body))
