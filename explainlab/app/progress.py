@@ -69,7 +69,7 @@ def _changes(jobs: Sequence[Job]) -> list[int]:
 def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {state(service, job)}")
+        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {plain(state(service, job))}")
         st.button(
             "Cancel",
             key=f"cancel_{job.key}",
@@ -115,7 +115,7 @@ def _cell(job: Job) -> str:
     place = min(len(job.outcomes), len(job.more))
     request = job.requests[place]
     about = f"{model_name(request.model)} on {looks.about(request, user())}"
-    return f"cell {place + 1} of {len(job.requests)} ({plain(about)})"
+    return f"cell {place + 1} of {len(job.requests)} ({about})"
 
 
 def _given_up(job: Job) -> bool:
