@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.evaluation.page.further import draw_further
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app.components import bring_into_view
 from explainlab.app.question import Question, card_of
@@ -23,7 +24,7 @@ CELL, PAIR = "benchmark_cell", "benchmark_pair"
 question = Question(PAGE)
 
 _ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-DRAWN = ("cell_method", "cell_metric", "order", "by", "first", "second", "row", "row_in")
+DRAWN = ("cell_method", "cell_metric", "order", "by", "on", "first", "second", "row", "row_in")
 _MOST_SEED = 2**32 - 1
 
 
@@ -34,7 +35,8 @@ def seed_controls(view: BenchmarkView, force: bool = False) -> None:
         f"metrics_{family}": [name for name in view.metrics if _family(name) == family] for family in _families()
     }
     values["by"] = view.by or next(iter(view.metrics), "")
-    lists = {"methods": list(view.methods), "metrics_order": view.metrics, **by_family}
+    lists: dict[str, Any] = {name: list(getattr(view, name)) for name in ("methods", "models", "sources")}
+    lists = {**lists, "metrics_order": view.metrics, **by_family}
     question.seed({**values, **lists, **question.data_controls(view)}, force)
 
 
@@ -47,6 +49,8 @@ def draft() -> BenchmarkView:
         BenchmarkView,
         **values,
         methods=methods,
+        models=tuple(question.now("models")),
+        sources=tuple(question.now("sources")),
         metrics=_chosen_metrics(),
         settings={name: chosen for name, chosen in settings.items() if name in ids},
         **question.data_choice(),
@@ -70,6 +74,7 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
         question.draw_data(card)
     with rows:
         question.draw_rows()
+    draw_further(question)
     question.draw_methods(card)
     _draw_metrics()
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""Benchmark: how good each method is on a data set, by any metric, and which differences are real."""
+"""Benchmark: how good each method is on a data set, by any metric, and which differences are real; or on several."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
+from explainlab.analyses.evaluation.page.set_results import draw_set
+from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.place import Answer
+from explainlab.models.loading import ModelCard
 from explainlab.service import looks
+from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
 
@@ -31,10 +36,19 @@ def draw() -> None:
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
     view = PAGE.settle(service)
     benchmark_page.draw_missing_rationales(view)
-    answer = benchmark_page.find(service, view)
-    cost.caption(benchmark_page.cost_words(view, answer.result))
+    answers = benchmark_page.find(service, view)
+    cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 
     st.divider()
+    if len(answers) > 1:
+        draw_set(service, view, answers)
+    else:
+        _draw_one(service, view, answers[0], card)
+    links.draw(PAGE.link(service, view))
+
+
+def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:
+    """One model on one data set."""
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
@@ -45,4 +59,3 @@ def draw() -> None:
         draw_results(service, view, answer.result)
     elif answer.running:
         st.skeleton(height=320)
-    links.draw(PAGE.link(service, view))

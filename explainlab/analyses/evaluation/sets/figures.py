@@ -34,9 +34,9 @@ def by_model(evaluated: EvaluatedSet, metric: str, data: str) -> Chart:
 
     Else bars by model; or, of a single model, by data set. A line or a colour a method.
     """
-    axis = _axis(evaluated)
-    source = None if axis.title == "Data set" else data
+    source = None if len(evaluated.groups) == 1 else data
     means, facts = evaluated.means(metric, source), evaluated.metrics[metric]
+    axis = _axis(evaluated, means)
     figure = go.Figure(layout=layout(axis.title, shown(facts.directed_label), barmode="group"))
     styles = color_symbols(evaluated.methods, RANDOM)
     for method in evaluated.methods:
@@ -58,14 +58,14 @@ def by_model(evaluated: EvaluatedSet, metric: str, data: str) -> Chart:
     return keyed(metric, chart)
 
 
-def _axis(evaluated: EvaluatedSet) -> _Axis:
-    groups = evaluated.groups
-    if len(groups) == 1 and len(evaluated.data) > 1:
+def _axis(evaluated: EvaluatedSet, means: list[Mean]) -> _Axis:
+    """The places of the models that have a value; of a single model, of all data sets."""
+    if len(evaluated.groups) == 1 and len(evaluated.data) > 1:
         return _Axis("Data set", list(evaluated.data.values()), lambda mean: evaluated.data[mean.data])
+    groups = [group for group in evaluated.groups if any(mean.group is group for mean in means)]
     sizes = {group.name: group.weights for group in groups}
-    places = [group.name for group in groups]
     if len(groups) > 1 and all(sizes.values()) and len(set(sizes.values())) == len(groups):
-        return _Axis("Number of parameters", places, lambda mean: mean.group.name, sizes)
+        return _Axis("Number of parameters", list(sizes), lambda mean: mean.group.name, sizes)
     return _Axis("Model", [_with_family(group) for group in groups], lambda mean: _with_family(mean.group))
 
 

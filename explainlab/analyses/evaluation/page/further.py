@@ -1,0 +1,75 @@
+"""Further models and data sets of the Benchmark page: a folded control, and their cells with the answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import streamlit as st
+
+from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.analyses.evaluation.sets.records import EvaluatedSet, SetCell, SetModel
+from explainlab.app import session
+from explainlab.app.place import Answer
+from explainlab.app.question import Question, card_of
+from explainlab.data import EXAMPLES
+from explainlab.errors import ModelError
+from explainlab.models.loading import model_name
+from explainlab.models.stored.made import but_for_seed
+from explainlab.models.stored.places import embedded_models
+from explainlab.service import looks
+from explainlab.service.store.made import called
+
+
+def draw_further(question: Question) -> None:
+    """Any number of models and data sets beside the first ones."""
+    models, sources = question.now("models"), question.now("sources")
+    every = (1 + len(models)) * (1 + len(sources))
+    label = "Further models and data sets" + (f": {every} cells" if every > 1 else "")
+    with st.expander(label, icon=":material/grid_view:", key=question.key("further")):
+        typed = "Embedded models; or type a directory or a hub id."
+        _draw_list(question, "Further models", "models", embedded_models(), model_name, typed)
+        typed = "Type the path of a file with the columns text and label, or choose embedded examples."
+        _draw_list(question, "Further data sets", "sources", list(EXAMPLES), _name, typed)
+
+
+def _draw_list(
+    question: Question, label: str, name: str, known: Sequence[str], shown: Callable[[str], str], typed: str
+) -> None:
+    st.multiselect(
+        label,
+        list(dict.fromkeys([*known, *question.now(name)])),
+        question.now(name),
+        key=question.key(name),
+        accept_new_options=True,
+        format_func=shown,
+        placeholder="None",
+        help=f"{typed} Every model is evaluated on every data set.",
+    )
+
+
+def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
+    """The cells of ``view`` with their ``answers``."""
+    ids = list(dict.fromkeys(model for model, _ in view.cells))
+    names = Counter(map(model_name, ids))
+    models = {model: _model(model, names[model_name(model)] == 1) for model in ids}
+    cells = zip(view.cells, answers, strict=True)
+    return EvaluatedSet(
+        tuple(
+            SetCell(models[model], data, _name(data), answer.result, answer.problem) for (model, data), answer in cells
+        )
+    )
+
+
+def _model(model_id: str, named: bool) -> SetModel:
+    """The facts of a model; without a name of its own it is called by its id."""
+    card, alike = card_of(model_id), model_id
+    with suppress(ModelError):  # deleted: its cell says so
+        alike = but_for_seed(called(model_id, session.user().id))
+    name = model_name(model_id) if named else model_id
+    return SetModel(model_id, name, card.architecture.family if card else "", card.weights if card else 0, alike)
+
+
+def _name(source: str) -> str:
+    return looks.source_name(source, session.user())
