@@ -108,18 +108,24 @@ def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data
         *(_row(table, method, metrics) for method in table.controls),
     ]
     headings = ["Method", *map(_heading, metrics)]
-    return table_of_rows(_caption(table, metrics, model, data), "l" + "c" * len(metrics), [headings], rows)
+    return table_of_rows(_caption(table, metrics, model, data), "l" + "c" * len(metrics), headings, rows)
 
 
-def table_of_rows(caption: str, columns: str, headings: Sequence[Sequence[str]], rows: Iterable[Sequence[str]]) -> str:
-    """A table from LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
+def table_of_rows(
+    caption: str,
+    columns: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    size: str = r"\scriptsize\setlength{\tabcolsep}{4pt}",
+) -> str:
+    """A table of cells in LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
     lines = [
         r"\begin{table}",
-        r"\centering\scriptsize\setlength{\tabcolsep}{4pt}",
+        rf"\centering{size}",
         rf"\caption{{{caption}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        *map(_line, headings),
+        _line(headings),
         r"\midrule",
         *(r"\midrule" if row is RULE else _line(row) for row in rows),
         r"\bottomrule",

@@ -24,7 +24,7 @@ CELL, PAIR = "benchmark_cell", "benchmark_pair"
 question = Question(PAGE)
 
 _ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-DRAWN = ("cell_method", "cell_metric", "order", "by", "on", "first", "second", "row", "row_in")
+DRAWN = ("cell_method", "cell_metric", "order", "by", "on", "published", "first", "second", "row", "row_in")
 _MOST_SEED = 2**32 - 1
 
 

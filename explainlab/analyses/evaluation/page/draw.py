@@ -9,7 +9,9 @@ import streamlit as st
 from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
+from explainlab.analyses.evaluation.page.further import set_of
 from explainlab.analyses.evaluation.page.main import PAGE
+from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
 from explainlab.analyses.evaluation.page.set_results import draw_set
 from explainlab.analyses.evaluation.page.view import BenchmarkView
@@ -57,5 +59,6 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
         draw_results(service, view, answer.result)
+        draw_published(set_of(view, [answer]).cells)
     elif answer.running:
         st.skeleton(height=320)

@@ -12,7 +12,10 @@ import streamlit as st
 from explainlab.analyses.evaluation.page.controls import keep_known, question, seed_controls
 from explainlab.analyses.evaluation.page.further import set_of
 from explainlab.analyses.evaluation.page.main import PAGE
+from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.analyses.evaluation.published.figure import beside_published
+from explainlab.analyses.evaluation.published.matching import beside_best
 from explainlab.analyses.evaluation.sets.export import set_csv, set_html, set_json, set_latex
 from explainlab.analyses.evaluation.sets.figures import by_model, weights_words
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
@@ -48,6 +51,8 @@ def draw_set(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -
     elif not all(answer.problem for answer in answers):
         st.skeleton(height=320)
     _draw_cells(service, view, evaluated)
+    if evaluated.done:
+        draw_published(evaluated.cells)
 
 
 def _draw_words(evaluated: EvaluatedSet) -> None:
@@ -61,10 +66,13 @@ def _draw_words(evaluated: EvaluatedSet) -> None:
 
 
 def _files(evaluated: EvaluatedSet) -> list[File]:
+    def page() -> str:
+        return set_html(evaluated, [beside_published(beside_best(evaluated.cells))])
+
     return [
         ("CSV", partial(set_csv, evaluated), "benchmark.csv", "text/csv"),
         ("JSON", partial(set_json, evaluated), "benchmark.json", "application/json"),
-        ("HTML", partial(set_html, evaluated), "benchmark.html", "text/html"),
+        ("HTML", page, "benchmark.html", "text/html"),
         ("LaTeX", partial(set_latex, evaluated), "benchmark.tex", "application/x-tex"),
     ]
 

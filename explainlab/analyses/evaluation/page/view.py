@@ -29,6 +29,8 @@ class BenchmarkView(ChosenData, AnalysisView):
     ``models`` and ``sources`` are further models and data sets, which are read by the names of their own columns: every
     model is evaluated on every data set. ``on`` is the data set of the figures by model (empty: the first).
 
+    ``published`` is the table of a paper that is shown (empty: the one that fits best).
+
     ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
     values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
     sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``.
@@ -53,6 +55,7 @@ class BenchmarkView(ChosenData, AnalysisView):
     order: Order = "best"
     by: str = ""
     on: str = ""
+    published: str = ""
     first: str = ""
     second: str = ""
     row: int | None = Field(None, ge=1)

@@ -95,7 +95,7 @@ def _table(evaluated: EvaluatedSet, metric: str, facts: MethodMetric, methods: S
     cells = [
         [escaped(row_name(evaluated, row)), *_cells(means, methods, max(map(merit, means)))] for row, means in rows
     ]
-    return table_of_rows(caption, "l" + "c" * len(methods), [headings], cells)
+    return table_of_rows(caption, "l" + "c" * len(methods), headings, cells)
 
 
 def _cells(means: Sequence[Mean], methods: Sequence[str], best: float) -> list[str]:
