@@ -148,7 +148,7 @@ def _draw_cells(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) 
             "Parameters": weights_words(cell.model.weights) if cell.model.weights else "",
             "Data set": cell.data_name,
             "State": _STATES[cell.status],
-            "Texts": cell.result.body.n if cell.result else None,
+            "Texts": f"{cell.result.body.n:,}" if cell.result else "",
             "Best": _best(evaluated, cell.model.id, cell.data),
             "Reason": cell.reason,
         }
