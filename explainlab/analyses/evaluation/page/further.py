@@ -55,9 +55,11 @@ def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
     names = Counter(map(model_name, ids))
     models = {model: _model(model, names[model_name(model)] == 1) for model in ids}
     cells = zip(view.cells, answers, strict=True)
+    sources = _names(list(dict.fromkeys(source for _, source in view.cells)))
     return EvaluatedSet(
         tuple(
-            SetCell(models[model], data, _name(data), answer.result, answer.problem) for (model, data), answer in cells
+            SetCell(models[model], data, sources[data], answer.result, answer.problem)
+            for (model, data), answer in cells
         )
     )
 
@@ -69,6 +71,16 @@ def _model(model_id: str, named: bool) -> SetModel:
         alike = but_for_seed(called(model_id, session.user().id))
     name = model_name(model_id) if named else model_id
     return SetModel(model_id, name, card.architecture.family if card else "", card.weights if card else 0, alike)
+
+
+def _names(sources: Sequence[str]) -> dict[str, str]:
+    """What readers call data sets; of those called alike the folder as well, or a number."""
+    names = {source: _name(source) for source in sources}
+    counts = Counter(names.values())
+    return {
+        source: name if counts[name] == 1 else "/".join(source.split("/")[-2:]) if "/" in source else f"{name} ({i})"
+        for i, (source, name) in enumerate(names.items(), 1)
+    }
 
 
 def _name(source: str) -> str:

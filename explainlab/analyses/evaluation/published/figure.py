@@ -15,7 +15,10 @@ from explainlab.figures.matrix import Cell, Matrix
 
 _OURS = 0.3
 """The share of full colour of a cell with a number of ours."""
-_NOTE = "Blue: our mean with half the width of its 95% interval, above the paper's number. Other cells say what to run."
+_NOTE = (
+    "Blue: our mean with half the width of its 95% interval. In brackets: the paper's number. Other cells say what gives "
+    "ours: run a benchmark of that model and data set, or add that method or metric to this one; none: not a method here."
+)
 _SMALL = r"\tiny\setlength{\tabcolsep}{2pt}"
 _NONE = dict.fromkeys(("mean", "low", "high", "n", "our_method", "our_metric", "our_model", "our_data"))
 
@@ -32,6 +35,7 @@ def beside_published(beside: Beside) -> Chart:
             drawn += [_cell(beside, (i, j), len(names)) for j in range(len(table.columns))]
             names.append(row.name)
     figure = Matrix(names, [column.heading for column in table.columns], drawn, len(names)).figure()
+    figure.update_yaxes(autorange=None, range=[len(names) - 0.5, -0.5])
     title = f"Beside {table.source}, {table.title}"
     ours, published = counted(len(beside.numbers), "number"), len(beside.places)
     words = f"{title}: {ours} of ours beside {published} published."
@@ -60,12 +64,12 @@ def _cell(beside: Beside, place: Place, row: int) -> Cell:
     name = f"{known.name}, {heading}{f', {known.data}' if known.data else ''}"
     if ours is None:
         short, long = beside.to_run(place)
-        return Cell(row, place[1], {}, None, (short, f"paper {published}"), f"{name}: paper {published}. {long}")
+        return Cell(row, place[1], {}, None, (short, f"({published})"), f"{name}: paper {published}. {long}")
     mean = f"{ours.row.mean:.3f}".replace("-", "−")
     around = () if ours.half is None else (f"±{ours.half:.3f}",)
     between = "" if ours.row.low is None else f" ({ours.row.low:.3f} to {ours.row.high:.3f})"
     own = f"ours {mean}{between}, {counted(ours.row.n, 'text')}, {ours.cell.model.name}"
-    lines = (mean, *around, f"paper {published}")
+    lines = (mean, *around, f"({published})")
     return Cell(row, place[1], {}, _OURS, lines, f"{name}: {own}; paper {published}")
 
 

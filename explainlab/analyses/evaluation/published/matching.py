@@ -82,21 +82,23 @@ class Beside:
         return [(i, j) for i in range(len(self.table.rows)) for j in range(len(self.table.columns))]
 
     def to_run(self, place: Place) -> tuple[str, str]:
-        """What would give our number where there is none: in two words, and in a sentence."""
+        """What would give our number where there is none: in a word, and in a sentence."""
         row, column = self.table.rows[place[0]], self.table.columns[place[1]]
         if row.method not in methods():
-            return "not here", f"{row.name} is not among the methods here."
+            return "none", f"{row.name} is not among the methods here."
         method, metric = get_method(row.method).label, get_metric(column.metric).label
         standing = _standing_for(row, column, self.cells)
         if not standing:
-            return "run it", f"Evaluate {method} by {metric} on {row.data or column.data} with {column.model}."
+            return "run", f"Evaluate {method} by {metric} on {row.data or column.data} with {column.model}."
         done = [cell.result.body for cell in standing if cell.result]
         if not done:
             reason = standing[0].reason or "It is still to be computed."
-            return "no result", f"{standing[0].model.name} on {standing[0].data_name}: {reason}"
+            return "failed" if standing[
+                0
+            ].reason else "waits", f"{standing[0].model.name} on {standing[0].data_name}: {reason}"
         if not any(_id_of(own.method) == row.method for body in done for own in body.rows):
-            return "add method", f"Add {method} to the methods of this benchmark."
-        return "add metric", f"Add {metric} to the metrics of this benchmark."
+            return "add", f"Add {method} to the methods of this benchmark."
+        return "add", f"Add {metric} to the metrics of this benchmark."
 
     @property
     def differences(self) -> list[str]:

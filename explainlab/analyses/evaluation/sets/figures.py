@@ -86,6 +86,7 @@ def _add_line(figure: go.Figure, means: list[Mean], color: str, symbol: str) -> 
     figure.add_scatter(
         x=[*sizes, *reversed(sizes)],
         y=[*high, *reversed(low)],
+        mode="lines",
         fill="toself",
         fillcolor=f"rgba({r},{g},{b},0.12)",
         line={"width": 0},

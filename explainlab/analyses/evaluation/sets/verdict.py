@@ -22,8 +22,8 @@ def set_overview(evaluated: EvaluatedSet) -> str:
     firsts = Counter(best.method for _, best in every)
     (first, times), *others = firsts.most_common()
     listed = [f"{_named(name)} in {count}" for name, count in others]
-    comparisons = "every" if times == len(every) else f"{times} of {len(every)}"
-    best = f"{_named(first)} is best by {comparisons} {'metric' if times == len(every) else 'metrics'} of the cells"
+    over += f" and {counted(len(evaluated.metrics), 'metric')}"
+    best = f"{_named(first)} is best in {'all' if times == len(every) else f'{times} of'} {len(every)} comparisons"
     return f"{over}, {'; '.join(filter(None, (best, joined(listed) if listed else '')))}."
 
 

@@ -53,7 +53,7 @@ def test_a_cell_without_a_number_says_what_to_run(cell) -> None:
         "Evaluate Integrated gradients by Sufficiency on SST2 with RoBERTa."
     )
     failed = Beside(paper_tables()["001-2"], [SetCell(BERT, "/data/sst-2/test.csv", "test.csv", None, "No disk.")])
-    assert failed.to_run((0, 10)) == ("no result", f"{HOSTILE} on test.csv: No disk.")
+    assert failed.to_run((0, 10)) == ("failed", f"{HOSTILE} on test.csv: No disk.")
 
 
 def test_a_map_that_was_chosen_by_the_metric_itself_comes_first(cell) -> None:

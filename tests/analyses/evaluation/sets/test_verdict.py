@@ -11,7 +11,7 @@ LIME, OCCLUSION = {"lime": 0.5, "occlusion": 0.4, "random": 0.3}, {"lime": 0.3, 
 def test_the_sentence_counts_in_how_many_cells_each_is_best(make_set: MakeSet) -> None:
     made = make_set({(SMALL, "d:a"): LIME, (LARGE, "d:a"): OCCLUSION})
     words = set_overview(made)
-    assert words.startswith("Over 2 cells (2 models × 1 data set), LIME is best by 2 of 4 metrics of the cells; ")
+    assert words.startswith("Over 2 cells (2 models × 1 data set) and 2 metrics, LIME is best in 2 of 4 comparisons; ")
     by_comprehensiveness, by_sufficiency = set_paragraphs(made)
     assert "the best is LIME in 1 cell and Occlusion in 1 cell; in none are all others told" in by_comprehensiveness
     assert "a random map in 1 cell" in by_sufficiency
