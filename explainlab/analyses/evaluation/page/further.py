@@ -56,10 +56,11 @@ def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
     models = {model: _model(model, names[model_name(model)] == 1) for model in ids}
     cells = zip(view.cells, answers, strict=True)
     sources = _names(list(dict.fromkeys(source for _, source in view.cells)))
+    cells = zip(view.cells, answers, strict=True)
     return EvaluatedSet(
         tuple(
-            SetCell(models[model], data, sources[data], answer.result, answer.problem)
-            for (model, data), answer in cells
+            SetCell(models[model], source, sources[source], answer.result, answer.problem)
+            for (model, source), answer in cells
         )
     )
 

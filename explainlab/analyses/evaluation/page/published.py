@@ -40,20 +40,20 @@ def draw_published(cells: Sequence[SetCell]) -> None:
 
 
 def _draw_table(beside: Beside) -> None:
-    """The same with a line a number, to sort and for the keyboard."""
+    """The same with a line a number, to sort and for the keyboard; those with a number of ours first."""
     rows = [
         {
-            "Model": row["model"],
-            "Data": row["data"],
             "Method": row["method"],
             "Metric": row["metric"],
             "Published": row["published"],
             "Ours": row["mean"],
             "Low": row["low"],
             "High": row["high"],
+            "Model": row["model"],
+            "Data": row["data"],
             "To run": row["to_run"] or "",
         }
-        for row in published_rows(beside)
+        for row in sorted(published_rows(beside), key=lambda row: row["mean"] is None)
     ]
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in ("Published", "Ours", "Low", "High")}
     frame = pd.DataFrame(rows).astype(dict.fromkeys(numbers, float))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -24,7 +23,7 @@ from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragr
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
-from explainlab.app.components import bring_into_view
+from explainlab.app.components import bring_into_view, is_narrow
 from explainlab.app.place import Answer
 from explainlab.app.progress import draw_jobs
 from explainlab.app.text import plain
@@ -113,6 +112,9 @@ def _draw_table(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) 
     if not set_means(evaluated, metric):
         st.info("No method has a value by this metric.", icon=":material/info:")
         return
+    if is_narrow():
+        _draw_means(evaluated, metric)
+        return
     draw_cells(
         models_by_methods(evaluated, metric),
         set_cells(evaluated, metric, theme() == "dark"),
@@ -125,11 +127,18 @@ def _draw_table(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) 
         "Models by methods, to sort", icon=":material/table:", key=f"{_TABLE}_sorted", on_change="rerun"
     )
     if sorting.open:
-        rows = [
-            {"Model": row_name(evaluated, row), **{shown_name(mean.method): mean.value.mean for mean in means}}
-            for row, means in set_means(evaluated, metric)
-        ]
-        sorting.dataframe(pd.DataFrame(rows), hide_index=True, height="content", column_config=_numbers(rows))
+        with sorting:
+            _draw_means(evaluated, metric)
+
+
+def _draw_means(evaluated: EvaluatedSet, metric: str) -> None:
+    """The means alone."""
+    rows = [
+        {"Model": row_name(evaluated, row), **{shown_name(mean.method): mean.value.mean for mean in means}}
+        for row, means in set_means(evaluated, metric)
+    ]
+    numbers = {shown_name(name): st.column_config.NumberColumn(format="%.3f") for name in evaluated.methods}
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", column_config=numbers)
 
 
 def _draw_cells(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) -> None:
@@ -179,8 +188,3 @@ def _open(service: Service, view: BenchmarkView, model: str, data: str) -> None:
     PAGE.ask(service, alone, record=False)
     seed_controls(alone, force=True)
     bring_into_view(f"{PAGE.name}_controls")
-
-
-def _numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    names = [name for name in rows[0] if name != "Model"]
-    return {name: st.column_config.NumberColumn(format="%.3f") for name in names}
