@@ -17,7 +17,7 @@ _OURS = 0.3
 """The share of full colour of a cell with a number of ours."""
 _NOTE = (
     "Blue: our mean with half the width of its 95% interval. In brackets: the paper's number. Other cells say what "
-    "gives ours: run a benchmark of that model and data set, or add that method or metric; none: it is not a method here."
+    "gives ours: benchmark that model and data set, or add that method or metric; none: no method here does it."
 )
 _SMALL = r"\tiny\setlength{\tabcolsep}{2pt}"
 _NONE = dict.fromkeys(("mean", "low", "high", "n", "our_method", "our_metric", "our_model", "our_data"))

@@ -92,10 +92,8 @@ class Beside:
             return "run", f"Evaluate {method} by {metric} on {row.data or column.data} with {column.model}."
         done = [cell.result.body for cell in standing if cell.result]
         if not done:
-            reason = standing[0].reason or "It is still to be computed."
-            return "failed" if standing[
-                0
-            ].reason else "waits", f"{standing[0].model.name} on {standing[0].data_name}: {reason}"
+            first, reason = standing[0], standing[0].reason or "It is still to be computed."
+            return "failed" if first.reason else "waits", f"{first.model.name} on {first.data_name}: {reason}"
         if not any(_id_of(own.method) == row.method for body in done for own in body.rows):
             return "add", f"Add {method} to the methods of this benchmark."
         return "add", f"Add {metric} to the metrics of this benchmark."
