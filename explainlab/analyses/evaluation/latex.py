@@ -17,6 +17,7 @@ MOST_COLUMNS = 5
 RULE: tuple[str, ...] = ()
 """A line between two rows of a table."""
 _BREAK = r" \\ "
+_TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
 _HEAD = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
@@ -76,7 +77,9 @@ def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> st
 
 def document(tables: Iterable[str]) -> str:
     """A standalone document of these tables, which need nothing but ``booktabs``."""
-    return _HEAD + "\n".join(tables) + "\\end{document}\n"
+    listed = list(tables)
+    pages = ["\n".join(listed[start : start + _TOGETHER]) for start in range(0, len(listed), _TOGETHER)]
+    return _HEAD + "\\clearpage\n".join(pages) + "\\end{document}\n"
 
 
 def escaped(text: str) -> str:

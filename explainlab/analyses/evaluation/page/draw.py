@@ -59,6 +59,6 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
         draw_results(service, view, answer.result)
-        draw_published(set_of(view, [answer]).cells)
+        draw_published(set_of(view, [answer]))
     elif answer.running:
         st.skeleton(height=320)

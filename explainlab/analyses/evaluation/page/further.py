@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, SetCell, SetModel
 from explainlab.app import session
+from explainlab.app.once import once
 from explainlab.app.place import Answer
 from explainlab.app.question import Question, card_of
 from explainlab.data import EXAMPLES
@@ -20,6 +22,8 @@ from explainlab.models.stored.made import but_for_seed
 from explainlab.models.stored.places import embedded_models
 from explainlab.service import looks
 from explainlab.service.store.made import called
+
+T = TypeVar("T")
 
 
 def draw_further(question: Question) -> None:
@@ -63,6 +67,22 @@ def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
             for (model, source), answer in cells
         )
     )
+
+
+def drawn(evaluated: EvaluatedSet, make: Callable[..., T], *arguments: Any) -> T:
+    """``make(evaluated, *arguments)``, made once for these results: see :func:`explainlab.app.once.once`."""
+    cells = tuple((cell.model, cell.data, cell.data_name, cell.reason, bool(cell.result)) for cell in evaluated.cells)
+    results = tuple(cell.result for cell in evaluated.done)
+    made: T = once(results[0], _made, make, cells, results, *arguments)
+    return made
+
+
+def _made(make: Callable[..., T], cells: Sequence[Any], results: Sequence[Any], *arguments: Any) -> T:
+    known = iter(results)
+    whole = (
+        SetCell(model, data, name, next(known) if done else None, reason) for model, data, name, reason, done in cells
+    )
+    return make(EvaluatedSet(tuple(whole)), *arguments)
 
 
 def _model(model_id: str, named: bool) -> SetModel:

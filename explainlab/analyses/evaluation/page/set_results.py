@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.evaluation.page.controls import keep_known, question, seed_controls
-from explainlab.analyses.evaluation.page.further import set_of
+from explainlab.analyses.evaluation.page.further import drawn, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.view import BenchmarkView
@@ -47,11 +47,11 @@ def draw_set(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -
     if evaluated.done:
         _draw_figures(evaluated)
         _draw_table(service, view, evaluated)
-    elif not all(answer.problem for answer in answers):
+    elif any(answer.running for answer in answers):
         st.skeleton(height=320)
     _draw_cells(service, view, evaluated)
     if evaluated.done:
-        draw_published(evaluated.cells)
+        draw_published(evaluated)
 
 
 def _draw_words(evaluated: EvaluatedSet) -> None:
@@ -98,7 +98,7 @@ def _draw_figures(evaluated: EvaluatedSet) -> None:
     if len(sources) > 1 and not single:
         question.select("Data set", "on", sources)
     for metric in evaluated.metrics:
-        chart = by_model(evaluated, metric, question.now("on"))
+        chart = drawn(evaluated, by_model, metric, question.now("on"))
         if chart.rows:
             draw_chart(chart, f"benchmark_by_model_{metric}", help=explained(_FIGURE_HELP, "interval"))
 
@@ -116,8 +116,8 @@ def _draw_table(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) 
         _draw_means(evaluated, metric)
         return
     draw_cells(
-        models_by_methods(evaluated, metric),
-        set_cells(evaluated, metric, theme() == "dark"),
+        drawn(evaluated, models_by_methods, metric),
+        drawn(evaluated, set_cells, metric, theme() == "dark"),
         _TABLE,
         (metric,),
         lambda cell: _open(service, view, cell["model"], cell["data"]),

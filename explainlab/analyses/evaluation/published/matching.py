@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from explainlab.analyses.evaluation.published.papers import Column, PaperRow, PaperTable, paper_tables
+from explainlab.analyses.evaluation.published.papers import PaperTable, paper_tables
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.sets.records import SetCell
 from explainlab.attribution.registry import get_method, methods, parse_method
@@ -70,7 +70,7 @@ class Beside:
         numbers: dict[Place, Ours] = {}
         for i, row in enumerate(self.table.rows):
             for j, column in enumerate(self.table.columns):
-                for cell in _standing_for(row, column, self.cells):
+                for cell in self._standing[row.data or column.data, column.model]:
                     own = _row_of(cell.result.body, row.method, column.metric) if cell.result else None
                     if own is not None and own.mean is not None:
                         numbers.setdefault((i, j), Ours(cell, own))
@@ -87,7 +87,7 @@ class Beside:
         if row.method not in methods():
             return "none", f"{row.name} is not among the methods here."
         method, metric = get_method(row.method).label, get_metric(column.metric).label
-        standing = _standing_for(row, column, self.cells)
+        standing = self._standing[row.data or column.data, column.model]
         if not standing:
             return "run", f"Evaluate {method} by {metric} on {row.data or column.data} with {column.model}."
         done = [cell.result.body for cell in standing if cell.result]
@@ -97,6 +97,17 @@ class Beside:
         if not any(_id_of(own.method) == row.method for body in done for own in body.rows):
             return "add", f"Add {method} to the methods of this benchmark."
         return "add", f"Add {metric} to the metrics of this benchmark."
+
+    @cached_property
+    def _standing(self) -> dict[tuple[str, str], list[SetCell]]:
+        """Our cells that stand for a data set and a model of the paper."""
+        data = dict.fromkeys([row.data for row in self.table.rows] + [column.data for column in self.table.columns])
+        models = dict.fromkeys(column.model for column in self.table.columns)
+        return {
+            (source, model): [cell for cell in self.cells if _stands_for(cell, source, model)]
+            for source in filter(None, data)
+            for model in models
+        }
 
     @property
     def differences(self) -> list[str]:
@@ -124,18 +135,14 @@ def beside_best(cells: Sequence[SetCell]) -> Beside:
     return max(tables, key=lambda beside: (len(beside.numbers), _fit(beside.table, cells)))
 
 
-def _standing_for(row: PaperRow, column: Column, cells: Sequence[SetCell]) -> list[SetCell]:
-    """Our cells whose model and data set stand for those of a published number."""
-    pattern = re.compile(_DATA[row.data or column.data], re.IGNORECASE)
-    return [cell for cell in cells if cell.model.family in _families(column) and pattern.search(_about(cell))]
+def _stands_for(cell: SetCell, data: str, model: str) -> bool:
+    """Whether our model and data set stand for those of a paper."""
+    about = f"{cell.data_name} {'/'.join(cell.data.split('/')[-2:])}"
+    return cell.model.family in _families(model) and bool(re.search(_DATA[data], about, re.IGNORECASE))
 
 
-def _families(column: Column) -> set[str]:
-    return _FAMILIES.get(column.model, _DECODERS)
-
-
-def _about(cell: SetCell) -> str:
-    return f"{cell.data_name} {'/'.join(cell.data.split('/')[-2:])}"
+def _families(model: str) -> set[str]:
+    return _FAMILIES.get(model, _DECODERS)
 
 
 def _row_of(body: EvaluationData, method: str, metric: str) -> MethodMetric | None:
@@ -144,6 +151,7 @@ def _row_of(body: EvaluationData, method: str, metric: str) -> MethodMetric | No
     return max(rows, key=lambda row: (f"select_by={metric}" in row.method, row.preset == "rpi"), default=None)
 
 
+@lru_cache(maxsize=256)
 def _id_of(name: str) -> str:
     """The id of the method that ``name`` asks for; empty for a control or a file's name."""
     try:
@@ -156,7 +164,7 @@ def _fit(table: PaperTable, cells: Sequence[SetCell]) -> int:
     """How many cells have a model and a metric of ``table``."""
     metrics = {column.metric for column in table.columns}
     return sum(
-        any(cell.model.family in _families(column) for column in table.columns)
+        any(cell.model.family in _families(column.model) for column in table.columns)
         + any(row.metric in metrics for row in (cell.result.body.rows if cell.result else ()))
         for cell in cells
     )
