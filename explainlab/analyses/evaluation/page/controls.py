@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.evaluation.page.further import draw_further
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app.components import bring_into_view
 from explainlab.app.question import Question, card_of
@@ -74,7 +73,6 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
         question.draw_data(card)
     with rows:
         question.draw_rows()
-    draw_further(question)
     question.draw_methods(card)
     _draw_metrics()
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -9,7 +9,7 @@ import streamlit as st
 from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
-from explainlab.analyses.evaluation.page.further import set_of
+from explainlab.analyses.evaluation.page.further import draw_further, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
@@ -36,6 +36,7 @@ def draw() -> None:
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
         cost = st.container()
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
+    draw_further(benchmark_controls.question)
     view = PAGE.settle(service)
     benchmark_page.draw_missing_rationales(view)
     answers = benchmark_page.find(service, view)
