@@ -164,7 +164,7 @@ def test_several_cells_are_side_by_side_and_each_opens_alone(app, browser_page, 
     has_no_violation(page)
     press_cell(page, "set_table", 0)
     expect(page.get_by_text(re.compile("^Over 5 texts"))).to_be_visible()
-    page.go_back()
+    press(page, "All 3 cells")
     expect(page.get_by_text(re.compile("^Over 2 of 3 cells"))).to_be_visible()
 
 

@@ -57,10 +57,12 @@ def test_a_link_reopens_all_cells_and_a_cell_opens_alone(app: AppTest) -> None:
     assert other.multiselect(key="benchmark_models").value == app.multiselect(key="benchmark_models").value
     assert "The controls have changed" not in words(other.caption)
     view = app.session_state["benchmark.place"].view
-    alone = opened("benchmark")
-    following(alone, view.of_cell(*view.cells[0]))
+    alone = following(other, view, opened=view.cells[1])
     assert "Over 4 texts" in words(alone.markdown)
-    assert alone.multiselect(key="benchmark_models").value == []
+    assert "Model: bert" in words(alone.caption)
+    assert "The controls have changed" not in words(alone.caption)
+    press(alone, "All 3 cells")
+    assert cells(alone) == cells(app)
 
 
 def test_further_models_are_added_in_the_controls(sst2: str) -> None:

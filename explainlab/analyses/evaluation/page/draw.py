@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -19,7 +20,8 @@ from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.place import Answer
-from explainlab.models.loading import ModelCard
+from explainlab.app.text import plain
+from explainlab.models.loading import ModelCard, model_name
 from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -43,11 +45,24 @@ def draw() -> None:
     cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 
     st.divider()
-    if len(answers) > 1:
-        draw_set(service, view, answers)
-    else:
+    if len(answers) == 1:
         _draw_one(service, view, answers[0], card)
+    elif view.opened in view.cells:
+        _draw_alone(service, view, answers)
+    else:
+        draw_set(service, view, answers)
     links.draw(PAGE.link(service, view))
+
+
+def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -> None:
+    """One of several cells, and the way back to all."""
+    assert view.opened is not None
+    with st.container(horizontal=True, vertical_alignment="center", key=benchmark_controls.ALONE):
+        back = partial(benchmark_controls.question.set, "opened", None)
+        st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
+        about = f"{model_name(view.opened[0])} on {looks.source_name(view.opened[1], session.user())}"
+        st.markdown(f"**{plain(about)}**", width="content")
+    _draw_one(service, view.of_cell(*view.opened), answers[view.cells.index(view.opened)], None)
 
 
 def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:

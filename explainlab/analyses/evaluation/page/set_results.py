@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.evaluation.page.controls import keep_known, question, seed_controls
+from explainlab.analyses.evaluation.page.controls import keep_known, open_alone, question
 from explainlab.analyses.evaluation.page.further import drawn, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.published import draw_published
@@ -23,7 +23,7 @@ from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragr
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
-from explainlab.app.components import bring_into_view, is_narrow
+from explainlab.app.components import is_narrow
 from explainlab.app.place import Answer
 from explainlab.app.progress import draw_jobs
 from explainlab.app.text import plain
@@ -46,10 +46,10 @@ def draw_set(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -
     _draw_state(service, answers)
     if evaluated.done:
         _draw_figures(evaluated)
-        _draw_table(service, view, evaluated)
+        _draw_table(evaluated)
     elif any(answer.running for answer in answers):
         st.skeleton(height=320)
-    _draw_cells(service, view, evaluated)
+    _draw_cells(evaluated)
     if evaluated.done:
         draw_published(evaluated)
 
@@ -103,7 +103,7 @@ def _draw_figures(evaluated: EvaluatedSet) -> None:
             draw_chart(chart, f"benchmark_by_model_{metric}", help=explained(_FIGURE_HELP, "interval"))
 
 
-def _draw_table(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) -> None:
+def _draw_table(evaluated: EvaluatedSet) -> None:
     """Models by methods for the metric that is chosen."""
     st.header("Models by methods", anchor=False)
     keep_known("by", list(evaluated.metrics), next(iter(evaluated.metrics)))
@@ -120,7 +120,7 @@ def _draw_table(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) 
         drawn(evaluated, set_cells, metric, theme() == "dark"),
         _TABLE,
         (metric,),
-        lambda cell: _open(service, view, cell["model"], cell["data"]),
+        lambda cell: open_alone(cell["model"], cell["data"]),
         explained(_TABLE_HELP, "interval", "random-map"),
     )
     sorting = st.expander(
@@ -141,13 +141,13 @@ def _draw_means(evaluated: EvaluatedSet, metric: str) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", column_config=numbers)
 
 
-def _draw_cells(service: Service, view: BenchmarkView, evaluated: EvaluatedSet) -> None:
+def _draw_cells(evaluated: EvaluatedSet) -> None:
     """Every cell with its state; one that is picked opens as a benchmark of its own."""
 
     def picked() -> None:
         for row in st.session_state[_LIST].selection.rows:
             cell = evaluated.cells[row]
-            _open(service, view, cell.model.id, cell.data)
+            open_alone(cell.model.id, cell.data)
 
     st.header("Cells", anchor=False, help="Pick one to open its own benchmark, with its texts and tests.")
     rows = [
@@ -180,11 +180,3 @@ def _best(evaluated: EvaluatedSet, model: str, data: str) -> str:
     body, metric = evaluated.bodies.get((model, data)), question.now("by")
     best = best_row(body, metric) if body else None
     return "" if best is None else shown_name(best.method)
-
-
-def _open(service: Service, view: BenchmarkView, model: str, data: str) -> None:
-    """Show the benchmark of one cell (a callback)."""
-    alone = view.of_cell(model, data)
-    PAGE.ask(service, alone, record=False)
-    seed_controls(alone, force=True)
-    bring_into_view(f"{PAGE.name}_controls")

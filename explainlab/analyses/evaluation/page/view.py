@@ -27,7 +27,8 @@ class BenchmarkView(ChosenData, AnalysisView):
     ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
 
     ``models`` and ``sources`` are further models and data sets, which are read by the names of their own columns: every
-    model is evaluated on every data set. ``on`` is the data set of the figures by model (empty: the first).
+    model is evaluated on every data set. ``on`` is the data set of the figures by model (empty: the first); ``opened``
+    is the cell whose own benchmark is shown, a model and a data set (None: all cells are).
 
     ``published`` is the table of a paper that is shown (empty: the one that fits best).
 
@@ -55,6 +56,7 @@ class BenchmarkView(ChosenData, AnalysisView):
     order: Order = "best"
     by: str = ""
     on: str = ""
+    opened: tuple[str, str] | None = None
     published: str = ""
     first: str = ""
     second: str = ""
@@ -82,7 +84,7 @@ class BenchmarkView(ChosenData, AnalysisView):
 
     def of_cell(self, model: str, source: str) -> BenchmarkView:
         """The benchmark of one model on one data set."""
-        alone: dict[str, Any] = {"model": model, "source": source, "models": (), "sources": (), "row": None}
+        alone: dict[str, Any] = {"model": model, "source": source, "models": (), "sources": ()}
         return self.model_copy(update=alone | ({} if source == self.source else {"columns": {}, "classes": {}}))
 
     def text_requests(self) -> list[Request]:
