@@ -25,6 +25,7 @@ _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name_
 Model = Annotated[
     str, typer.Option("--model", help="embedded:NAME, a directory, a hub id, or completion:TEMPLATE:MODEL.")
 ]
+Models = Annotated[list[str], typer.Option("--model", help="A model, as elsewhere; may be repeated.")]
 Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
 TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
 Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
@@ -138,9 +139,11 @@ def study(
     study_id: Annotated[
         str, typer.Argument(metavar="ID", help="A study id, such as integration_error, rpi_candidates or activation.")
     ],
-    model: Model,
+    models: Models,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
-    data: Annotated[str | None, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME.")] = None,
+    sources: Annotated[
+        list[str] | None, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME; may be repeated.")
+    ] = None,
     columns: Column = None,
     classes: Label = None,
     assigned: Set = None,
@@ -153,29 +156,25 @@ def study(
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
-    """Ask a question that needs many attributions, of one text or of a data set."""
-    result = _ask(
-        device,
-        question=study_id,
-        model=model,
-        text=text,
-        text_pair=text_pair,
-        data=data,
-        columns=assignments(columns, "--column"),
-        classes=assignments(classes, "--label"),
-        parameters=assignments(assigned),
-        target=target,
-        output=output,
-        unit=unit,
-        seed=seed,
-        dtype=dtype,
-    )
+    """Ask a question that needs many attributions, of one text or of a data set; or of several, by several models."""
+    about = {"text": text, "text_pair": text_pair, "parameters": assignments(assigned)}
+    read = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
+    common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
+
+    def answer(model: str, data: str | None) -> Any:
+        return _ask(device, question=study_id, model=model, data=data, **about, **read, **common)
+
+    if len(models) * len(sources or [""]) > 1:
+        if text is not None or not sources:
+            raise RequestError("Several models are studied on data sets, not on a text.", "Give --data.")
+        return _print_cells(models, sources, answer, as_json)
+    result = answer(models[0], sources[0] if sources else None)
     _print_result(result, result.to_json(), as_json)
 
 
 @app.command()
 def evaluate(
-    models: Annotated[list[str], typer.Option("--model", help="A model, as elsewhere; may be repeated.")],
+    models: Models,
     sources: Annotated[list[str], typer.Option("--data", help="A data file or embedded:NAME; may be repeated.")],
     methods: Annotated[str, typer.Option("--methods", help="Methods, as in lime:samples=500,gradient.")],
     metrics: Annotated[str, typer.Option("--metrics", help="Metric ids, options after colons: log_odds:k=10.")],
@@ -199,7 +198,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge methods by metrics on a data set, random maps beside them; or on every one of several, by every model."""
-    from explainlab.analyses.cells import cells
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
@@ -225,11 +223,7 @@ def evaluate(
         return _ask(device, question="evaluation", model=model, data=data, parameters=parameters, **common)
 
     if len(models) * len(sources) > 1:
-        asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
-        _print(
-            {"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()]
-        )
-        return
+        return _print_cells(models, sources, answer, as_json)
     result = answer(models[0], sources[0])
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
@@ -369,6 +363,16 @@ def _ask(device: str | None, **fields: Any) -> Any:
     if service.notice:
         typer.echo(service.notice, err=True)
     return service.run(request)
+
+
+def _print_cells(models: list[str], sources: list[str], answer: Any, as_json: bool) -> None:
+    """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
+    from explainlab.analyses.cells import cells
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+
+    asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
+    _print({"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()])
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, get_analysis, request_key
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, TextError, UnsupportedError
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY, Reader
 
 REFUSED = (RequestError, UnsupportedError, DataError, TextError)
@@ -67,3 +70,20 @@ def cells(models: Sequence[str], data: Sequence[str], answer: Answer, reader: Re
             else:
                 key = request_key(complete(result.request), result.versions["model"], reader)
                 yield Cell(model=model, data=source, status="done", key=key, result=result)
+
+
+def cells_of(
+    models: Classifier | str | Sequence[Classifier | str],
+    data: str | Sequence[str],
+    study: Callable[[Classifier, str], AnalysisResult[Any]],
+) -> list[Cell]:
+    """As :func:`cells`, of ``models`` that are loaded, or are ids of models to be loaded in their turn."""
+    several = [models] if isinstance(models, Classifier | str) else models
+    loaded = {model.id: model for model in several if not isinstance(model, str)}
+    load = lru_cache(maxsize=1)(load_model)
+
+    def answer(model: str, source: str) -> AnalysisResult[Any]:
+        return study(loaded.get(model) or load(model), source)
+
+    ids = [model if isinstance(model, str) else model.id for model in several]
+    return list(cells(ids, [data] if isinstance(data, str) else data, answer))

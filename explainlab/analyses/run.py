@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.cells import cells
+from explainlab.analyses.cells import cells_of
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
+from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.loading import load_model
 
 
 def study(
+    models: Classifier | Sequence[Classifier | str],
+    study: str,
+    text: str | None = None,
+    *,
+    data: str | Sequence[str] | None = None,
+    **named: Any,
+) -> Any:
+    """Run ``study`` on one ``text``, or on the data set ``data``, as :func:`study_one`, which has all arguments.
+
+    Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
+    :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
+    or the reason why there is none. Raises :class:`RequestError` for several models and a text.
+    """
+    if isinstance(models, Classifier) and (data is None or isinstance(data, str)):
+        return study_one(models, study, text, data=data, **named)
+    if text is not None or data is None:
+        raise RequestError("Several models are studied on data sets, not on a text.", "Name a data set instead.")
+    return cells_of(models, data, lambda model, source: study_one(model, study, data=source, **named))
+
+
+def study_one(
     classifier: Classifier,
     study: str,
     text: str | None = None,
@@ -75,15 +95,7 @@ def evaluate(
     """
     if isinstance(models, Classifier) and isinstance(data, str):
         return evaluate_one(models, data, methods, metrics, **named)
-    several = [models] if isinstance(models, Classifier | str) else models
-    loaded = {model.id: model for model in several if not isinstance(model, str)}
-    load = lru_cache(maxsize=1)(load_model)
-
-    def answer(model: str, source: str) -> AnalysisResult[Any]:
-        return evaluate_one(loaded.get(model) or load(model), source, methods, metrics, **named)
-
-    ids = [model if isinstance(model, str) else model.id for model in several]
-    return list(cells(ids, [data] if isinstance(data, str) else data, answer))
+    return cells_of(models, data, lambda model, source: evaluate_one(model, source, methods, metrics, **named))
 
 
 def evaluate_one(
@@ -107,7 +119,7 @@ def evaluate_one(
     ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
     Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id hold for what these do not say.
     ``attributions`` are JSON files of attributions made elsewhere; ``columns``, ``classes``, ``context`` and ``common``
-    (target, output, unit, seed) are as in :func:`study`.
+    (target, output, unit, seed) are as in :func:`study_one`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or RunContext()
@@ -121,7 +133,7 @@ def evaluate_one(
             classes=classes,
             reader=context.reader,
         )
-    return study(
+    return study_one(
         classifier,
         Evaluation.id,
         data=data,

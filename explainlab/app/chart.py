@@ -42,10 +42,17 @@ def theme() -> str:
 
 
 def draw_chart(
-    chart: Chart, key: str, on_pick: Callable[[list[Any]], None] | None = None, help: str | None = None
+    chart: Chart,
+    key: str,
+    on_pick: Callable[[list[Any]], None] | None = None,
+    help: str | None = None,
+    files: Iterable[File] = (),
 ) -> None:
-    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a clicked point."""
-    _draw_title(chart, key, help)
+    """Draw ``chart`` under its title; ``on_pick`` is called with the custom data of a clicked point.
+
+    Beside its own files there are more ``files``.
+    """
+    _draw_title(chart, key, help, files)
     if on_pick is None:
         st.plotly_chart(chart.figure, key=key, config=chart.config, alt=chart.alt)
     else:

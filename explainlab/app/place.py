@@ -41,6 +41,7 @@ class Requests:
 class Answer:
     """The result of a request, or the job that computes it, or why there is neither.
 
+    With the answer of a set there is also the job that answers all of it.
     ``result`` is of the type that the request's method or analysis gives.
     """
 
@@ -145,6 +146,31 @@ class Place:
             return Answer(problem=str(error))
         return _answer_of(answer)
 
+    def answer_set(self, service: Service, requests: Sequence[Request]) -> list[Answer]:
+        """The answers to ``requests`` about data sets: what is stored, and one job for all others.
+
+        The job is queued once while the view is shown. What is refused or fails stops no other.
+        """
+        answers = [self._stored(service, request) for request in requests]
+        if self.waiting:
+            return answers
+        if all(answer.result is not None or answer.problem for answer in answers):
+            return [
+                answer if answer.problem else self.answer(service, request)
+                for request, answer in zip(requests, answers, strict=True)
+            ]
+        allowed = [i for i, answer in enumerate(answers) if not answer.problem]
+        try:
+            job = self._job_of_set(service, [requests[i] for i in allowed])
+        except ExplainLabError as error:
+            return [answer if answer.result else Answer(problem=answer.problem or str(error)) for answer in answers]
+        for place, i in enumerate(allowed):
+            if answers[i].result is None:
+                outcome = job.outcomes[place] if place < len(job.outcomes) else None
+                problem = outcome if isinstance(outcome, str) else ""
+                answers[i] = Answer(None if problem else outcome, job, problem)
+        return answers
+
     def answer_if_requested(self, service: Service, request: Request) -> Answer | None:
         """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view.
 
@@ -215,6 +241,22 @@ class Place:
     @property
     def _key(self) -> str:
         return f"{self.name}.place"
+
+    def _stored(self, service: Service, request: Request) -> Answer:
+        """The stored result, or why the request is refused; neither if it is to be computed."""
+        try:
+            return Answer(service.find(request, session.user()))
+        except ExplainLabError as error:
+            return Answer(problem=str(error))
+
+    def _job_of_set(self, service: Service, requests: Sequence[Request]) -> Job:
+        user, record = session.user(), self._memory.record
+        key = service.set_key(requests, user)
+        job = service.engine.job(key) if key in self._memory.requested else None
+        if job is None:
+            job = service.submit_set(requests, user, record, store=record or session.has_acted())
+            self._memory.requested.add(key)
+        return job
 
     def _leave(self, service: Service, request: Request) -> None:
         with suppress(ExplainLabError):  # a request that is refused has no job

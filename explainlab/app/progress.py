@@ -12,6 +12,8 @@ from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import duration, plain
+from explainlab.models.loading import model_name
+from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 
@@ -27,7 +29,7 @@ def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, _changes(jobs))
 
 
-def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[bool]) -> None:
+def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[int]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
     if answered or _changes(jobs) != before or not all(place.has_requested(job) for job in jobs):
         links.rerun()
@@ -58,15 +60,16 @@ def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
     st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
 
 
-def _changes(jobs: Sequence[Job]) -> list[bool]:
-    """What a page draws anew: which jobs have ended, and whether the prediction is there."""
-    return [*(job.progress.finished for job in jobs), any(job.prediction is not None for job in jobs)]
+def _changes(jobs: Sequence[Job]) -> list[int]:
+    """What a page draws anew: which jobs have ended, what of sets is there, and whether the prediction is."""
+    ended = [job.progress.finished for job in jobs]
+    return [*ended, *(len(job.outcomes) for job in jobs if job.more), any(job.prediction is not None for job in jobs)]
 
 
 def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {state(service, job)}")
+        st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {plain(state(service, job))}")
         st.button(
             "Cancel",
             key=f"cancel_{job.key}",
@@ -103,7 +106,16 @@ def _draw_again(jobs: Sequence[Job], place: Place) -> None:
 def label(job: Job) -> str:
     """The name of the computation."""
     request = job.request
-    return f"{get_analysis(request.question).label}{', whole data set' if request.data else ''}"
+    about = f", {len(job.requests)} cells" if job.more else ", whole data set" if request.data else ""
+    return f"{get_analysis(request.question).label}{about}"
+
+
+def _cell(job: Job) -> str:
+    """Which request of a set is answered now."""
+    place = min(len(job.outcomes), len(job.more))
+    request = job.requests[place]
+    about = f"{model_name(request.model)} on {looks.about(request, user())}"
+    return f"cell {place + 1} of {len(job.requests)} ({about})"
 
 
 def _given_up(job: Job) -> bool:
@@ -121,5 +133,7 @@ def state(service: Service, job: Job) -> str:
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
     counted = progress.total and job.request.data is not None
     phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
+    if job.more:
+        phase = f"{_cell(job)}, {phase}"
     left = progress.seconds_left
     return phase if left is None else f"{phase}, about {duration(left)} left"

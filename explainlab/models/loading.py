@@ -25,7 +25,7 @@ from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import FILES, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
-from explainlab.models.stored.weights import Files, adapted_model, first_line, load_weights
+from explainlab.models.stored.weights import Files, adapted_model, count_weights, first_line, load_weights
 from explainlab.models.templates import Template, template_parts
 from explainlab.request import Dtype, digest
 
@@ -51,12 +51,13 @@ def model_name(model_id: str) -> str:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """Facts about a model from its configuration, without its weights."""
+    """Facts about a model from its configuration and the headers of its files; ``weights``: how many (0: not known)."""
 
     id: str
     source: str
     architecture: Architecture
     labels: tuple[str, ...]
+    weights: int = 0
 
 
 def describe(model_id: str) -> ModelCard | None:
@@ -215,7 +216,7 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     config = _config(model_id, files, template)
     labels = tuple(template.labels) if template else _labels(model_id, config)
     architecture = model_type_of(config, speaks=template is not None).architecture
-    return ModelCard(model_id, (files.adapter or files).source, architecture, labels)
+    return ModelCard(model_id, (files.adapter or files).source, architecture, labels, count_weights(files))
 
 
 def _labels(model_id: str, config: Any) -> tuple[str, ...]:

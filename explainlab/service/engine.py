@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
@@ -25,8 +25,18 @@ class Engine(Protocol):
     :class:`explainlab.service.worker.Worker` is the engine of one device of this machine.
     """
 
-    def submit(self, key: str, request: CompleteRequest, user: User, urgent: bool, record: bool = True) -> Job:
+    def submit(
+        self,
+        key: str,
+        request: CompleteRequest,
+        user: User,
+        urgent: bool,
+        record: bool = True,
+        more: Sequence[CompleteRequest] = (),
+    ) -> Job:
         """Queue ``request`` of ``user`` under ``key``, or join the job that already has this key.
+
+        ``more`` are answered by the same job, one after another; one that fails stops no other.
 
         ``urgent`` jobs run before others, unless they turn out to be long. ``record``: the result becomes a run of
         ``user``. Raises :class:`explainlab.errors.ResourceError` on a full queue; half of it is open to other users.

@@ -53,6 +53,9 @@ class Progress:
 class Job:
     """The ``request`` of ``users``; it is cancelled when the last of them cancels.
 
+    Of a set of requests ``request`` is the first and ``more`` are the others; they run one after another, and
+    ``outcomes`` are the results so far, or the reasons why there is none, in their order. ``result`` is that of a
+    single request.
     ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
     it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
@@ -71,12 +74,19 @@ class Job:
     progress: Progress = field(default_factory=Progress)
     prediction: Prediction | None = None
     result: Result | None = None
+    more: tuple[CompleteRequest, ...] = ()
+    outcomes: list[Result | str] = field(default_factory=list)
     long: bool = False
     so_far: Callable[[], Any] | None = None
     thread_spent: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
     seen: float = field(default_factory=time.monotonic)
+
+    @property
+    def requests(self) -> tuple[CompleteRequest, ...]:
+        """All that it answers."""
+        return (self.request, *self.more)
 
     @property
     def urgent(self) -> bool:
@@ -117,7 +127,7 @@ class JobContext(RunContext):
     """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
-    how far the job is.
+    how far the request is that is answered now; those of a set after it are taken to be as long.
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause) -> None:
@@ -132,6 +142,12 @@ class JobContext(RunContext):
     def key(self) -> str:
         """The job's key."""
         return self._job.key
+
+    def begin_request(self) -> None:
+        """The next of the job's requests is answered from here on."""
+        self.estimate = Estimate()
+        self._tell()
+        self.check_cancelled()
 
     @property
     def readers(self) -> list[User]:
@@ -195,4 +211,7 @@ class JobContext(RunContext):
         self.check_cancelled()
 
     def _tell(self) -> None:
-        self._job.update(share=self.estimate.share, seconds_left=self.estimate.seconds_left)
+        done, every, left = len(self._job.outcomes), len(self._job.requests), self.estimate.seconds_left
+        if left is not None:
+            left += self.estimate.whole(time.monotonic()) * (every - done - 1)
+        self._job.update(share=(done + self.estimate.share) / every, seconds_left=left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from explainlab.analyses.registry import complete, get_analysis, request_key
@@ -45,6 +46,11 @@ def result_key(request: CompleteRequest, model_digest: str) -> str:
 def job_key(request: CompleteRequest) -> str:
     """The key of the job that equal complete requests share: 64 hexadecimal digits. Its model counts by name."""
     return digest([request.model, result_key(request, "")])
+
+
+def set_key(requests: Sequence[CompleteRequest]) -> str:
+    """The key of the job that answers all of these complete requests."""
+    return digest(["set", *map(job_key, requests)])
 
 
 def again_key(request: CompleteRequest) -> str:

@@ -25,7 +25,7 @@ from explainlab.service.limits import require_allowed, require_bounded, require_
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
-from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key
+from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key, set_key
 from explainlab.service.store.made import is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
@@ -104,18 +104,20 @@ class Service(Access):
         job is. Raises as :meth:`find`, as
         :func:`explainlab.service.limits.require_bounded`, and where the queue is full.
         """
-        request, record = _allowed(request, user), record and not ahead
-        require_bounded(request)
-        key, urgent = job_key(request), not (ahead or is_batch(request))
-        with self.engine.together():
-            job = self.engine.submit(key, request, user, urgent, record)
-            if store:
-                job.keepers.add(user.id)
-        if record:
-            self.remember(key, request, user)
-            if job.progress.finished:  # it ended before it was written down
-                self._ended(job)
-        return job
+        request = _allowed(request, user)
+        urgent = not (ahead or is_batch(request))
+        return self._submit(job_key(request), [request], user, urgent, record and not ahead, store)
+
+    def submit_set(
+        self, requests: Sequence[Request], user: User = LOCAL, record: bool = True, store: bool = True
+    ) -> Job:
+        """One job that answers ``requests`` about data sets, one after another, each as if it was asked alone.
+
+        What is stored already is not computed again, and what fails stops no other: :attr:`Job.outcomes` says why.
+        Otherwise as :meth:`submit`.
+        """
+        allowed = [_allowed(request, user) for request in requests]
+        return self._submit(set_key(allowed), allowed, user, False, record, store)
 
     def cancel(self, key: str, user: User = LOCAL) -> None:
         """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
@@ -165,6 +167,10 @@ class Service(Access):
         """The job key of this request, complete or not."""
         return job_key(_allowed(request, user))
 
+    def set_key(self, requests: Sequence[Request], user: User = LOCAL) -> str:
+        """The key of the job of :meth:`submit_set`; raises as :meth:`find`."""
+        return set_key([_allowed(request, user) for request in requests])
+
     def run(self, request: Request) -> Result:
         """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
@@ -188,8 +194,28 @@ class Service(Access):
                     require_model(model, LOCAL.id)
                     loading.known_digest(model, read=True)
 
+    def _submit(
+        self, key: str, requests: Sequence[CompleteRequest], user: User, urgent: bool, record: bool, store: bool
+    ) -> Job:
+        """The job ``key`` of ``requests``, written down where its results become runs."""
+        for request in requests:
+            require_bounded(request)
+        with self.engine.together():
+            job = self.engine.submit(key, requests[0], user, urgent, record, requests[1:])
+            if store:
+                job.keepers.add(user.id)
+        if record:
+            for request in requests:
+                self.remember(job_key(request), request, user)
+            if job.progress.finished:  # it ended before it was written down
+                self._ended(job)
+        return job
+
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Do a job: its result becomes a run of all its readers. Where memory runs out it is tried once more."""
+        """Answer a request of a job: the result becomes a run of all its readers.
+
+        Where memory runs out it is tried once more.
+        """
         context.begin("loading the model")
         if known_digest(request) is None:
             locate(request.model)
@@ -230,7 +256,8 @@ class Service(Access):
         return MemoryShortage() if self.out_of_memory else outcome
 
     def _ended(self, job: Job) -> None:
-        self.late.write(partial(self.store.unfinished.end, job.key))
+        for key in map(job_key, job.requests) if job.more else [job.key]:
+            self.late.write(partial(self.store.unfinished.end, key))
 
     def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
         try:

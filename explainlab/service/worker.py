@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
@@ -45,14 +45,20 @@ class Worker:
         self._add_thread()
 
     def submit(
-        self, key: str, request: CompleteRequest, user: User = LOCAL, urgent: bool = True, record: bool = True
+        self,
+        key: str,
+        request: CompleteRequest,
+        user: User = LOCAL,
+        urgent: bool = True,
+        record: bool = True,
+        more: Sequence[CompleteRequest] = (),
     ) -> Job:
         """See :meth:`explainlab.service.engine.Engine.submit`."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or job.progress.finished or job.stop.is_set():
                 self._require_room(user)
-                job = self._jobs[key] = Job(key, request, [], urgent)
+                job = self._jobs[key] = Job(key, request, [], urgent, more=tuple(more))
                 self._jobs.move_to_end(key)
                 self._scheduler.add(job)
                 self._forget()
@@ -225,19 +231,32 @@ class Worker:
         self._ended(job)
 
     def _run(self, job: Job) -> tuple[Status, str]:
-        """Compute the job's result; its status, and what went wrong."""
+        """Answer the job's requests; its status, and what went wrong. What fails in a set stops no other."""
+        context = JobContext(job, lambda: self._make_way(job))
+        for request in job.requests:
+            status, error = self._answered(job, request, context)
+            if status == "cancelled" or not job.more:
+                return status, error
+        return "done", ""
+
+    def _answered(self, job: Job, request: CompleteRequest, context: JobContext) -> tuple[Status, str]:
+        """Compute the result of a request of ``job``; the status of that, and what went wrong."""
         try:
-            context = JobContext(job, lambda: self._make_way(job))
-            context.check_cancelled()  # it may have waited long for its turn
-            job.result = self._answer(job.request, context)
+            context.begin_request()  # the job may have waited long for its turn
+            result = self._answer(request, context)
         except Cancelled:
             return "cancelled", "" if job.stop.is_set() else _forsaken()
         except ExplainLabError as error:
-            return "failed", str(error)
+            problem = str(error)
         except BaseException:  # also those that would end the thread
             log.exception("job %s failed", job.key[:12], extra={"job": job.key[:12]})
-            return "failed", _unexpected(job)
-        return "done", ""
+            problem = _unexpected(job)
+        else:
+            job.result = None if job.more else result
+            job.outcomes.append(result)
+            return "done", ""
+        job.outcomes.append(problem)
+        return "failed", problem
 
 
 def _forsaken() -> str:

@@ -12,7 +12,7 @@ import explainlab
 from explainlab.analyses.cells import cells
 from explainlab.analyses.registry import complete, request_key
 from explainlab.cli import main
-from explainlab.errors import Cancelled, ResourceError
+from explainlab.errors import Cancelled, RequestError, ResourceError
 from explainlab.service.service import open_service
 
 BERT, GPT2 = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
@@ -83,3 +83,32 @@ def test_the_command_line_prints_cells_that_are_kept_under_their_own_keys(
     told = printed()
     assert f"{BERT}, {SENTIMENT}: By Log-odds" in told
     assert f"{GPT2}, {SENTIMENT}: refused. " in told
+
+
+def test_any_study_of_a_data_set_is_asked_of_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bert = explainlab.load_model(BERT, device="cpu")
+    asked = {"rows": 3, "sample": "first"}
+    grid = explainlab.study([bert, GPT2], "predictions", data=[SENTIMENT, NEWS], **asked)
+    assert [cell.status for cell in grid] == ["done", "refused", "refused", "done"]
+    assert grid[0].result.body == explainlab.study(bert, "predictions", data=SENTIMENT, **asked).body
+    with pytest.raises(RequestError, match="not on a text"):
+        explainlab.study([bert, GPT2], "activation", "a text")
+    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+    shared = ["study", "activation", "--model", BERT, "--model", BERT, "--set", "rows=2", "--set", "methods=gradient"]
+
+    def printed(*more: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["explainlab", *shared, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        written = capsys.readouterr()
+        return int(ended.value.code or 0), written.out, written.err
+
+    code, out, _ = printed("--data", SENTIMENT, "--json")
+    first, second = json.loads(out)["cells"]
+    assert (code, first["status"], first["body"]["n"]) == (0, "done", 2)
+    assert first == second
+    code, out, err = printed("--text", "a text")
+    assert (code, out) == (2, "")
+    assert "not on a text" in err

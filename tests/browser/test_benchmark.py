@@ -152,6 +152,22 @@ def test_a_job_tells_its_texts_and_can_be_cancelled(app, browser_page, tmp_path)
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
+def test_several_cells_are_side_by_side_and_each_opens_alone(app, browser_page, source, tmp_path):
+    rows = [{"text": text, "label": label} for text, label in TEXTS[1:3]]
+    other = written(tmp_path / "<img src=x>.jsonl", rows)
+    asked = view(source, methods=("input_x_gradient", "lrp"), sources=(other, f"{other}.gone"))
+    page = browser_page(app.link(asked, "benchmark"), viewport={"width": 1280, "height": 900})
+    expect(page.get_by_text(re.compile("^Over 2 of 3 cells"))).to_be_visible()
+    page.get_by_text("Beside the published").click()
+    expect(page.get_by_text("Beside Barkan et al. 2024 (paper 001), Table 2").first).to_be_visible()
+    wait_for_run(page)
+    has_no_violation(page)
+    press_cell(page, "set_table", 0)
+    expect(page.get_by_text(re.compile("^Over 5 texts"))).to_be_visible()
+    press(page, "All 3 cells")
+    expect(page.get_by_text(re.compile("^Over 2 of 3 cells"))).to_be_visible()
+
+
 def test_a_matrix_is_saved_as_a_picture(app, browser_page, source):
     page = answered(browser_page(app.link(view(source), "benchmark")))
     page.locator(".st-key-benchmark_faithfulness_export").get_by_role("button").click()

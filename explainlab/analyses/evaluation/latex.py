@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.heat_table import TITLES
@@ -14,6 +14,10 @@ from explainlab.analyses.wording import counted
 
 MOST_COLUMNS = 5
 """Metrics of a table; more go into tables of their own."""
+RULE: tuple[str, ...] = ()
+"""A line between two rows of a table."""
+_BREAK = r" \\ "
+_TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
 _HEAD = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
@@ -38,6 +42,7 @@ _MARKS = {
     "'": "{'}",
     "`": "{`}",
     "-": "{-}",
+    "*": "{*}",
     "[": "{[}",
     "]": "{]}",
     "−": "$-$",
@@ -67,8 +72,14 @@ def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> st
     """
     model, data = result.request.model, data or result.request.data or "given"
     parts = [part for kind in kinds_of(result.body) for part in _parts(table_of(result.body, kind))]
-    tables = "\n".join(_table(table, metrics, model, data) for table, metrics in parts)
-    return f"{_HEAD}{tables}\\end{{document}}\n"
+    return document(_table(table, metrics, model, data) for table, metrics in parts)
+
+
+def document(tables: Iterable[str]) -> str:
+    """A standalone document of these tables, which need nothing but ``booktabs``."""
+    listed = list(tables)
+    pages = ["\n".join(listed[start : start + _TOGETHER]) for start in range(0, len(listed), _TOGETHER)]
+    return _HEAD + "\\clearpage\n".join(pages) + "\\end{document}\n"
 
 
 def escaped(text: str) -> str:
@@ -94,17 +105,32 @@ def _parts(table: MetricTable) -> Iterator[tuple[MetricTable, list[MethodMetric]
 
 
 def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
+    rows = [
+        *(_row(table, method, metrics) for method in table.methods),
+        *([RULE] if table.methods and table.controls else []),
+        *(_row(table, method, metrics) for method in table.controls),
+    ]
+    headings = ["Method", *map(_heading, metrics)]
+    return table_of_rows(_caption(table, metrics, model, data), "l" + "c" * len(metrics), headings, rows)
+
+
+def table_of_rows(
+    caption: str,
+    columns: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    size: str = r"\scriptsize\setlength{\tabcolsep}{4pt}",
+) -> str:
+    """A table of cells in LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
     lines = [
         r"\begin{table}",
-        r"\centering\scriptsize\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{_caption(table, metrics, model, data)}}}",
-        rf"\begin{{tabular}}{{l{'c' * len(metrics)}}}",
+        rf"\centering{size}",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        f"Method & {' & '.join(_heading(facts) for facts in metrics)} \\\\",
+        _line(headings),
         r"\midrule",
-        *(_row(table, method, metrics) for method in table.methods),
-        *([r"\midrule"] if table.methods and table.controls else []),
-        *(_row(table, method, metrics) for method in table.controls),
+        *(r"\midrule" if row is RULE else _line(row) for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -112,9 +138,12 @@ def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data
     return "\n".join(lines) + "\n"
 
 
-def _row(table: MetricTable, method: str, metrics: Sequence[MethodMetric]) -> str:
-    cells = [_cell(table, table.cells[method, facts.asked]) for facts in metrics]
-    return f"{escaped(shown_name(method))} & {' & '.join(cells)} \\\\"
+def _line(cells: Sequence[str]) -> str:
+    return f"{' & '.join(cells)}{_BREAK.rstrip()}"
+
+
+def _row(table: MetricTable, method: str, metrics: Sequence[MethodMetric]) -> list[str]:
+    return [escaped(shown_name(method)), *(_cell(table, table.cells[method, facts.asked]) for facts in metrics)]
 
 
 def _cell(table: MetricTable, row: MethodMetric) -> str:
@@ -132,9 +161,12 @@ def _cell(table: MetricTable, row: MethodMetric) -> str:
 def _heading(facts: MethodMetric) -> str:
     """The metric over its preset, with the arrow that says which way is better."""
     name, *preset = facts.directed_label.rsplit(" (", 1)
-    lines = [escaped(name), *(escaped(f"({rest}") for rest in preset)]
-    stacked = r" \\ ".join(lines)
-    return rf"\shortstack{{{stacked}}}"
+    return stacked([name, *(f"({rest}" for rest in preset)])
+
+
+def stacked(lines: Sequence[str]) -> str:
+    """Words in several lines of a cell."""
+    return rf"\shortstack{{{_BREAK.join(map(escaped, lines))}}}"
 
 
 def _caption(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from reprlib import repr as quote
 from types import ModuleType
@@ -153,6 +155,19 @@ def _sizes(path: Path) -> Iterator[int]:
     with safe_open(path, "pt") as file:
         for name in file.keys():  # noqa: SIM118 (no mapping)
             yield from file.get_slice(name).get_shape()
+
+
+def count_weights(files: Files) -> int:
+    """How many numbers the weights in ``files`` are, from their headers; 0 where these cannot be read."""
+    directories = [part.directory for part in (files, files.adapter) if part]
+    with suppress(Exception):  # damaged files are told when they are loaded
+        return sum(_count(path) for directory in directories for path in directory.glob("*.safetensors"))
+    return 0
+
+
+def _count(path: Path) -> int:
+    with safe_open(path, "pt") as file:
+        return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 (no mapping)
 
 
 def _require_quantiser(model_id: str, config: Any) -> None:

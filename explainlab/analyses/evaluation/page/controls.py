@@ -18,12 +18,12 @@ from explainlab.models.loading import ModelCard
 from explainlab.request import GOLD, checked
 
 PAGE = "benchmark"
-CELL, PAIR = "benchmark_cell", "benchmark_pair"
-"""The containers of the texts behind a cell, and of those on which two methods disagree most."""
+CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
+"""The containers of the texts behind a cell, of those on which two methods disagree most, and of one of several."""
 question = Question(PAGE)
 
 _ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-DRAWN = ("cell_method", "cell_metric", "order", "by", "first", "second", "row", "row_in")
+DRAWN = ("cell_method", "cell_metric", "order", "by", "on", "opened", "published", "first", "second", "row", "row_in")
 _MOST_SEED = 2**32 - 1
 
 
@@ -34,7 +34,8 @@ def seed_controls(view: BenchmarkView, force: bool = False) -> None:
         f"metrics_{family}": [name for name in view.metrics if _family(name) == family] for family in _families()
     }
     values["by"] = view.by or next(iter(view.metrics), "")
-    lists = {"methods": list(view.methods), "metrics_order": view.metrics, **by_family}
+    lists: dict[str, Any] = {name: list(getattr(view, name)) for name in ("methods", "models", "sources")}
+    lists = {**lists, "metrics_order": view.metrics, **by_family}
     question.seed({**values, **lists, **question.data_controls(view)}, force)
 
 
@@ -47,6 +48,8 @@ def draft() -> BenchmarkView:
         BenchmarkView,
         **values,
         methods=methods,
+        models=tuple(question.now("models")),
+        sources=tuple(question.now("sources")),
         metrics=_chosen_metrics(),
         settings={name: chosen for name, chosen in settings.items() if name in ids},
         **question.data_choice(),
@@ -85,6 +88,12 @@ def open_cell(method: str, metric: str) -> None:
     """List the texts behind a cell (a callback)."""
     question.seed({"cell_method": method, "cell_metric": metric, "row": None}, force=True)
     bring_into_view(CELL)
+
+
+def open_alone(model: str, data: str) -> None:
+    """Show the own benchmark of a model on a data set (a callback)."""
+    question.seed({"opened": (model, data), "row": None}, force=True)
+    bring_into_view(ALONE)
 
 
 def open_pair(first: str, second: str) -> None:

@@ -1,7 +1,8 @@
-"""Benchmark: how good each method is on a data set, by any metric, and which differences are real."""
+"""Benchmark: how good each method is on a data set, by any metric, and which differences are real; or on several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -9,13 +10,21 @@ import streamlit as st
 from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
+from explainlab.analyses.evaluation.page.further import draw_further, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
+from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
 from explainlab.analyses.evaluation.page.running import draw_so_far
+from explainlab.analyses.evaluation.page.set_results import draw_set
+from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.place import Answer
+from explainlab.app.text import plain
+from explainlab.models.loading import ModelCard, model_name
 from explainlab.service import looks
+from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
 
@@ -30,12 +39,35 @@ def draw() -> None:
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
         cost = st.container()
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
+    draw_further(benchmark_controls.question)
     view = PAGE.settle(service)
     benchmark_page.draw_missing_rationales(view)
-    answer = benchmark_page.find(service, view)
-    cost.caption(benchmark_page.cost_words(view, answer.result))
+    answers = benchmark_page.find(service, view)
+    cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 
     st.divider()
+    if len(answers) == 1:
+        _draw_one(service, view, answers[0], card)
+    elif view.opened in view.cells:
+        _draw_alone(service, view, answers)
+    else:
+        draw_set(service, view, answers)
+    links.draw(PAGE.link(service, view))
+
+
+def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -> None:
+    """One of several cells, and the way back to all."""
+    assert view.opened is not None
+    with st.container(horizontal=True, vertical_alignment="center", key=benchmark_controls.ALONE):
+        back = partial(benchmark_controls.question.set, "opened", None)
+        st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
+        about = f"{model_name(view.opened[0])} on {looks.source_name(view.opened[1], session.user())}"
+        st.markdown(f"**{plain(about)}**", width="content")
+    _draw_one(service, view.of_cell(*view.opened), answers[view.cells.index(view.opened)], None)
+
+
+def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:
+    """One model on one data set."""
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
@@ -44,6 +76,6 @@ def draw() -> None:
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
         draw_results(service, view, answer.result)
+        draw_published(set_of(view, [answer]))
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)
-    links.draw(PAGE.link(service, view))

@@ -44,16 +44,18 @@ _NEEDS = (
 )
 
 
-def find(service: Service, view: BenchmarkView) -> Answer:
-    """The answer that ``view`` shows."""
+def find(service: Service, view: BenchmarkView) -> list[Answer]:
+    """The answers that ``view`` shows: of every cell."""
     if not view.source:
         problem = RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
-        return Answer(problem=str(problem))
+        return [Answer(problem=str(problem))]
+    if len(view.cells) > 1:
+        return PAGE.answer_set(service, view.text_requests())
     try:
         missing = missing_rationales(view)
     except ExplainLabError as error:
-        return Answer(problem=str(error))
-    return Answer(problem=missing) if missing else PAGE.answer(service, view.request())
+        return [Answer(problem=str(error))]
+    return [Answer(problem=missing) if missing else PAGE.answer(service, view.request())]
 
 
 def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | None) -> str:
@@ -72,6 +74,8 @@ def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | Non
         f"at most {counted(maps * inputs, 'perturbed text')} for a text of {_TYPICAL} tokens. Equal ones run once, and "
         "what was computed before is not computed again."
     )
+    if len(draft.cells) > 1:
+        words += f" All this for each of **{counted(len(draft.cells), 'cell')}**: every model on every data set."
     same = draft.model_copy(update={"rows": view.rows, "sample": view.sample}).request() == view.request()
     if result is not None and same and draft.sample != "all" and draft.rows > view.rows:
         more = draft.rows - result.body.n

@@ -16,6 +16,8 @@ from explainlab.metrics.registry import parse_metric
 from explainlab.request import Dtype, Output, Request, Unit, checked
 
 Order = Literal["best", "worst"]
+_MOST = 20
+"""Further models, and further data sets."""
 
 
 class BenchmarkView(ChosenData, AnalysisView):
@@ -23,6 +25,12 @@ class BenchmarkView(ChosenData, AnalysisView):
 
     ``methods`` and ``metrics`` may have options after colons, ``settings`` are parameters of methods by id;
     ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
+
+    ``models`` and ``sources`` are further models and data sets, which are read by the names of their own columns: every
+    model is evaluated on every data set. ``on`` is the data set of the figures by model (empty: the first); ``opened``
+    is the cell whose own benchmark is shown, a model and a data set (None: all cells are).
+
+    ``published`` is the table of a paper that is shown (empty: the one that fits best).
 
     ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
     values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
@@ -36,6 +44,8 @@ class BenchmarkView(ChosenData, AnalysisView):
     metrics: tuple[str, ...]
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     attributions: tuple[str, ...] = ()
+    models: tuple[str, ...] = Field((), max_length=_MOST)
+    sources: tuple[str, ...] = Field((), max_length=_MOST)
     target: str = "predicted"
     output: Output | Literal["own"] = "own"
     unit: Unit = "token"
@@ -45,6 +55,9 @@ class BenchmarkView(ChosenData, AnalysisView):
     cell_metric: str = ""
     order: Order = "best"
     by: str = ""
+    on: str = ""
+    opened: tuple[str, str] | None = None
+    published: str = ""
     first: str = ""
     second: str = ""
     row: int | None = Field(None, ge=1)
@@ -63,9 +76,25 @@ class BenchmarkView(ChosenData, AnalysisView):
         output = None if self.output == "own" else self.output
         return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
 
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """Every model with every data set."""
+        models = dict.fromkeys((self.model, *self.models))
+        return [(model, source) for model in models for source in dict.fromkeys((self.source, *self.sources))]
+
+    def of_cell(self, model: str, source: str) -> BenchmarkView:
+        """The benchmark of one model on one data set."""
+        alone: dict[str, Any] = {"model": model, "source": source, "models": (), "sources": ()}
+        return self.model_copy(update=alone | ({} if source == self.source else {"columns": {}, "classes": {}}))
+
     def text_requests(self) -> list[Request]:
-        """The evaluation."""
-        return [self.request()]
+        """The evaluation of every cell."""
+        return [self.of_cell(*cell).request() for cell in self.cells]
+
+    def line(self) -> str:
+        """See :meth:`AnalysisView.line`."""
+        several = len(self.cells)
+        return super().line() if several == 1 else f"{super().line()} · {several} cells"
 
     @property
     def whole_data(self) -> str | None:

@@ -1,0 +1,1 @@
+"""Tables of papers, and our numbers beside theirs."""

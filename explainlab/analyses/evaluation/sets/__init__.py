@@ -1,0 +1,1 @@
+"""Evaluations of several models and data sets, side by side."""

@@ -1,0 +1,35 @@
+"""Sets of evaluations made by hand: three models, two of which differ in their seed alone, on one data set or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.sets.records import EvaluatedSet, SetCell, SetModel
+
+C, S = "comprehensiveness:preset=rpi", "sufficiency:preset=rpi"
+SMALL, SEED, LARGE = (
+    SetModel("made:1", "made:1", "BERT", 1_000_000, "recipe"),
+    SetModel("made:2", "made:2", "BERT", 1_000_000, "recipe"),
+    SetModel("dir/large", "large", "BERT", 20_000_000, "dir/large"),
+)
+MakeSet = Callable[..., EvaluatedSet]
+
+
+@pytest.fixture
+def make_set(evaluated: AnalysisResult, table) -> MakeSet:
+    """Makes a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed."""
+
+    def make(cells: dict[tuple[SetModel, str], dict[str, float] | None]) -> EvaluatedSet:
+        made = []
+        for (model, data), column in cells.items():
+            result = column and replace(evaluated, body=table({C: column, S: column}))
+            made.append(
+                SetCell(model, data, data.partition(":")[2], result or None, "" if column else "It <b>failed</b>.")
+            )
+        return EvaluatedSet(tuple(made))
+
+    return make

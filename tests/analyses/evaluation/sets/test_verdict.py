@@ -1,0 +1,22 @@
+"""What a set says in words."""
+
+from __future__ import annotations
+
+from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
+from tests.analyses.evaluation.sets.conftest import LARGE, SMALL, MakeSet
+
+LIME, OCCLUSION = {"lime": 0.5, "occlusion": 0.4, "random": 0.3}, {"lime": 0.3, "occlusion": 0.6, "random": 0.5}
+
+
+def test_the_sentence_counts_in_how_many_cells_each_is_best(make_set: MakeSet) -> None:
+    made = make_set({(SMALL, "d:a"): LIME, (LARGE, "d:a"): OCCLUSION})
+    words = set_overview(made)
+    assert words.startswith("Over 2 cells (2 models × 1 data set) and 2 metrics, LIME is best in 2 of 4 comparisons; ")
+    by_comprehensiveness, by_sufficiency = set_paragraphs(made)
+    assert "the best is LIME in 1 cell and Occlusion in 1 cell; in none are all others told" in by_comprehensiveness
+    assert "a random map in 1 cell" in by_sufficiency
+
+
+def test_cells_that_failed_are_not_counted(make_set: MakeSet) -> None:
+    assert "Over 1 of 2 cells" in set_overview(make_set({(SMALL, "d:a"): LIME, (LARGE, "d:a"): None}))
+    assert set_overview(make_set({(SMALL, "d:a"): None})) == "None of 1 cell has a result."
