@@ -132,7 +132,7 @@ def test_a_question_between_two_batches_changes_nothing(service: Service, traini
     alone = done(service, training, LOCAL).body.models[0].model
     delete_made(alone.id, LOCAL, ())
     job = service.submit(training)
-    while job.progress.phase != "training":
+    while job.progress.phase != "steps of training":
         assert not service.engine.wait(job, 0.01)
     short = service.submit(explained("embedded:bert-mini-sst2", "a stirring film"), BOB)
     random = service.submit(Request(question="random", model="embedded:bert-mini-sst2", text="a film"), BOB)
