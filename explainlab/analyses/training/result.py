@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.errors.result import Accuracy
 
@@ -40,8 +42,8 @@ class MadeModel(Record):
     best_epoch: int
     steps: int
     weights: int
-    columns: dict[str, str] = {}
-    classes: dict[str, str] = {}
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
     validation_data: str = ""
 
 
