@@ -49,7 +49,7 @@ _PHASES = {
     "validation": "texts of validation",
     "evaluation": "texts of the test",
 }
-_ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
+ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
 """Settings that parameters or the request have, or that name other files and models."""
 
 
@@ -60,8 +60,8 @@ def _settings(value: object) -> object:
         if not all(equals and name.strip() for name, equals, _ in pairs):
             raise ValueError("Write name=value, with commas between")
         value = {name.strip(): text.strip() for name, _, text in pairs}
-    if not isinstance(value, Mapping) or any(name in _ELSEWHERE for name in value):
-        raise ValueError(f"Write name=value, with commas between, without {', '.join(_ELSEWHERE)}")
+    if not isinstance(value, Mapping) or any(name in ELSEWHERE for name in value):
+        raise ValueError(f"Write name=value, with commas between, without {', '.join(ELSEWHERE)}")
     whole = TrainingSettings.checked(value).model_dump(mode="json")
     return {name: whole[name] for name in value}
 

@@ -1,0 +1,108 @@
+"""The models of the user: each with its card, to be renamed, used on other pages, taken away and deleted."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.analyses.training import figures
+from explainlab.analyses.training.page import main as models_page
+from explainlab.analyses.training.page.results import card_lines, draw_curves
+from explainlab.analyses.training.result import MadeModel
+from explainlab.analyses.training.verdict import sentence, validated
+from explainlab.analyses.wording import whole_percent
+from explainlab.app import links, session
+from explainlab.app.entries import PageEntry, analysis_pages
+from explainlab.app.page import AnalysisPage
+from explainlab.app.runs.page import timezone
+from explainlab.app.text import plain
+from explainlab.app.view import CarriedText
+from explainlab.service import looks
+from explainlab.service.service import Service
+from explainlab.service.store.made import OwnModel, made_archive, name_made, own_models
+from explainlab.settings import settings
+
+_EMPTY = (
+    "You have made no model yet. A model made here learns to tell the classes of labelled texts apart; then it can be "
+    "chosen on every page, as its mechanism and its training are known. Choose a data set above and press "
+    "**Make the model**: the embedded examples take some seconds."
+)
+_NAME_HELP = "Letters, digits, points and hyphens. Pages then offer the model by this name."
+
+
+def draw_models(service: Service) -> None:
+    """All models of the user, the newest first, and how much room they take."""
+    st.header("Your models", anchor=False)
+    own = own_models(session.user().id)
+    megabytes = sum(model.bytes for model in own) / 2**20
+    st.caption(
+        f"{len(own)} of {settings().max_made_models:,} models, {megabytes:,.0f} of {settings().max_made_mb:,} MB."
+    )
+    if not own:
+        st.info(_EMPTY, icon=":material/model_training:")
+    for model in own:
+        folded = st.expander(_label(model), key=f"models_{model.id}", on_change="rerun")
+        if folded.open:
+            with folded:
+                _draw_model(service, model)
+
+
+def _label(model: OwnModel) -> str:
+    """A model in a line, in Markdown."""
+    accuracy = validated(model.card).accuracy
+    read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
+    data = looks.source_name(model.card.data, session.user())
+    made = f"{model.made.astimezone(timezone()):%d %B %Y, %H:%M}"
+    facts = (read, f"{model.card.base} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
+    return f"**{plain(model.name or model.id)}** · {' · '.join(map(plain, facts))}"
+
+
+def _draw_model(service: Service, model: OwnModel) -> None:
+    card, user, measured = model.card, session.user(), validated(model.card)
+    st.markdown(plain(sentence(measured, "The model")))
+    st.markdown("\n".join(f"* {plain(line)}" for line in [f"Its id everywhere: {model.id}.", *card_lines(card)]))
+    charts = [figures.loss([measured]), *([figures.validation([measured])] if measured.accuracy else [])]
+    draw_curves(charts, f"models_{model.id}")
+    _draw_open_in(service, card)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = f"models_name_{model.id}"
+
+        def rename() -> None:
+            name_made(model.id, st.session_state[key], user)
+
+        st.text_input("Name", model.name, key=key, on_change=session.guarded(rename), help=_NAME_HELP, width=220)
+        st.download_button(
+            "Download",
+            partial(made_archive, model.id, user),
+            f"{model.name or model.id.replace(':', '-')}.zip",
+            "application/zip",
+            key=f"models_zip_{model.id}",
+            icon=":material/folder_zip:",
+            on_click="ignore",
+            help="A zip with a directory that transformers reads: weights (safetensors), configuration, tokenizer.",
+        )
+        with st.popover("Delete", icon=":material/delete:"):
+            st.markdown("Delete this model for good? What was computed with it stays.")
+            remove = session.guarded(partial(models_page.delete, service, model.id))
+            st.button("Yes, delete this model", key=f"models_delete_{model.id}", type="primary", on_click=remove)
+
+
+def _draw_open_in(service: Service, card: MadeModel) -> None:
+    """Buttons that open the pages of analyses with the model, and with its data."""
+    carried: CarriedText = {
+        "model": card.id,
+        "source": card.validation_data or card.data,
+        "columns": card.columns,
+        "classes": card.classes,
+    }
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Open in", width="content")
+        for entry, page in _pages().items():
+            if st.button(entry.title, icon=entry.icon, key=f"models_open_{entry.title}_{card.id}"):
+                links.open_page(service, entry.path, page.first().carrying(carried))
+
+
+def _pages() -> dict[PageEntry, AnalysisPage]:
+    """The pages that ask something of a model."""
+    return {entry: page for entry, page in analysis_pages().items() if "model" in page.record.model_fields}

@@ -1,0 +1,85 @@
+"""The answer to a training: how well its models read, how they learned, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.figures import figures_of
+from explainlab.analyses.training.result import Made, MadeModel, TrainingData
+from explainlab.analyses.training.verdict import overview, points
+from explainlab.analyses.wording import counted
+from explainlab.app import session
+from explainlab.app.chart import draw_chart
+from explainlab.app.once import once
+from explainlab.app.text import plain
+from explainlab.figures.chart import Chart
+from explainlab.service import looks
+from explainlab.service.store.made import own_names
+from explainlab.training import ARCHITECTURES
+
+
+def draw_answer(result: AnalysisResult[TrainingData]) -> None:
+    """The answer in words, the curves, and of several models a row each."""
+    models = result.body.models
+    st.markdown(f"**{plain(overview(models))}**")
+    told = points(models)
+    if told:
+        st.markdown("\n".join(f"* {plain(point)}" for point in told))
+    draw_curves(list(once(result, figures_of, result).charts.values()), "models_answer")
+    if len(models) > 1:
+        _draw_seeds(models)
+
+
+def draw_curves(charts: Sequence[Chart], key: str) -> None:
+    """The loss and the accuracy by epoch, side by side."""
+    for column, chart in zip(st.columns(len(charts), gap="large"), charts, strict=True):
+        with column:
+            draw_chart(chart, f"{key}_{chart.name}")
+
+
+def card_lines(card: MadeModel) -> list[str]:
+    """What a model was made from and how, each in a line of plain text."""
+    source = looks.source_name(card.data, session.user())
+    learned = f"{counted(card.rows, 'text')} of {source}"
+    if card.validation_rows:
+        held = looks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
+        learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
+    begun = "random weights" if card.base in ARCHITECTURES else "the weights of that model"
+    settings = (f"{name.replace('_', ' ')} {value}" for name, value in card.settings.items() if name not in _TOLD)
+    return [
+        f"Begun as {card.base}, with {begun}: {card.weights:,} weights.",
+        f"Learned from {learned}.",
+        f"Classes: {', '.join(card.labels)}.",
+        f"Recipe {card.recipe}, seed {card.seed}; {counted(card.steps, 'step')} in "
+        f"{counted(len(card.epochs), 'epoch')}, of which number {card.best_epoch} was kept.",
+        f"Settings: {', '.join(settings)}.",
+    ]
+
+
+_TOLD = ("recipe", "seed", "seeds", "label_names", "validation", "evaluate", "teacher", "size")
+
+
+def _draw_seeds(models: Sequence[Made]) -> None:
+    names = own_names(session.user().id)
+    rows = [
+        {
+            "Model": names.get(made.model.id, made.model.id),
+            "Seed": made.model.seed,
+            "Read right": made.accuracy and 100 * made.accuracy.mean,
+            "From": made.accuracy and 100 * made.accuracy.low,
+            "To": made.accuracy and 100 * made.accuracy.high,
+            "Best epoch": made.model.best_epoch,
+        }
+        for made in models
+    ]
+    percent = st.column_config.NumberColumn(format="%.1f%%")
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config=dict.fromkeys(("Read right", "From", "To"), percent),
+        alt=f"{len(models)} models that differ in their seed: how much each reads right, with its interval.",
+    )

@@ -1,0 +1,70 @@
+"""The Models page's script, run without a browser: a model is made, told, named, offered elsewhere and deleted."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.training.page.view import ModelsView, first_view, shows
+from explainlab.app.runs.opening import page_of
+from explainlab.errors import RequestError
+from explainlab.service.service import Service
+from explainlab.service.service import service as app_service
+from explainlab.service.store.made import own_models
+from explainlab.service.users import LOCAL
+from explainlab.settings import settings
+from tests.pages.scripted import answered, charts, linked, opened, press, words
+
+TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
+MAKE = "Make the model"
+
+
+def tiny(**fields) -> AppTest:
+    """The page on a link to a training of a tiny model, not yet asked for."""
+    return linked("models", first_view(), **{"settings": TINY, "validation_share": 0.2, **fields})
+
+
+@pytest.mark.usefixtures("service")
+def test_the_page_opens_empty_and_makes_nothing() -> None:
+    app = opened("models")
+    assert app.title[0].value == "Models"
+    assert "You have made no model yet" in words(app.info)
+    assert "0 of 50 models, 0 of 5,000 MB" in words(app.caption)
+    assert not app.error
+    linked("models", first_view(), settings=TINY)
+    assert not app_service().engine.unfinished()
+    assert not own_models(LOCAL.id)
+
+
+@pytest.mark.usefixtures("service")
+def test_a_model_is_made_told_named_offered_and_deleted() -> None:
+    app = press(tiny(), MAKE)
+    assert "The model reads" in words(app.markdown)
+    assert "of 48 texts that it was not trained on right" in words(app.markdown)
+    assert len(charts(app)) == 2
+    assert "1 of 50 models" in words(app.caption)
+    (own,) = own_models(LOCAL.id)
+    app.session_state[f"models_{own.id}"] = True
+    app.run()
+    app.text_input(key=f"models_name_{own.id}").set_value("films-1").run()
+    assert own_models(LOCAL.id)[0].name == "films-1"
+    app.text_input(key=f"models_name_{own.id}").set_value("<b>").run()
+    assert "cannot be called" in words(app.error)
+    explain = opened("explain")
+    assert "films-1" in explain.selectbox(key="explain_model").options
+    explain = answered(explain.selectbox(key="explain_model").set_value(own.id).run())
+    press(explain, "Explain")
+    assert "Model: films-1" in words(explain.caption)
+    app = press(app.run(), "Yes, delete this model")
+    assert not own_models(LOCAL.id)
+    assert "You have made no model yet" in words(app.info)
+    assert "The model reads" not in words(app.markdown)
+    assert not app_service().engine.unfinished()
+
+
+@pytest.mark.usefixtures("service")
+def test_three_seeds_have_a_mean() -> None:
+    app = press(tiny(seeds=3), MAKE)
+    assert "The 3 models read" in words(app.markdown)
+    assert app.dataframe[0].value["Seed"].tolist() == [0, 1, 2]
+    assert len(own_models(LOCAL.id)) == 3
