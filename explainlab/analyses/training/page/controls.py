@@ -147,7 +147,7 @@ def _draw_setting(name: str, usual: TrainingSettings | None) -> None:
         least,
         most,
         question.now(name),
-        1 if whole else None,
+        1 if whole else 1e-5,
         key=question.key(name),
         format=None if whole else "%g",
         placeholder="" if usual is None else f"{getattr(usual, name):g}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -18,6 +19,7 @@ from explainlab.app.page import AnalysisPage
 from explainlab.app.runs.page import timezone
 from explainlab.app.text import plain
 from explainlab.app.view import CarriedText
+from explainlab.errors import ExplainLabError
 from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.made import OwnModel, made_archive, name_made, own_models
@@ -28,6 +30,7 @@ _EMPTY = (
     "chosen on every page, as its mechanism and its training are known. Choose a data set above and press "
     "**Make the model**: the embedded examples take some seconds."
 )
+_PROBLEM = "models.problem"
 _NAME_HELP = "Letters, digits, points and hyphens. Pages then offer the model by this name."
 
 
@@ -39,6 +42,9 @@ def draw_models(service: Service) -> None:
     st.caption(
         f"{len(own)} of {settings().max_made_models:,} models, {megabytes:,.0f} of {settings().max_made_mb:,} MB."
     )
+    problem = st.session_state.pop(_PROBLEM, "")
+    if problem:
+        st.error(plain(problem), icon=":material/error:")
     if not own:
         st.info(_EMPTY, icon=":material/model_training:")
     for model in own:
@@ -71,7 +77,7 @@ def _draw_model(service: Service, model: OwnModel) -> None:
         def rename() -> None:
             name_made(model.id, st.session_state[key], user)
 
-        st.text_input("Name", model.name, key=key, on_change=session.guarded(rename), help=_NAME_HELP, width=220)
+        st.text_input("Name", model.name, key=key, on_change=_reported(rename), help=_NAME_HELP, width=220)
         st.download_button(
             "Download",
             partial(made_archive, model.id, user),
@@ -84,7 +90,7 @@ def _draw_model(service: Service, model: OwnModel) -> None:
         )
         with st.popover("Delete", icon=":material/delete:"):
             st.markdown("Delete this model for good? What was computed with it stays.")
-            remove = session.guarded(partial(models_page.delete, service, model.id))
+            remove = _reported(partial(models_page.delete, service, model.id))
             st.button("Yes, delete this model", key=f"models_delete_{model.id}", type="primary", on_click=remove)
 
 
@@ -101,6 +107,18 @@ def _draw_open_in(service: Service, card: MadeModel) -> None:
         for entry, page in _pages().items():
             if st.button(entry.title, icon=entry.icon, key=f"models_open_{entry.title}_{card.id}"):
                 links.open_page(service, entry.path, page.first().carrying(carried))
+
+
+def _reported(act: Callable[[], None]) -> Callable[[], None]:
+    """``act`` as a callback: its error is shown above the list when the page is next drawn."""
+
+    def callback() -> None:
+        try:
+            act()
+        except ExplainLabError as error:
+            st.session_state[_PROBLEM] = str(error)
+
+    return callback
 
 
 def _pages() -> dict[PageEntry, AnalysisPage]:
