@@ -20,7 +20,7 @@ MAKE = "Make the model"
 
 def tiny(**fields) -> AppTest:
     """The page on a link to a training of a tiny model, not yet asked for."""
-    return linked("models", first_view(), **{"settings": TINY, "validation_share": 0.2, **fields})
+    return linked("models", first_view(), **{"base": "bert", "settings": TINY, "validation_share": 0.2, **fields})
 
 
 def unfolded(app: AppTest, model_id: str) -> AppTest:
@@ -36,7 +36,7 @@ def test_the_page_opens_empty_and_makes_nothing() -> None:
     assert "You have made no model yet" in words(app.info)
     assert "0 of 50 models, 0 of 5,000 MB" in words(app.caption)
     assert not app.error
-    linked("models", first_view(), settings=TINY)
+    linked("models", first_view(), base="bert", settings=TINY)
     assert not app_service().engine.unfinished()
     assert not own_models(LOCAL.id)
 
@@ -45,7 +45,7 @@ def test_the_page_opens_empty_and_makes_nothing() -> None:
 def test_a_model_is_made_told_named_offered_and_deleted() -> None:
     app = press(tiny(), MAKE)
     assert "The model reads" in words(app.markdown)
-    assert "of 48 texts that it was not trained on right" in words(app.markdown)
+    assert "of 48 unseen texts right" in words(app.markdown)
     assert len(charts(app)) == 2
     assert "1 of 50 models" in words(app.caption)
     (own,) = own_models(LOCAL.id)
@@ -96,10 +96,8 @@ def test_what_cannot_be_made_is_told() -> None:
     app = opened("models")
     app.text_input(key="models_others").set_value("layers=0").run()
     assert "layers" in words(app.error)
-    app = opened("models")
-    app.session_state["models_data"] = None
-    app.run()
-    assert "No data set is chosen" in words(app.error)
+    with pytest.raises(RequestError, match="No data set is chosen"):
+        first_view().model_copy(update={"source": ""}).request()
 
 
 def test_a_run_opens_its_training() -> None:

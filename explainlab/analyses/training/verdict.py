@@ -27,7 +27,7 @@ def sentence(made: Made, name: str) -> str:
         return f"{name} was made in {epochs}; nothing says how well it reads."
     between = f"{whole_percent(accuracy.low)} to {whole_percent(accuracy.high)}"
     kept = f"; the best epoch was {card.best_epoch} of {len(card.epochs)}" if len(card.epochs) > 1 else ""
-    return f"{name} reads {whole_percent(accuracy.mean)} of {_texts(made, 'it was')} right ({between}){kept}."
+    return f"{name} reads {whole_percent(accuracy.mean)} of {_texts(made)} right ({between}){kept}."
 
 
 def overview(models: Sequence[Made]) -> str:
@@ -37,8 +37,7 @@ def overview(models: Sequence[Made]) -> str:
     mean = mean_accuracy(models)
     if mean is None:
         return f"The {len(models)} models were made; nothing says how well they read."
-    texts = _texts(models[0], "they were")
-    return f"The {len(models)} models read {mean_words(mean, '.0%')} of {texts} right on average."
+    return f"The {len(models)} models read {mean_words(mean, '.0%')} of {_texts(models[0])} right on average."
 
 
 def mean_accuracy(models: Sequence[Made]) -> Interval | None:
@@ -59,7 +58,5 @@ def points(models: Sequence[Made]) -> list[str]:
     return told
 
 
-def _texts(made: Made, were: str) -> str:
-    if made.measured_rows is None:
-        return f"the {made.measured_on} texts"
-    return f"{counted(made.measured_rows, 'text')} that {were} not trained on"
+def _texts(made: Made) -> str:
+    return f"the {made.measured_on} texts" if made.measured_rows is None else f"{made.measured_rows:,} unseen texts"

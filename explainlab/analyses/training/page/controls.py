@@ -26,7 +26,7 @@ _BASE = "embedded:bert-mini-sst2"
 _MOST_SEED = 2**32 - 1
 _FIELDS = ("size", "recipe", "validation_share", "seed", "seeds")
 _SOURCES = ("validation_data", "test_data")
-_BEGINS = {"weights": "random weights", "model": "a model that has learned"}
+_BEGINS = {"weights": "Random weights", "model": "A model that has learned"}
 _ARCHITECTURES = {"bert": "BERT, an encoder", "gpt2": "GPT-2, a decoder", "t5_encoder": "T5's encoder"}
 _SIZES = {"": "As the embedded models", "tiny": "Tiny", "mini": "Mini", "small": "Small", "base": "Base"}
 _RECIPES = {
@@ -97,7 +97,7 @@ def draw_question(run: Callable[[], None], label: str) -> None:
         _draw_setting("epochs", usual)
         _draw_share()
         seeds = explained("Models that differ only in their seed: three show how much of a result is chance.", "seed")
-        st.number_input("Models", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=120)
+        st.number_input("Models", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=130)
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more(usual)
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")

@@ -55,5 +55,5 @@ def _draw_training(service: Service) -> str:
         st.divider()
         TRAINING.draw_state(service, [answer])
         if answer.result is not None:
-            draw_answer(answer.result)
+            draw_answer(service, answer.result)
     return PAGE.link(service, view)

@@ -9,16 +9,12 @@ import streamlit as st
 
 from explainlab.analyses.training import figures
 from explainlab.analyses.training.page import main as models_page
-from explainlab.analyses.training.page.results import card_lines, draw_curves
-from explainlab.analyses.training.result import MadeModel
+from explainlab.analyses.training.page.results import draw_card, draw_curves
 from explainlab.analyses.training.verdict import sentence, validated
 from explainlab.analyses.wording import whole_percent
-from explainlab.app import links, session
-from explainlab.app.entries import PageEntry, analysis_pages
-from explainlab.app.page import AnalysisPage
+from explainlab.app import session
 from explainlab.app.runs.page import timezone
 from explainlab.app.text import plain
-from explainlab.app.view import CarriedText
 from explainlab.errors import ExplainLabError
 from explainlab.service import looks
 from explainlab.service.service import Service
@@ -26,9 +22,9 @@ from explainlab.service.store.made import OwnModel, made_archive, name_made, own
 from explainlab.settings import settings
 
 _EMPTY = (
-    "You have made no model yet. A model made here learns to tell the classes of labelled texts apart; then it can be "
-    "chosen on every page, as its mechanism and its training are known. Choose a data set above and press "
-    "**Make the model**: the embedded examples take some seconds."
+    "You have made no model yet. A model that is made here learns from labelled texts to tell their classes apart. It "
+    "is known what it learned from and how well it reads, and every page then offers it. Choose a data set above and "
+    "press **Make the model**; with the embedded examples that takes some seconds."
 )
 _PROBLEM = "models.problem"
 _NAME_HELP = "Letters, digits, points and hyphens. Pages then offer the model by this name."
@@ -65,12 +61,11 @@ def _label(model: OwnModel) -> str:
 
 
 def _draw_model(service: Service, model: OwnModel) -> None:
-    card, user, measured = model.card, session.user(), validated(model.card)
+    user, measured = session.user(), validated(model.card)
     st.markdown(plain(sentence(measured, "The model")))
-    st.markdown("\n".join(f"* {plain(line)}" for line in [f"Its id everywhere: {model.id}.", *card_lines(card)]))
     charts = [figures.loss([measured]), *([figures.validation([measured])] if measured.accuracy else [])]
     draw_curves(charts, f"models_{model.id}")
-    _draw_open_in(service, card)
+    draw_card(service, model.card, f"models_{model.id}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = f"models_name_{model.id}"
 
@@ -94,21 +89,6 @@ def _draw_model(service: Service, model: OwnModel) -> None:
             st.button("Yes, delete this model", key=f"models_delete_{model.id}", type="primary", on_click=remove)
 
 
-def _draw_open_in(service: Service, card: MadeModel) -> None:
-    """Buttons that open the pages of analyses with the model, and with its data."""
-    carried: CarriedText = {
-        "model": card.id,
-        "source": card.validation_data or card.data,
-        "columns": card.columns,
-        "classes": card.classes,
-    }
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Open in", width="content")
-        for entry, page in _pages().items():
-            if st.button(entry.title, icon=entry.icon, key=f"models_open_{entry.title}_{card.id}"):
-                links.open_page(service, entry.path, page.first().carrying(carried))
-
-
 def _reported(act: Callable[[], None]) -> Callable[[], None]:
     """``act`` as a callback: its error is shown above the list when the page is next drawn."""
 
@@ -119,8 +99,3 @@ def _reported(act: Callable[[], None]) -> Callable[[], None]:
             st.session_state[_PROBLEM] = str(error)
 
     return callback
-
-
-def _pages() -> dict[PageEntry, AnalysisPage]:
-    """The pages that ask something of a model."""
-    return {entry: page for entry, page in analysis_pages().items() if "model" in page.record.model_fields}

@@ -12,18 +12,21 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.analyses.training.verdict import overview, points
 from explainlab.analyses.wording import counted
-from explainlab.app import session
+from explainlab.app import links, session
 from explainlab.app.chart import draw_chart
+from explainlab.app.entries import analysis_pages
 from explainlab.app.once import once
 from explainlab.app.text import plain
+from explainlab.app.view import CarriedText
 from explainlab.figures.chart import Chart
 from explainlab.service import looks
+from explainlab.service.service import Service
 from explainlab.service.store.made import own_names
 from explainlab.training import ARCHITECTURES
 
 
-def draw_answer(result: AnalysisResult[TrainingData]) -> None:
-    """The answer in words, the curves, and of several models a row each."""
+def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
+    """The answer in words, the curves, and the card of the model; of several models a row each."""
     models = result.body.models
     st.markdown(f"**{plain(overview(models))}**")
     told = points(models)
@@ -32,6 +35,8 @@ def draw_answer(result: AnalysisResult[TrainingData]) -> None:
     draw_curves(list(once(result, figures_of, result).charts.values()), "models_answer")
     if len(models) > 1:
         _draw_seeds(models)
+    else:
+        draw_card(service, models[0].model, "models_answer")
 
 
 def draw_curves(charts: Sequence[Chart], key: str) -> None:
@@ -41,8 +46,24 @@ def draw_curves(charts: Sequence[Chart], key: str) -> None:
             draw_chart(chart, f"{key}_{chart.name}")
 
 
-def card_lines(card: MadeModel) -> list[str]:
-    """What a model was made from and how, each in a line of plain text."""
+def draw_card(service: Service, card: MadeModel, key: str) -> None:
+    """What a model was made from and how, and buttons that open the pages of analyses with it and with its data."""
+    st.markdown("\n".join(f"* {plain(line)}" for line in _card_lines(card)))
+    carried: CarriedText = {
+        "model": card.id,
+        "source": card.validation_data or card.data,
+        "columns": card.columns,
+        "classes": card.classes,
+    }
+    pages = {entry: page for entry, page in analysis_pages().items() if "model" in page.record.model_fields}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Open in", width="content")
+        for entry, page in pages.items():
+            if st.button(entry.title, icon=entry.icon, key=f"{key}_open_{entry.title}"):
+                links.open_page(service, entry.path, page.first().carrying(carried))
+
+
+def _card_lines(card: MadeModel) -> list[str]:
     source = looks.source_name(card.data, session.user())
     learned = f"{counted(card.rows, 'text')} of {source}"
     if card.validation_rows:
@@ -51,6 +72,7 @@ def card_lines(card: MadeModel) -> list[str]:
     begun = "random weights" if card.base in ARCHITECTURES else "the weights of that model"
     settings = (f"{name.replace('_', ' ')} {value}" for name, value in card.settings.items() if name not in _TOLD)
     return [
+        f"Its id everywhere: {card.id}.",
         f"Begun as {card.base}, with {begun}: {card.weights:,} weights.",
         f"Learned from {learned}.",
         f"Classes: {', '.join(card.labels)}.",

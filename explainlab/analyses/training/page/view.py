@@ -70,8 +70,8 @@ class ModelsView(AnalysisView):
 
 
 def first_view() -> ModelsView:
-    """What the page opens with: a small encoder to be made from the embedded examples."""
-    return ModelsView(source="embedded:sentiment")
+    """What the page opens with: an embedded model that goes on learning from the embedded examples."""
+    return ModelsView(base="embedded:bert-mini-sst2", source="embedded:sentiment")
 
 
 def shows(request: Request) -> ModelsView | None:
