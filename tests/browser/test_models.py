@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from explainlab.analyses.training.page.view import ModelsView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import press, select
 
 TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
@@ -36,6 +36,8 @@ def test_a_model_is_made_opened_and_deleted(app, browser_page):
     page.get_by_role("button", name="Errors", exact=True).first.click()
     expect(page.get_by_role("heading", name="Errors", exact=True)).to_be_visible()
     expect(page.get_by_text("Calibration error")).to_be_visible()
+    wait_for_run(page)
+    unfold(page)
     expect(select(page, "Model")).to_have_value("films-1")
     page.go_back()
     expect(page.get_by_role("heading", name="Your models")).to_be_visible()

@@ -44,7 +44,9 @@ def draw_models(service: Service) -> None:
     if not own:
         st.info(_EMPTY, icon=":material/model_training:")
     for model in own:
-        folded = st.expander(_label(model), key=f"models_{model.id}", on_change="rerun")
+        key = f"models_{model.id}"
+        unfolded = st.session_state.setdefault(key, False)
+        folded = st.expander(_label(model), unfolded, key=key, on_change="rerun")
         if folded.open:
             with folded:
                 _draw_model(service, model)
@@ -70,6 +72,7 @@ def _draw_model(service: Service, model: OwnModel) -> None:
         key = f"models_name_{model.id}"
 
         def rename() -> None:
+            st.session_state[f"models_{model.id}"] = True  # under its new label it would be folded
             name_made(model.id, st.session_state[key], user)
 
         st.text_input("Name", model.name, key=key, on_change=_reported(rename), help=_NAME_HELP, width=220)
