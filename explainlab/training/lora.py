@@ -37,7 +37,7 @@ def add_lora(network: PreTrainedModel, base: str, rank: int) -> None:
         "lora_dropout": _DROPOUT,
         "fan_in_fan_out": "c_attn" in names,
     }
-    inject_adapter_in_model(LoraConfig(target_modules=names, **options), network)
+    inject_adapter_in_model(LoraConfig(target_modules=sorted(names), **options), network)
     for parameter in head:
         parameter.requires_grad_(True)
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,7 +72,10 @@ def makes(request: Request) -> bool:
 
 def own_models(user_id: str) -> list[OwnModel]:
     """The made models of the user with this id, the newest first."""
-    models = [_own_model(folder, user_id) for folder in _folders(user_id)]
+    models = []
+    for folder in _folders(user_id):
+        with suppress(FileNotFoundError):  # it was deleted just now
+            models.append(_own_model(folder, user_id))
     return sorted(models, key=lambda model: model.made, reverse=True)
 
 
@@ -88,8 +92,11 @@ def listed_models(user_id: str) -> list[dict[str, Any]]:
 
 def own_names(user_id: str) -> dict[str, str]:
     """What the user with this id calls their made models, by their ids: the id itself where there is no name."""
-    names = {made_id(folder.name): _owner(folder, user_id).read_text("utf-8") for folder in _folders(user_id)}
-    return {model_id: name or model_id for model_id, name in names.items()}
+    names = {}
+    for folder in _folders(user_id):
+        with suppress(FileNotFoundError):
+            names[made_id(folder.name)] = _owner(folder, user_id).read_text("utf-8") or made_id(folder.name)
+    return names
 
 
 def shown_model(model_id: str, user_id: str) -> str:
@@ -181,6 +188,15 @@ def delete_made(model_id: str, user: User, waiting: Iterable[Request]) -> None:
     if not list((folder / _OWNERS).iterdir()):
         (folder / CARD).unlink(missing_ok=True)  # from now on it is not there
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def delete_unowned(before: datetime) -> None:
+    """Delete what stopped trainings have left, and nobody has gone on with since ``before``."""
+    for folder in made_folder().glob("*"):
+        with suppress(OSError):
+            written = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+            if not (folder / _OWNERS).is_dir() and written < before.timestamp():
+                shutil.rmtree(folder)
 
 
 def _own_model(folder: Path, user_id: str) -> OwnModel:

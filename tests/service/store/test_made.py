@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from explainlab.models.stored.made import made_folder
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.made import delete_made, made_archive, name_made, own_models, shown_model
+from explainlab.service.store.retention import sweep
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -149,6 +151,19 @@ def test_two_servers_make_a_model_once(home: Path, training: Request, tmp_path: 
     assert alone.model == first.model
     assert sum(job.result.cost.forward for job in jobs) == 2 * alone.model.rows * len(alone.model.epochs)
     assert {path.name for path in made_folder().glob("*/*")} == {"card.json", "model", "owners"}
+
+
+def test_what_a_stopped_training_has_left_is_deleted_after_a_week(service: Service, training: Request) -> None:
+    done(service, training, ANN)
+    left = made_folder() / ("0" * 64)
+    (left / "checkpoints").mkdir(parents=True)
+    sweep(service.store)
+    assert left.is_dir()
+    for path in (left / "checkpoints", left, *made_folder().rglob("*")):
+        os.utime(path, (0, 0))
+    sweep(service.store)
+    assert not left.exists()
+    assert len(own_models(ANN.id)) == 1
 
 
 def test_a_made_model_is_taken_away_as_a_directory(service: Service, training: Request, tmp_path: Path) -> None:
