@@ -8,7 +8,7 @@ from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import interval
 from explainlab.analyses.training.result import Made, MadeModel
-from explainlab.analyses.wording import counted, joined, mean_words, whole_percent
+from explainlab.analyses.wording import counted, interval_words, joined, whole_percent
 
 
 def validated(card: MadeModel) -> Made:
@@ -37,7 +37,8 @@ def overview(models: Sequence[Made]) -> str:
     mean = mean_accuracy(models)
     if mean is None:
         return f"The {len(models)} models were made; nothing says how well they read."
-    return f"The {len(models)} models read {mean_words(mean, '.0%')} of {_texts(models[0])} right on average."
+    over = "" if mean.low is None else f" ({interval_words(mean, '.0%')} over the seeds)"
+    return f"The {len(models)} models read {mean.mean:.0%} of {_texts(models[0])} right on average{over}."
 
 
 def mean_accuracy(models: Sequence[Made]) -> Interval | None:

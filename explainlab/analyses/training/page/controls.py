@@ -97,7 +97,9 @@ def draw_question(run: Callable[[], None], label: str) -> None:
         _draw_setting("epochs", usual)
         _draw_share()
         seeds = explained("Models that differ only in their seed: three show how much of a result is chance.", "seed")
-        st.number_input("Models", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=130)
+        st.number_input(
+            "Models (seeds)", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=130
+        )
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more(usual)
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.training import figures
 from explainlab.analyses.training.page import main as models_page
-from explainlab.analyses.training.page.results import draw_card, draw_curves
+from explainlab.analyses.training.page.results import base_name, draw_card, draw_curves
 from explainlab.analyses.training.verdict import sentence, validated
 from explainlab.analyses.wording import whole_percent
 from explainlab.app import session
@@ -24,7 +24,7 @@ from explainlab.settings import settings
 _EMPTY = (
     "You have made no model yet. A model that is made here learns from labelled texts to tell their classes apart. It "
     "is known what it learned from and how well it reads, and every page then offers it. Choose a data set above and "
-    "press **Make the model**; with the embedded examples that takes some seconds."
+    "press **Make the model**; with the embedded examples that takes less than a minute."
 )
 _PROBLEM = "models.problem"
 _NAME_HELP = "Letters, digits, points and hyphens. Pages then offer the model by this name."
@@ -58,7 +58,7 @@ def _label(model: OwnModel) -> str:
     read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
     data = looks.source_name(model.card.data, session.user())
     made = f"{model.made.astimezone(timezone()):%d %B %Y, %H:%M}"
-    facts = (read, f"{model.card.base} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
+    facts = (read, f"{base_name(model.card)} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
     return f"**{plain(model.name or model.id)}** · {' · '.join(map(plain, facts))}"
 
 

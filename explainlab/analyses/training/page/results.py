@@ -21,8 +21,9 @@ from explainlab.app.view import CarriedText
 from explainlab.figures.chart import Chart
 from explainlab.service import looks
 from explainlab.service.service import Service
-from explainlab.service.store.made import own_names
+from explainlab.service.store.made import own_names, shown_model
 from explainlab.training import ARCHITECTURES
+from explainlab.training.settings import NEW_WEIGHTS
 
 
 def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
@@ -69,11 +70,13 @@ def _card_lines(card: MadeModel) -> list[str]:
     if card.validation_rows:
         held = looks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
         learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
-    begun = "random weights" if card.base in ARCHITECTURES else "the weights of that model"
-    settings = (f"{name.replace('_', ' ')} {value}" for name, value in card.settings.items() if name not in _TOLD)
+    new = card.base in ARCHITECTURES
+    begun = f"random weights, as {card.base}" if new else f"the weights of {base_name(card)}"
+    unused = _TOLD if new else (*_TOLD, *NEW_WEIGHTS)
+    settings = (f"{name.replace('_', ' ')} {value}" for name, value in card.settings.items() if name not in unused)
     return [
         f"Its id everywhere: {card.id}.",
-        f"Begun as {card.base}, with {begun}: {card.weights:,} weights.",
+        f"Began with {begun}; it has {card.weights:,} weights.",
         f"Learned from {learned}.",
         f"Classes: {', '.join(card.labels)}.",
         f"Recipe {card.recipe}, seed {card.seed}; {counted(card.steps, 'step')} in "
@@ -82,7 +85,13 @@ def _card_lines(card: MadeModel) -> list[str]:
     ]
 
 
-_TOLD = ("recipe", "seed", "seeds", "label_names", "validation", "evaluate", "teacher", "size")
+_TOLD = ("recipe", "seed", "seeds", "label_names", "validation", "evaluate", "teacher", "distillation", "temperature",
+         "size")  # fmt: skip
+
+
+def base_name(card: MadeModel) -> str:
+    """What the user calls what a model began as."""
+    return card.base if card.base in ARCHITECTURES else shown_model(card.base, session.user().id)
 
 
 def _draw_seeds(models: Sequence[Made]) -> None:
