@@ -11,6 +11,7 @@ from explainlab.analyses.training.page.view import ModelsView
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import press, select
+from tests.browser.test_travel import PHONE, fits
 
 TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
 
@@ -29,6 +30,8 @@ def test_a_model_is_made_opened_and_deleted(app, browser_page):
     expect(page.locator("summary").filter(has_text="films-1")).to_be_visible()
     wait_for_run(page)
     has_no_violation(page)
+    page.set_viewport_size(PHONE)
+    fits(page)
     with page.expect_download() as download:
         press(page, "Download")
     with zipfile.ZipFile(download.value.path()) as archive:

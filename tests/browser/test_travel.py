@@ -27,7 +27,7 @@ def is_on_the_first_screen(page: Page) -> None:
     expect(answer(page)).to_be_in_viewport(ratio=1)
 
 
-@pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors", "benchmark", "models"])
+@pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors", "benchmark"])
 def test_a_phone_opens_on_the_answer_and_needs_no_sideways_scrolling(app, browser_page, path):
     page = browser_page(f"{app.url}/{path}", folded=True, viewport=PHONE)
     is_on_the_first_screen(page)

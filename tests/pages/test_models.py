@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,7 +14,7 @@ from explainlab.service.service import service as app_service
 from explainlab.service.store.made import own_models
 from explainlab.service.users import LOCAL
 from explainlab.settings import settings
-from tests.pages.scripted import answered, charts, linked, opened, press, words
+from tests.pages.scripted import answered, charts, linked, opened, press, stored, words
 
 TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
 MAKE = "Make the model"
@@ -30,8 +32,10 @@ def unfolded(app: AppTest, model_id: str) -> AppTest:
 
 
 @pytest.mark.usefixtures("service")
-def test_the_page_opens_empty_and_makes_nothing() -> None:
+def test_the_page_opens_empty_and_makes_nothing(tmp_path: Path) -> None:
+    before = stored(tmp_path)
     app = opened("models")
+    assert stored(tmp_path) == before
     assert app.title[0].value == "Models"
     assert "You have made no model yet" in words(app.info)
     assert "0 of 50 models, 0 of 5,000 MB" in words(app.caption)
