@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.result import Result, with_verdict
 
@@ -22,10 +23,22 @@ app = typer.Typer(
 
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
+
+def _own(model: str | list[str] | None) -> Any:
+    """The id of a model that the local user has made and named; any other id as it is."""
+    from explainlab.service.store.made import called
+    from explainlab.service.users import LOCAL
+
+    return [called(name, LOCAL.id) for name in model] if isinstance(model, list) else model and called(model, LOCAL.id)
+
+
 Model = Annotated[
-    str, typer.Option("--model", help="embedded:NAME, a directory, a hub id, or completion:TEMPLATE:MODEL.")
+    str,
+    typer.Option(
+        "--model", callback=_own, help="embedded:NAME, made:NAME, a directory, a hub id, completion:TEMPLATE:MODEL."
+    ),
 ]
-Models = Annotated[list[str], typer.Option("--model", help="A model, as elsewhere; may be repeated.")]
+Models = Annotated[list[str], typer.Option("--model", callback=_own, help="A model, as elsewhere; may be repeated.")]
 Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
 TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
 Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
@@ -46,16 +59,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
-def models(as_json: Json = False) -> None:
-    """List the embedded models."""
-    from explainlab.models.loading import describe
-    from explainlab.models.stored.places import embedded_models
+def models(
+    delete: Annotated[
+        str | None, typer.Option("--delete", metavar="made:NAME", help="First delete a model that was made here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the embedded models, and those that were made here."""
+    from explainlab.service.service import open_service
+    from explainlab.service.store.made import listed_models
+    from explainlab.service.users import LOCAL
 
-    cards = [card for model_id in embedded_models() if (card := describe(model_id))]
-    body = [
-        {"id": c.id, "architecture": c.architecture.family, "labels": list(c.labels), "source": c.source} for c in cards
-    ]
-    _print({"models": body}, as_json, [f"{c.id}  {c.architecture.family}: {', '.join(c.labels)}" for c in cards])
+    if delete:
+        open_service().delete_made(delete)
+    body = listed_models(LOCAL.id)
+    lines = [f"{m['id']}  {m['architecture']}: {', '.join(m['labels'])}  {m.get('name', '')}".rstrip() for m in body]
+    _print({"models": body}, as_json, lines)
 
 
 @app.command()
@@ -261,7 +280,7 @@ def train(
         str | None, typer.Option("--architecture", help="Begin with random weights: bert, gpt2 or t5_encoder.")
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", help="Begin with a model's weights: a directory or a hub id.")
+        str | None, typer.Option("--base", callback=_own, help="Begin with a model's weights: a directory or a hub id.")
     ] = None,
     checkpoints: Annotated[
         str | None, typer.Option("--checkpoints", help="Folder to go on from, should the training be stopped.")
@@ -325,19 +344,6 @@ def settings(
     rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
     table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
     _print({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
-
-
-def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
-    """``["name=value", ...]`` as a mapping; raises :class:`RequestError` for one without ``=`` or given twice."""
-    values: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise RequestError(f"{option} {pair} is not of the form name=value.")
-        if name.strip() in values:
-            raise RequestError(f"{option} {name.strip()} is given twice.")
-        values[name.strip()] = value.strip()
-    return values
 
 
 def main() -> None:

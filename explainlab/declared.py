@@ -191,3 +191,16 @@ def _spec(name: str, info: FieldInfo) -> ParameterSpec:
         maximum=next((b for b in bounds[2:] if b is not None), None),
         help=info.description or "",
     )
+
+
+def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
+    """``["name=value", ...]`` as a mapping; raises :class:`RequestError` for one without ``=`` or given twice."""
+    values: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise RequestError(f"{option} {pair} is not of the form name=value.")
+        if name.strip() in values:
+            raise RequestError(f"{option} {name.strip()} is given twice.")
+        values[name.strip()] = value.strip()
+    return values

@@ -20,6 +20,8 @@ from explainlab import explain, load_model
 from explainlab.attribution.registry import methods
 from explainlab.cli import main
 from explainlab.models.stored.places import embedded_models
+from explainlab.service.store.made import name_made
+from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
 from explainlab.text.units import Feature
 from tests.conftest import Zoo
@@ -97,6 +99,25 @@ def test_models(run: Run) -> None:
         assert listed["source"] == "embedded"
         assert len(listed["labels"]) >= 2
     assert [line.split()[0] for line in run("models").out.splitlines()] == embedded_models()
+
+
+def test_made_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    tiny = "settings=epochs=1,layers=1,width=16,heads=2,vocabulary=300"
+    made = run("study", "training", "--model", "bert", "--data", "embedded:sentiment", "--set", tiny, "--json").json
+    (card,) = [model["model"] for model in made["models"]]
+    assert f"{card['id']} reads" in made["verdict"]
+    listed = run("models", "--json").json["models"]
+    own = next(model for model in listed if model["source"] == "made")
+    assert own["accuracy"]["low"] < own["accuracy"]["mean"] < own["accuracy"]["high"]
+    assert (own["id"], own["labels"], own["data"]) == (card["id"], ["negative", "positive"], "embedded:sentiment")
+    name_made(card["id"], "films", LOCAL)
+    assert f"{card['id']}  BERT: negative, positive  films" in run("models").out
+    assert run("predict", "--model", "made:films", "--text", TEXT, "--json").json["prediction"]
+    assert [
+        model["id"] for model in run("models", "--delete", "made:films", "--json").json["models"]
+    ] == embedded_models()
+    refused(run("models", "--delete", "made:films"), "There is no model", "made:films")
 
 
 def test_methods(run: Run) -> None:

@@ -28,11 +28,11 @@ from explainlab.app.text import duration, plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction
-from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service import looks
 from explainlab.service.service import Service
+from explainlab.service.store.made import shown_model
 
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels; the same seed draws the same rows."
 _STALE = ":material/edit: The controls have changed: press **{button}** to update the results."
@@ -51,7 +51,7 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], p
     Unfolded, the ``lines`` of numbers that support the answer.
     """
     st.markdown(f"**{plain(words)}**")
-    st.caption(f"Model: {plain(model_name(result.request.model))}")
+    st.caption(f"Model: {plain(shown_model(result.request.model, session.user().id))}")
     if points:
         st.markdown("\n".join(f"* {plain(point)}" for point in points))
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"

@@ -27,6 +27,7 @@ from explainlab.models.stored.places import embedded_models
 from explainlab.request import Unit
 from explainlab.service import looks
 from explainlab.service.limits import require_model
+from explainlab.service.store.made import called, own_names
 from explainlab.settings import settings
 
 _MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
@@ -155,17 +156,24 @@ class Question:
 
     def draw_data(self, card: ModelCard | None) -> None:
         """The data set: the examples that fit the model of ``card``, or a file's path."""
-        known, current = self.keep_data(card), self.now("data")
+        fitting = "Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file."
+        self.draw_source("Data set", "data", self.keep_data(card), fitting)
+
+    def draw_source(
+        self, label: str, name: str, known: Sequence[str], help_text: str, placeholder: str = "Type the path of a file"
+    ) -> None:
+        """One of the ``known`` data sets, or a file's path."""
+        current = self.now(name)
         options = [*known, *([current] if current and current not in known else [])]
         st.selectbox(
-            "Data set",
+            label,
             options,
             index=options.index(current) if current else None,
-            key=self.key("data"),
+            key=self.key(name),
             accept_new_options=True,
             format_func=lambda source: looks.source_name(source, session.user()),
-            placeholder="Type the path of a file",
-            help="Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file.",
+            placeholder=placeholder,
+            help=help_text,
         )
 
     def keep_data(self, card: ModelCard | None) -> list[str]:
@@ -280,21 +288,39 @@ class Question:
         if made is not None:
             self.set("model", made)
             on_change()
-        known, current = embedded_models(), self.now("model")
+        with box:
+            self.draw_model_name(
+                "Model",
+                "model",
+                "Choose an embedded model or one of yours, or type a directory or a hub id (owner/name; safetensors "
+                "only). A language model needs a prompt.",
+                on_change,
+            )
+        return card_of(self.now("model") or "")
+
+    def draw_model_name(
+        self, label: str, name: str, help_text: str, on_change: Callable[[], None] | None = None
+    ) -> None:
+        """One of the embedded models and of those that the user has made, or any other that is typed."""
+        own, current = own_names(session.user().id), self.now(name)
+        known = [*embedded_models(), *own]
         models = known if current in known else [*known, current]
-        names = [model_name(model or "") for model in models]
-        box.selectbox(
-            "Model",
+        names = [own.get(model, model_name(model or "")) for model in models]
+
+        def told_apart(model: str) -> str:
+            short = own.get(model, model_name(model))
+            return model if names.count(short) > 1 else short
+
+        st.selectbox(
+            label,
             models,
             index=models.index(current),
-            key=self.key("model"),
+            key=self.key(name),
             accept_new_options=True,
-            format_func=lambda model: model if names.count(model_name(model)) > 1 else model_name(model),
+            format_func=told_apart,
             on_change=on_change,
-            help="Choose an embedded model, or type a directory or a hub id (owner/name; safetensors "
-            "only). A language model needs a prompt.",
+            help=help_text,
         )
-        return card_of(self.now("model") or "")
 
     def _draw_text(
         self, label: str, name: str, height: int, run: Callable[[], None], help_text: str | None = None
@@ -348,8 +374,9 @@ def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> st
 def card_of(model_id: str) -> ModelCard | None:
     """The card of a model; None if the name is no model usable here or one that would have to be fetched."""
     try:
-        require_model(model_id, session.user().id)
-        return describe(model_id)
+        own = called(model_id, session.user().id)
+        require_model(own, session.user().id)
+        return describe(own)
     except ModelError:
         return None
 

@@ -26,7 +26,7 @@ from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
 from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key, set_key
-from explainlab.service.store.made import is_there, makes, own_made
+from explainlab.service.store.made import called, delete_made, is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
@@ -140,6 +140,15 @@ class Service(Access):
             for other in list(job.users):
                 if other == user or is_administrator(user):
                     self.cancel(job.key, other)
+
+    def delete_made(self, model_id: str, user: User = LOCAL) -> None:
+        """Take a made model from ``user``, who may name it; raises as :mod:`explainlab.service.store.made` says.
+
+        No job may need it, of this server or of another on the same database.
+        """
+        here = [job.request for job in self.engine.unfinished() if user in job.users]
+        elsewhere = [Request.from_json(request) for request in self.store.unfinished.of(user.id)]
+        delete_made(called(model_id, user.id), user, [*here, *elsewhere])
 
     def move(self, job: Job, by: int, user: User) -> None:
         """Let a waiting ``job`` of ``user`` change places with the one before (-1) or after it (1).

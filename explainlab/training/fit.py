@@ -56,7 +56,7 @@ class Training:
         self._settings, self._random, self._validate = settings, random, validate
         self._order = torch.Generator().manual_seed(settings.seed)
         self._specials = torch.tensor(start.tokenizer.all_special_ids)
-        self._parameters = dict(start.network.named_parameters())
+        self._parameters = {name: p for name, p in start.network.named_parameters() if p.requires_grad}
         self._optimizer = _optimizer(list(self._parameters.values()), settings)
         self._epoch_steps = math.ceil(len(tokens.ids) / settings.batch_size)
         self.steps = 0

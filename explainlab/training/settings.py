@@ -48,6 +48,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "warmup": 0.0,
         "schedule": "constant",
         "weight_decay": 0.0,
+        "lora_rank": 16,
     },
 }
 """By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with."""
@@ -83,6 +84,9 @@ class TrainingSettings(BaseModel):
     second_beta: float = Field(0.999, gt=0, lt=1, description="AdamW's decay of squared gradients.")
     weight_decay: float = Field(0.05, ge=0, le=1, description="Decay of the weight matrices.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of embeddings, layers' outputs and the head.")
+    lora_rank: int = Field(
+        0, ge=0, le=1024, description="Rank of the matrices that learn in place of a base model's weights; 0: these do."
+    )
     size: Literal["", "tiny", "mini", "small", "base"] = Field(
         "", description="Named layers, width and heads: tiny, mini, small or base."
     )

@@ -10,6 +10,7 @@ from explainlab.errors import RequestError
 from explainlab.models.stored.base import base_labels, load_base
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
+from explainlab.training.lora import add_lora
 from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
 
 if TYPE_CHECKING:
@@ -45,10 +46,13 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
             f"Training setting {fixed[0]}: it cannot be chosen for {base}, which has weights.",
             f"Leave it out, or begin without weights: {', '.join(ARCHITECTURES)}.",
         )
+    if new and given.get("lora_rank"):
+        raise RequestError("Training setting lora_rank: random weights have to learn themselves.", "Leave it out.")
     return TrainingSettings.checked(
         {
             **(new.defaults if new else {"max_tokens": 512}),
             **RECIPES.get(recipe, {}),
+            **({"lora_rank": 0} if new else {}),
             **SHAPES.get(str(given.get("size")), {}),
             **given,
             "recipe": recipe,
@@ -74,6 +78,8 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     new = ARCHITECTURES.get(base)
     if new is None:
         loaded = load_base(base, classes)
+        if settings.lora_rank:
+            add_lora(loaded.network, base, settings.lora_rank)
         most = min(loaded.max_tokens, settings.max_tokens)
         tokenizer = loaded.tokenizer
         return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id)

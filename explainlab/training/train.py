@@ -27,6 +27,7 @@ from explainlab.training.batches import tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
 from explainlab.training.fit import Diverged, Training
+from explainlab.training.lora import merge_lora
 from explainlab.training.passes import Report, accuracy, measured_accuracy, teacher_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import TrainingSettings
@@ -70,6 +71,7 @@ class _Saving:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.out.parent, prefix=".training-") as folder:
                 directory = Path(folder) / self.out.name
+                merge_lora(self.start.network)
                 network = self.start.network.half() if self.float16 else self.start.network
                 network.save_pretrained(directory)
                 self.start.tokenizer.model_max_length = self.start.max_tokens
@@ -173,7 +175,8 @@ def training_digest(
     examples: Examples, base: str, settings: TrainingSettings, validation: Examples | None = None
 ) -> str:
     """What decides the weights of a training on one machine: the data, the base's files and the settings."""
-    body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation"})
+    unused = {"evaluate", "seeds", "validation"} | (set() if settings.lora_rank else {"lora_rank"})
+    body = settings.model_dump(mode="json", exclude=unused)
     return digest(
         {
             "examples": examples.digest,

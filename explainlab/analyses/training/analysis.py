@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from filelock import FileLock, Timeout
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, ModelFree, Sampled
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
+from explainlab.analyses.training.verdict import overview, sentence, validated
 from explainlab.attribution.explain import versions
 from explainlab.data import source_digest
 from explainlab.errors import DataError, RequestError
@@ -38,7 +42,14 @@ from explainlab.training import (
 
 CHARACTERS = 4.5
 """About how many characters a token has."""
-_ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
+_WAIT_SECONDS = 0.1
+_PHASES = {
+    "tokenizer": "preparing the model",
+    "training": "steps of training",
+    "validation": "texts of validation",
+    "evaluation": "texts of the test",
+}
+ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
 """Settings that parameters or the request have, or that name other files and models."""
 
 
@@ -49,8 +60,8 @@ def _settings(value: object) -> object:
         if not all(equals and name.strip() for name, equals, _ in pairs):
             raise ValueError("Write name=value, with commas between")
         value = {name.strip(): text.strip() for name, _, text in pairs}
-    if not isinstance(value, Mapping) or any(name in _ELSEWHERE for name in value):
-        raise ValueError(f"Write name=value, with commas between, without {', '.join(_ELSEWHERE)}")
+    if not isinstance(value, Mapping) or any(name in ELSEWHERE for name in value):
+        raise ValueError(f"Write name=value, with commas between, without {', '.join(ELSEWHERE)}")
     whole = TrainingSettings.checked(value).model_dump(mode="json")
     return {name: whole[name] for name in value}
 
@@ -81,7 +92,7 @@ class Training(ModelFree):
         )
 
     id = "training"
-    label = "Models made here"
+    label = "Training"
     source = "Ritter 2022 (the thesis), chapter 3; Madsen et al. 2022 (paper 003), appendix"
     definition = "the weights of the epoch with the best accuracy on validation data"
 
@@ -128,8 +139,10 @@ class Training(ModelFree):
         return self._read(record, TrainingData)
 
     def headline(self, result: AnalysisResult[TrainingData]) -> str:
-        """Each model with its accuracy."""
-        return " ".join(_words(made) for made in result.body.models)
+        """How well the model reads; of several their mean, then each."""
+        models = result.body.models
+        each = [sentence(made, made.model.id) for made in models]
+        return " ".join(each if len(models) == 1 else [overview(models), *each])
 
     def lines(self, result: AnalysisResult[TrainingData]) -> list[str]:
         """Of each model its facts, then a line an epoch."""
@@ -142,7 +155,8 @@ class _Maker:
     def __init__(
         self, request: CompleteRequest, parameters: Training.Parameters, context: RunContext, folder: Path, device: str
     ) -> None:
-        self._request, self._context, self._folder, self._device = request, context, folder, device
+        self._request, self._parameters, self._context = request, parameters, context
+        self._folder, self._device = folder, device
         share = "" if parameters.validation_data or not parameters.validation_share else parameters.validation_share
         chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
         given = {name: value for name, value in chosen.items() if value}
@@ -160,8 +174,9 @@ class _Maker:
         settings = self._settings.model_copy(update={"seed": seed})
         identity = training_digest(self.examples, self._request.model, settings, self._validation)
         folder = self._folder / identity
-        if not (folder / CARD).is_file():
-            self._train(folder, identity, settings)
+        with self._alone(folder):
+            if not (folder / CARD).is_file():
+                self._train(folder, identity, settings)
         card = MadeModel.model_validate_json((folder / CARD).read_bytes())
         return self._measured(card, folder / WEIGHTS)
 
@@ -175,7 +190,7 @@ class _Maker:
             validation=self._validation,
             checkpoints=folder / "checkpoints",
             device=self._device,
-            report=self._report(),
+            report=self._report(settings.seed),
         )
         share = settings.validation_share
         held = len(self._validation or ()) or (max(1, round(share * len(self.examples))) if share else 0)
@@ -196,26 +211,45 @@ class _Maker:
             best_epoch=trained.best_epoch,
             steps=trained.steps,
             weights=trained.parameters,
+            columns=self._request.columns,
+            classes=self._request.classes,
+            validation_data=self._parameters.validation_data,
         )
         write_file(folder / CARD, json.dumps(card.model_dump(mode="json")).encode())
         self.passes += learned * len(trained.epochs)
         self.seconds += trained.seconds
 
     def _measured(self, card: MadeModel, weights: Path) -> Made:
-        best = card.epochs[card.best_epoch - 1].validation
-        if self._test is not None:
-            n, mean = len(self._test), stored_accuracy(str(weights), self._test, self._device, self._report())
-            return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test")
-        if best is None:
-            return Made(model=card, accuracy=None, measured_on=None)
-        n = card.validation_rows
-        return Made(model=card, accuracy=accuracy_of(round(best * n), n), measured_on="validation")
+        if self._test is None:
+            return validated(card)
+        n, mean = len(self._test), stored_accuracy(str(weights), self._test, self._device, self._report(card.seed))
+        return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test", measured_rows=n)
 
-    def _report(self) -> Callable[[int, int, str], None]:
-        """Tells the run how far a training is; between two batches others have their turn."""
+    @contextmanager
+    def _alone(self, folder: Path) -> Iterator[None]:
+        """The model of ``folder`` is made by no other job meanwhile, of this server or of another one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "lock")
+        while not lock.is_locked:
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                self._context.report(0, 0, "waiting for another job that makes the same model")
+                self._context.check_cancelled()
+                time.sleep(_WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            if (folder / CARD).is_file():  # whoever waits for this very file then finds the model
+                (folder / "lock").unlink(missing_ok=True)
+            lock.release()
+
+    def _report(self, seed: int) -> Callable[[int, int, str], None]:
+        """Tells the run how far the training with this ``seed`` is; between two batches others have their turn."""
+        which = f", seed {seed}" if self.seeds > 1 else ""
 
         def report(done: int, total: int, phase: str) -> None:
-            self._context.report(done, total, phase)
+            self._context.report(done, 0 if phase == "tokenizer" else total, f"{_PHASES.get(phase, phase)}{which}")
             if phase == "training":
                 self._context.spend(self._work / total)
             self._context.check_cancelled()
@@ -231,16 +265,6 @@ def _labels(weights: Path) -> tuple[str, ...]:
     card = loading.describe(str(weights))
     assert card is not None
     return card.labels
-
-
-def _words(made: Made) -> str:
-    card, accuracy = made.model, made.accuracy
-    if accuracy is None:
-        return f"{card.id} was made in {len(card.epochs)} epochs; nothing measures its accuracy."
-    return (
-        f"{card.id} is right on {accuracy.mean:.1%} of the {made.measured_on} data "
-        f"({accuracy.low:.1%} to {accuracy.high:.1%})."
-    )
 
 
 def _lines(card: MadeModel) -> list[str]:

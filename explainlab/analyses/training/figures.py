@@ -11,6 +11,9 @@ from explainlab.analyses.training.result import Made, TrainedEpoch, TrainingData
 from explainlab.figures.chart import COLORS, SYMBOLS, Chart, layout, percent, shown
 from explainlab.figures.declared import StudyFigures
 
+_MARGIN = 0.05
+"""The least room above and below the accuracies, which may all be equal."""
+
 
 def loss(models: list[Made]) -> Chart:
     """The mean loss of the texts in each epoch, a line a model."""
@@ -32,7 +35,8 @@ def validation(models: list[Made]) -> Chart:
         for epoch in made.model.epochs
     ]
     figure = _lines(models, "Accuracy", lambda epoch: epoch.validation)
-    figure.update_yaxes(tickformat=".0%")
+    known = [epoch.validation for made in models for epoch in made.model.epochs if epoch.validation is not None]
+    figure.update_yaxes(tickformat=".0%", range=[max(0.0, min(known) - _MARGIN), min(1.0, max(known) + _MARGIN) + 0.01])
     best = ", ".join(percent(made.model.epochs[made.model.best_epoch - 1].validation or 0.0) for made in models)
     alt = f"Accuracy on validation data by epoch; of the epoch that was kept {best}."
     return Chart("validation", "Validation by epoch", alt, figure, rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.errors.result import Accuracy
 
@@ -22,6 +24,7 @@ class MadeModel(Record):
     ``id`` is its name wherever a model is named; ``digest`` that of everything that decides it, ``files`` that of its
     directory. ``base`` is an architecture, which began with random weights, or a model. ``settings`` are all of its
     training; ``rows`` were learned from and ``validation_rows`` validated on. The weights are those of ``best_epoch``.
+    ``columns`` and ``classes`` say how ``data`` and ``validation_data`` (empty: a share of ``data``) were read.
     """
 
     id: str
@@ -39,14 +42,21 @@ class MadeModel(Record):
     best_epoch: int
     steps: int
     weights: int
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+    validation_data: str = ""
 
 
 class Made(Record):
-    """A made model, and its ``accuracy`` with Wilson's interval on ``measured_on`` (None: on nothing)."""
+    """A made model, and its ``accuracy`` with Wilson's interval on ``measured_on`` (None: on nothing).
+
+    It was measured on ``measured_rows`` texts (None in results that are older than this field).
+    """
 
     model: MadeModel
     accuracy: Accuracy | None
     measured_on: Literal["test", "validation"] | None
+    measured_rows: int | None = None
 
 
 class TrainingData(Record):

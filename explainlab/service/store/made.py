@@ -1,22 +1,30 @@
-"""Users' made models: whose they are, what they are called, how many there may be, and how they are deleted."""
+"""Users' made models: whose they are, what they are called, how many there may be, taken away and deleted."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.training.analysis import Training
 from explainlab.analyses.training.result import MadeModel
+from explainlab.analyses.training.verdict import validated
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.files import write_file
-from explainlab.models.stored.made import CARD, PREFIX, made_directory, made_folder, made_id
+from explainlab.models.loading import describe, model_name
+from explainlab.models.stored.directory import FILES
+from explainlab.models.stored.made import CARD, PREFIX, WEIGHTS, made_directory, made_folder, made_id
+from explainlab.models.stored.places import embedded_models
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.users import User
@@ -24,16 +32,37 @@ from explainlab.settings import settings
 
 _OWNERS = "owners"  # in the folder of a model: a file for each owner, with the name that the owner gives it
 _NAME = re.compile(r"[\w.-]{1,60}")
+_DELETE = "Delete one: on the page Models, or by python -m explainlab models --delete."
 
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A made model of a user: its ``id``, the ``name`` that they gave it (or empty), its card, its size on the disk."""
+    """A made model of a user: its ``id``, the ``name`` that they gave it (or empty), and its card.
+
+    ``bytes`` is its size on the disk, ``made`` when it was done (UTC).
+    """
 
     id: str
     name: str
     card: MadeModel
     bytes: int
+    made: datetime
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of it beside what is told of every model."""
+        accuracy = validated(self.card).accuracy
+        return {
+            "source": "made",
+            "name": self.name,
+            "base": self.card.base,
+            "data": self.card.data,
+            "recipe": self.card.recipe,
+            "seed": self.card.seed,
+            "accuracy": accuracy and accuracy.model_dump(),
+            "mb": round(self.bytes / 2**20, 1),
+            "made": self.made.isoformat(timespec="seconds"),
+        }
 
 
 def makes(request: Request) -> bool:
@@ -42,8 +71,37 @@ def makes(request: Request) -> bool:
 
 
 def own_models(user_id: str) -> list[OwnModel]:
-    """The made models of the user with this id, by their ids."""
-    return [_own_model(folder, user_id) for folder in _folders(user_id)]
+    """The made models of the user with this id, the newest first."""
+    models = []
+    for folder in _folders(user_id):
+        with suppress(FileNotFoundError):  # it was deleted just now
+            models.append(_own_model(folder, user_id))
+    return sorted(models, key=lambda model: model.made, reverse=True)
+
+
+def listed_models(user_id: str) -> list[dict[str, Any]]:
+    """The embedded models and those that the user has made, as plain records; with more facts about the latter."""
+    own = {model.id: model for model in own_models(user_id)}
+    cards = [card for model_id in [*embedded_models(), *own] if (card := describe(model_id))]
+    return [
+        {"id": card.id, "architecture": card.architecture.family, "labels": list(card.labels), "source": card.source}
+        | (own[card.id].facts if card.id in own else {})
+        for card in cards
+    ]
+
+
+def own_names(user_id: str) -> dict[str, str]:
+    """What the user with this id calls their made models, by their ids: the id itself where there is no name."""
+    names = {}
+    for folder in _folders(user_id):
+        with suppress(FileNotFoundError):
+            names[made_id(folder.name)] = _owner(folder, user_id).read_text("utf-8") or made_id(folder.name)
+    return names
+
+
+def shown_model(model_id: str, user_id: str) -> str:
+    """What the user calls a model: the name that they gave one that they made, else its usual one."""
+    return own_names(user_id).get(model_id, model_id) if model_id.startswith(PREFIX) else model_name(model_id)
 
 
 def own_made(result: Result, user_id: str) -> None:
@@ -63,7 +121,7 @@ def called(model_id: str, user_id: str) -> str:
     """The id of the model that the user calls ``made:NAME``; any other id as it is."""
     if model_id.startswith(PREFIX):
         name = model_id.removeprefix(PREFIX)
-        return next((own.id for own in own_models(user_id) if own.name == name), model_id)
+        return next((own_id for own_id, own in own_names(user_id).items() if own == name), model_id)
     return model_id
 
 
@@ -86,9 +144,9 @@ def require_room(request: CompleteRequest) -> None:
     """Raise :class:`ResourceError` if the user has as many models, or as many bytes of them, as the settings allow."""
     own, wanted = own_models(request.reader), int(request.parameters["seeds"])
     if len(own) + wanted > settings().max_made_models:
-        raise ResourceError(f"You have {len(own)} made models.", f"Delete one. {settings().words('max_made_models')}")
+        raise ResourceError(f"You have {len(own)} made models.", f"{_DELETE} {settings().words('max_made_models')}")
     if sum(model.bytes for model in own) > settings().max_made_mb * 2**20:
-        raise ResourceError("Your made models take too much room.", f"Delete one. {settings().words('max_made_mb')}")
+        raise ResourceError("Your made models take too much room.", f"{_DELETE} {settings().words('max_made_mb')}")
 
 
 def name_made(model_id: str, name: str, user: User) -> None:
@@ -98,13 +156,26 @@ def name_made(model_id: str, name: str, user: User) -> None:
     :func:`require_own`.
     """
     require_own(model_id, user.id)
-    taken = {model.name for model in own_models(user.id) if model.id != model_id}
+    own = own_names(user.id)
+    taken = {called for own_id, called in own.items() if own_id != model_id} | {i.removeprefix(PREFIX) for i in own}
     if name and (not _NAME.fullmatch(name) or name in taken):
         raise RequestError(f"A model cannot be called {name[:60]!r}.", "Use letters, digits, points and hyphens, once.")
     write_file(_owner(made_directory(model_id), user.id), name.encode("utf-8"))
 
 
-def delete_made(model_id: str, user: User, waiting: Iterable[CompleteRequest]) -> None:
+def made_archive(model_id: str, user: User) -> bytes:
+    """A zip of a made model of ``user``: a directory that transformers reads, with the card; raises as above."""
+    require_own(model_id, user.id)
+    folder, whole = made_directory(model_id), io.BytesIO()
+    files = sorted(path for pattern in FILES for path in (folder / WEIGHTS).glob(pattern))
+    inside = shown_model(model_id, user.id).replace(":", "-")
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        for path in [*files, folder / CARD]:
+            archive.write(path, f"{inside}/{path.name}")
+    return whole.getvalue()
+
+
+def delete_made(model_id: str, user: User, waiting: Iterable[Request]) -> None:
     """Take a made model from ``user``; without owners its files are deleted.
 
     Raises :class:`RequestError` where one of the ``waiting`` requests needs it, and as :func:`require_own`.
@@ -115,14 +186,24 @@ def delete_made(model_id: str, user: User, waiting: Iterable[CompleteRequest]) -
         raise RequestError(f"A job needs {model_id}.", "Wait until it has ended, or cancel it.")
     _owner(folder, user.id).unlink(missing_ok=True)
     if not list((folder / _OWNERS).iterdir()):
-        (folder / CARD).unlink()  # from now on it is not there
+        (folder / CARD).unlink(missing_ok=True)  # from now on it is not there
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def delete_unowned(before: datetime) -> None:
+    """Delete what stopped trainings have left, and nobody has gone on with since ``before``."""
+    for folder in made_folder().glob("*"):
+        with suppress(OSError):
+            written = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+            if not (folder / _OWNERS).is_dir() and written < before.timestamp():
+                shutil.rmtree(folder)
 
 
 def _own_model(folder: Path, user_id: str) -> OwnModel:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     card = MadeModel.model_validate_json((folder / CARD).read_bytes())
-    return OwnModel(made_id(folder.name), _owner(folder, user_id).read_text(encoding="utf-8"), card, size)
+    made = datetime.fromtimestamp((folder / CARD).stat().st_mtime, UTC)
+    return OwnModel(made_id(folder.name), _owner(folder, user_id).read_text(encoding="utf-8"), card, size, made)
 
 
 def _folders(user_id: str) -> Iterator[Path]:

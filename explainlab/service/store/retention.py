@@ -17,6 +17,7 @@ from explainlab.data.uploads import PREFIX, stored_uploads
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.service.limits import named_files
+from explainlab.service.store.made import delete_unowned
 from explainlab.service.store.runs import Run
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import folder_of, forget_upload, reader_for, upload_folders
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600.0
 _UNHELD = timedelta(days=1)
 """A running job stores somewhat earlier than it writes down who has it."""
+_STOPPED = timedelta(days=7)
+"""What a stopped training has left, to go on from, is kept so long."""
 _MB = 2**20
 
 
@@ -88,6 +91,7 @@ def sweep(store: Store) -> None:
     if limits.max_kept_mb:
         _delete_beyond(list(_items(store)), limits.max_kept_mb)
     store.held.delete_unheld(now - _UNHELD)
+    delete_unowned(now - _STOPPED)
     store.shrink()
 
 

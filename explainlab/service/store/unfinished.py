@@ -59,6 +59,11 @@ class Unfinished:
             for key, kind, request, created in rows
         ]
 
+    def of(self, owner: str) -> list[dict[str, Any]]:
+        """The requests that living servers work on for the user with the id ``owner``."""
+        theirs = (UNFINISHED.c.owner == owner, ~_cut_short())
+        return [json.loads(request) for (request,) in self._database.rows(select(UNFINISHED.c.request).where(*theirs))]
+
     def forget(self, owner: str, keys: Iterable[str]) -> None:
         """Drop these jobs of ``owner``, unless they run on another server."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)))

@@ -30,7 +30,7 @@ class Watching(RunContext):
         self.most, self.batches, self.work, self.expected = most, 0, 0.0, 0.0
 
     def report(self, done: int, total: int, phase: str) -> None:
-        self.batches += phase == "training"
+        self.batches += phase.startswith("steps of training")
 
     def expect(self, work: float, exact: bool = True) -> None:
         self.expected = work

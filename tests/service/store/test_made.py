@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from explainlab.analyses.cells import cells
 from explainlab.analyses.registry import new_request
 from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.models.loading import load_model
 from explainlab.models.stored.made import made_folder
 from explainlab.request import Request
 from explainlab.service.service import Service
-from explainlab.service.store.made import delete_made, name_made, own_models
+from explainlab.service.store.made import delete_made, made_archive, name_made, own_models, shown_model
+from explainlab.service.store.retention import sweep
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -70,8 +77,10 @@ def test_a_made_model_is_used_named_and_deleted(service: Service, training: Requ
     name_made(own.id, "films-1", ANN)
     assert own_models(ANN.id)[0].name == "films-1"
     np.testing.assert_array_equal(service.find(explained("made:films-1"), ANN).scores, map_.scores)
-    with pytest.raises(RequestError, match="cannot be called '<b>'"):
-        name_made(own.id, "<b>", ANN)
+    assert (shown_model(own.id, ANN.id), shown_model(own.id, BOB.id)) == ("films-1", own.id)
+    for taken in ("<b>", own.id.removeprefix("made:")):
+        with pytest.raises(RequestError, match=f"cannot be called '{taken}'"):
+            name_made(own.id, taken, ANN)
     assert service.has(training, ANN)
     delete_made(own.id, ANN, ())
     assert not list(made_folder().iterdir())
@@ -100,11 +109,72 @@ def test_the_command_line_makes_models_of_the_local_user(service: Service, train
     assert [model.id for model in own_models(LOCAL.id)] == [own]
 
 
-def test_one_that_a_job_needs_is_not_deleted(service: Service, training: Request) -> None:
+def test_one_that_a_job_needs_is_not_deleted(home: Path, training: Request, tmp_path: Path) -> None:
+    service, other = (Service(Store(f"sqlite:///{tmp_path / 'store.sqlite'}"), "cpu") for _ in range(2))
     own = done(service, training, LOCAL).body.models[0].model.id
     with pytest.raises(RequestError, match=f"A job needs {own}"):
         delete_made(own, LOCAL, [explained(own)])
-    assert own_models(LOCAL.id)
+    other.store.lease.renew()
+    other.remember("its key", explained(own), LOCAL)
+    with pytest.raises(RequestError, match=f"A job needs {own}"):
+        service.delete_made(own)
+    other.store.lease.end()
+    service.delete_made(own)
+    assert not own_models(LOCAL.id)
+
+
+def test_one_that_is_deleted_while_a_benchmark_needs_it(service: Service, training: Request) -> None:
+    own = done(service, training, LOCAL).body.models[0].model.id
+    parameters = {"methods": ["gradient"], "metrics": ["log_odds"], "rows": 3}
+
+    def answer(model: str, data: str) -> Any:
+        result = service.run(new_request(question="evaluation", model=model, data=data, parameters=parameters))
+        if model == own:
+            service.delete_made(own)
+        return result
+
+    films = "embedded:sentiment"
+    first, gone, last = cells([own, own, "embedded:bert-mini-sst2"], [films], answer)
+    assert (first.status, first.result.body.n) == ("done", 3)
+    assert gone.status == "failed"
+    assert gone.reason == f"There is no model '{own}'. It may have been deleted: make it again."
+    assert last.status == "done"
+
+
+def test_two_servers_make_a_model_once(home: Path, training: Request, tmp_path: Path) -> None:
+    services = [Service(Store(f"sqlite:///{tmp_path / 'store.sqlite'}"), "cpu") for _ in range(2)]
+    other = training.model_copy(update={"parameters": {**training.parameters, "seeds": 2}})
+    jobs = [service.submit(request) for service, request in zip(services, (training, other), strict=True)]
+    for service, job in zip(services, jobs, strict=True):
+        assert service.engine.wait(job, SOON)
+    (alone,), (first, _) = (job.result.body.models for job in jobs)
+    assert alone.model == first.model
+    assert sum(job.result.cost.forward for job in jobs) == 2 * alone.model.rows * len(alone.model.epochs)
+    assert {path.name for path in made_folder().glob("*/*")} == {"card.json", "model", "owners"}
+
+
+def test_what_a_stopped_training_has_left_is_deleted_after_a_week(service: Service, training: Request) -> None:
+    done(service, training, ANN)
+    left = made_folder() / ("0" * 64)
+    (left / "checkpoints").mkdir(parents=True)
+    sweep(service.store)
+    assert left.is_dir()
+    for path in (left / "checkpoints", left, *made_folder().rglob("*")):
+        os.utime(path, (0, 0))
+    sweep(service.store)
+    assert not left.exists()
+    assert len(own_models(ANN.id)) == 1
+
+
+def test_a_made_model_is_taken_away_as_a_directory(service: Service, training: Request, tmp_path: Path) -> None:
+    (made,) = done(service, training, ANN).body.models
+    name_made(made.model.id, "films", ANN)
+    with zipfile.ZipFile(io.BytesIO(made_archive(made.model.id, ANN))) as archive:
+        archive.extractall(tmp_path)
+    assert {path.suffix for path in (tmp_path / "films").iterdir()} <= {".json", ".safetensors", ".txt"}
+    assert load_model(str(tmp_path / "films"), "cpu").labels == ("negative", "positive")
+    with pytest.raises(ModelError, match="There is no model"):
+        made_archive(made.model.id, BOB)
 
 
 @pytest.mark.parametrize("name", ["made:", "made:nothing", "made:../../etc", "made:0123456789ab", "made:*"])
@@ -132,7 +202,7 @@ def test_a_question_between_two_batches_changes_nothing(service: Service, traini
     alone = done(service, training, LOCAL).body.models[0].model
     delete_made(alone.id, LOCAL, ())
     job = service.submit(training)
-    while job.progress.phase != "training":
+    while job.progress.phase != "steps of training":
         assert not service.engine.wait(job, 0.01)
     short = service.submit(explained("embedded:bert-mini-sst2", "a stirring film"), BOB)
     random = service.submit(Request(question="random", model="embedded:bert-mini-sst2", text="a film"), BOB)
