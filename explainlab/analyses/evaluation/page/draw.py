@@ -11,9 +11,11 @@ from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
+from explainlab.analyses.evaluation.truth import shown
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.once import once
 from explainlab.service import looks
 from explainlab.service.service import service as get_service
 
@@ -38,11 +40,12 @@ def draw() -> None:
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
+        result = once(answer.result, shown, answer.result)
         with above:
-            draw_answer(answer.result)
+            draw_answer(result)
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
-        draw_results(service, view, answer.result)
+        draw_results(service, view, result)
     elif answer.running:
         st.skeleton(height=320)
     links.draw(PAGE.link(service, view))
