@@ -252,8 +252,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         told = "told apart: from the best of the metric, which these texts chose"
         failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
         kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
-        tables = [table(rows), f"n = {body.n}{left_out}; {told}"] if rows else []
-        return [*tables, *failed, *kinds, *filter(None, [withheld(body)])]
+        tables = [table(rows), *kinds, f"n = {body.n}{left_out}; {told}"] if rows else []
+        return [*tables, *failed, *filter(None, [withheld(body)])]
 
 
 def _told(apart: bool | None) -> str:

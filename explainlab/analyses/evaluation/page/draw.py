@@ -11,6 +11,7 @@ from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
+from explainlab.analyses.evaluation.page.truth import draw_truth, follow
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
@@ -24,6 +25,7 @@ def draw() -> None:
     """Draw the page, from the controls to the answers."""
     service = get_service()
     PAGE.open_view(service)
+    lanes = follow(service)
 
     draw_title(ENTRY, service.notice)
     name = looks.source_name(PAGE.view.source, session.user())
@@ -48,4 +50,5 @@ def draw() -> None:
         draw_results(service, view, result)
     elif answer.running:
         st.skeleton(height=320)
+    draw_truth(service, view, lanes)
     links.draw(PAGE.link(service, view))
