@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explainlab.analyses.evaluation.page.view import first_view
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, linked, press, words
+from tests.pages.scripted import answered, linked, press, words
 
 VOCABULARY = ["film", "plot", "story", "actor", "scene", "music", "book", "slow", "warm", "dull", "long", "old", "of"]
 TINY = "layers=1,width=32,heads=2,vocabulary=200,batch_size=32,max_tokens=32,learning_rate=0.003,epochs=4"
