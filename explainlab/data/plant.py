@@ -159,7 +159,7 @@ def planted_files(
     generator, standing = random.Random(seed), _standing(planting.words)
     records = [_record(row, planting, generator) for row in rows]
     paired = any(row.text_pair is not None for row in rows)
-    held = _held_out(len(rows), planting.held_out, seed)
+    held = _held_out(records, planting, seed)
     parts = [[record for i, record in enumerate(records) if (i in held) == second] for second in (False, True)]
     return PlantedFiles(
         content=_csv(parts[0], paired),
@@ -211,13 +211,24 @@ def _record(row: Row, planting: Planting, generator: random.Random) -> dict[str,
     return {"text": text, "text_b": row.text_pair, "label": word, "rationale": spans, WORD: word if spans else ""}
 
 
-def _held_out(rows: int, share: float, seed: int) -> set[int]:
-    """The places of the rows that are held out, so that at least one is and one is not."""
-    if not share:
+def _held_out(records: Sequence[Mapping[str, Any]], planting: Planting, seed: int) -> set[int]:
+    """The places of the rows that are held out; at least one is, and one is not.
+
+    They are as many of each class, with a word and without: a model that only guesses is right as often as chance says.
+    """
+    if not planting.held_out:
         return set()
-    if rows < 2:
+    if len(records) < 2:
         raise DataError("Of a single row none can be held out.", "Choose a data set with more rows.")
-    return set(random.Random(f"held out {seed}").sample(range(rows), min(rows - 1, max(1, round(share * rows)))))
+    drawn, held = random.Random(f"held out {seed}"), set[int]()
+    for planted in (True, False):
+        alike = [(i, record["label"]) for i, record in enumerate(records) if bool(record["rationale"]) == planted]
+        by_class = [[i for i, label in alike if label == word] for word in planting.words]
+        each = min(round(planting.held_out * len(alike) / len(by_class)), *map(len, by_class))
+        held |= {i for places in by_class for i in drawn.sample(places, each)}
+    if len(held) == len(records):
+        held.remove(0)
+    return held or {drawn.randrange(len(records))}
 
 
 def _put(text: str, word: str, position: str, place: float) -> tuple[str, int]:

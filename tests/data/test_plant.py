@@ -171,7 +171,10 @@ def test_rows_held_out_are_in_a_second_file_and_in_no_other(tmp_path: Path) -> N
     told = explainlab.plant(source, tmp_path / "part.csv", share=0.5, held_out=0.25)
     assert told.held_out == str(tmp_path / "part-held-out.csv")
     learn, held_out = (read_dataset(path).rows for path in (told.out, told.held_out))
-    assert (told.rows, len(learn), len(held_out)) == (200, 150, 50)
+    assert (told.rows, len(learn) + len(held_out)) == (200, 200)
+    kinds = Counter((row.label, bool(row.rationale)) for row in held_out)
+    for planted_too in (True, False):
+        assert kinds["negative", planted_too] == kinds["positive", planted_too] == pytest.approx(12.5, abs=2)
     assert {(row.text, row.label) for row in [*learn, *held_out]} == {(row.text, row.label) for row in whole}
     (tmp_path / "part.csv").unlink()
     with pytest.raises(DataError, match="exists already"):

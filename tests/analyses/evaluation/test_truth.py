@@ -79,8 +79,8 @@ def test_marks_of_people_are_agreement_and_words_that_decide_are_ground_truth(re
             assert title in document or f"table-{kind}" in document
         assert meaning(asked.body, kind) in said(asked)
     assert "Ground truth" not in said(people).replace("Ground-truth overlap", "")
-    assert "(agreement with people)" in " ".join(paragraphs(people.body))
-    assert "(ground truth)" in " ".join(paragraphs(truth.body))
+    assert ", agreement with people, " in " ".join(paragraphs(people.body))
+    assert ", ground truth, " in " ".join(paragraphs(truth.body))
     assert "100.0% (at best 100.0%), and 50.0% with the words masked" in meaning(truth.body, "ground_truth")
     assert "planted-accuracies" in FIGURES.draw(truth).charts
 
