@@ -23,7 +23,7 @@ from explainlab.analyses.evaluation.result import (
     NoRationales,
 )
 from explainlab.analyses.evaluation.table import kinds_of
-from explainlab.analyses.evaluation.truth import TITLES, meaning, said_by, shown, withheld
+from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import (
     RANDOM,
@@ -237,8 +237,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         metric = next((metric for metric in metrics if metric.name in names), None)
         if metric is None:
             return withheld(body)
-        texts = counted(body.texts_by(metric.name), "text")
-        return f"By {said_by(body, metric)} over {texts}, {data_verdict(body, metric)}."
+        return f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
 
     def lines(self, result: AnalysisResult[Any]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
