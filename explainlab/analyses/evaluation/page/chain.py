@@ -43,6 +43,11 @@ class Chain(BaseModel):
     files: tuple[tuple[str, str], ...] = ()
     learned: int = 0
 
+    @property
+    def plan(self) -> Chain:
+        """The same without what came of it."""
+        return self.model_copy(update={"files": (), "learned": 0})
+
     def plantings(self) -> list[Planting]:
         """How each file is planted, by share; raises :class:`explainlab.errors.RequestError` for what cannot be."""
         common = {"words": self.words, "position": self.position, "held_out": HELD_OUT}

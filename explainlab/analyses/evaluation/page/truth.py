@@ -24,12 +24,12 @@ from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.planted.verdict import reasons, verdict
 from explainlab.analyses.training.result import MadeModel, TrainingData
 from explainlab.analyses.wording import counted
-from explainlab.app import session
+from explainlab.app import links, session
 from explainlab.app.chart import draw_chart
 from explainlab.app.components import bring_into_view
 from explainlab.app.data.reading import draw_reading, is_there
 from explainlab.app.once import once
-from explainlab.app.place import Answer, Place, Requests
+from explainlab.app.place import Answer, Place
 from explainlab.app.question import card_of, supported_methods
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
@@ -51,6 +51,17 @@ _WHY = (
     "labels are drawn anew that only the word tells, and a small model learns them. A good map of this model marks "
     "the word."
 )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The view of the section once ``chain``, without its files, was begun in this session."""
+
+    chain: Chain
+
+    def requests(self) -> list[Request]:
+        """None of its own: each step is asked when the one before is done."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -85,9 +96,10 @@ def follow(service: Service) -> list[Lane]:
         return []
     lanes: list[Lane] = []
     with suppress(ExplainLabError):  # told in the section
-        if not chain.files and _pressed():
+        if not chain.files and _begun(chain):
             chain = _with_files(chain)
-        lanes = [_lane(service, chain, place) for place in range(len(chain.files))]
+        places = range(min(len(chain.files), len(chain.shares)))
+        lanes = [_lane(service, chain, place) for place in places]
     ready = next((lane.view for lane in lanes if lane.view is not None), None)
     if ready is not None and st.session_state.pop(_TO_OPEN, False):
         PAGE.ask(service, ready)
@@ -118,9 +130,9 @@ def draw_truth(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> 
 # ---- the steps
 
 
-def _pressed() -> bool:
-    """Whether the chain was begun in this session, or is running."""
-    return TRUTH.view is not None
+def _begun(chain: Chain) -> bool:
+    """Whether ``chain`` was begun in this session, or was found running."""
+    return bool(TRUTH.view == Begun(chain.plan))
 
 
 def _looks(chain: Chain) -> list[Look[PlantedUploads]]:
@@ -143,23 +155,26 @@ def _with_files(chain: Chain) -> Chain:
 
 def _lane(service: Service, chain: Chain, place: int) -> Lane:
     share = chain.shares[place]
-    training = _answer(service, chain.training(place))
+    training = _answer(service, chain, chain.training(place))
     lane = Lane(share, training)
     if lane.made is None:
         return lane
     card = card_of(lane.made.id)
     view = known_view(chain, place, lane.made.id, supported_methods(card))
-    checks = _answer(service, checks_of(view.request()))
+    checks = _answer(service, chain, checks_of(view.request()))
     if checks.result is None or not checks.result.body.known:
         return Lane(share, training, checks)
-    return Lane(share, training, checks, _answer(service, view.request()), view)
+    return Lane(share, training, checks, _answer(service, chain, view.request()), view)
 
 
-def _answer(service: Service, request: Request) -> Answer:
-    """What is stored or running; what is neither is asked, if the button was pressed."""
-    if _pressed():
-        return TRUTH.answer(service, request)
-    return TRUTH.answer_if_requested(service, request) or Answer()
+def _answer(service: Service, chain: Chain, request: Request) -> Answer:
+    """What is stored or running; what is neither is asked, if ``chain`` was begun. One that is running goes on."""
+    if not _begun(chain):
+        answer = TRUTH.answer_if_requested(service, request) or Answer()
+        if not answer.running:
+            return answer
+        TRUTH.ask(service, Begun(chain.plan))
+    return TRUTH.answer(service, request)
 
 
 def _draw_button(service: Service, view: BenchmarkView) -> None:
@@ -179,7 +194,7 @@ def _press(service: Service, view: BenchmarkView) -> None:
     question.set("truth", chain)
     st.session_state[_TO_OPEN] = True
     session.act()
-    TRUTH.ask(service, Requests())
+    TRUTH.ask(service, Begun(chain))
 
 
 # ---- how far it is
@@ -187,9 +202,10 @@ def _press(service: Service, view: BenchmarkView) -> None:
 
 def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> None:
     chain: Chain | None = question.now("truth")
-    if chain is None or not (_pressed() or lanes):
+    if chain is None:
         return
-    _draw_planting(chain)
+    if _begun(chain):
+        _draw_planting(chain)
     for lane in lanes:
         _draw_lane(lane, len(lanes) > 1)
     steps = [step for lane in lanes for step in (lane.training, lane.checks)]
@@ -200,11 +216,11 @@ def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane])
 
 def _draw_planting(chain: Chain) -> None:
     """What was planted, how far that is, or why it cannot be."""
-    if not _pressed():
-        return
     try:
-        for look, share in zip(_looks(chain), chain.shares, strict=True):
-            if not look.ended:
+        asked = _looks(chain)
+        ended = [look.ended for look in asked]
+        for look, share, done in zip(asked, chain.shares, ended, strict=True):
+            if not done:
                 draw_reading(look)
                 continue
             planted = look.answer()
@@ -213,6 +229,8 @@ def _draw_planting(chain: Chain) -> None:
             st.markdown(f":material/check: **1 Planted**{at}: {rows}")
             if planted.warning:
                 st.warning(plain(planted.warning), icon=":material/warning:")
+        if all(ended) and not chain.files:  # it ended while the page was drawn
+            links.rerun()
     except Cancelled:
         st.info("The planting was cancelled.", icon=":material/cancel:")
     except ExplainLabError as error:
