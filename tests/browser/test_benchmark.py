@@ -129,7 +129,7 @@ def test_from_a_file_to_planted_truth_to_a_cell_to_a_text_with_hostile_words(app
         page.keyboard.press("Tab")
         wait_for_run(page)
     press(page, "Plant, train and compare")
-    expect(page.get_by_role("heading", name="Ground truth: the planted words")).to_be_visible()
+    expect(page.get_by_role("heading", name="Ground truth by planted words")).to_be_visible()
     expect(words(page, "The planted words alone decide")).to_be_visible()
     has_no_violation(page)
     press_cell(page, "ground_truth", 0)

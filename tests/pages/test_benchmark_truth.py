@@ -55,7 +55,7 @@ def test_a_button_leads_from_a_file_to_the_table_with_ground_truth_and_a_link_re
     body = service().find(view.request()).body
     assert body.planted.known
     assert body.n == 10
-    assert "Ground truth: the planted words" in headers(app)
+    assert "Ground truth by planted words" in headers(app)
     for step in ("1 Planted**: 1,200 rows to learn from, 400 held out", "2 Trained", "3 Checked", "4 Compared"):
         assert step in words(app.markdown)
     assert "The planted words alone decide" in words(app.caption)
@@ -63,7 +63,7 @@ def test_a_button_leads_from_a_file_to_the_table_with_ground_truth_and_a_link_re
     questions = {run.question for run in service().runs(LOCAL).runs}
     assert {"training", "planted", "evaluation"} <= questions, "each step is stored, and a run"
     again = opened("benchmark", r="".join(app.query_params["r"]))
-    assert "Ground truth: the planted words" in headers(again)
+    assert "Ground truth by planted words" in headers(again)
     assert "4 Compared" in words(again.markdown)
     assert again.text_input(key="benchmark_truth_settings").value == TINY
     assert "From texts.csv" in words(again.caption), "the next chain begins with the same texts, not with planted ones"
@@ -75,7 +75,7 @@ def test_a_model_that_fails_the_checks_shows_no_ground_truth(source: str) -> Non
     assert "more than 2 points from the best possible, 100.0%" in words(app.warning)
     assert "train it on such texts, or longer" in words(app.warning)
     assert not view_of(app).model.startswith("made:"), "the benchmark before stays"
-    assert "Ground truth: the planted words" not in headers(app)
+    assert "Ground truth by planted words" not in headers(app)
 
 
 def test_several_shares_make_a_chart_of_overlap_against_share(source: str) -> None:
@@ -86,7 +86,7 @@ def test_several_shares_make_a_chart_of_overlap_against_share(source: str) -> No
     view = view_of(app)
     press(app, "Open the benchmark")
     assert view_of(app).model != view.model
-    assert "Ground truth: the planted words" in headers(app)
+    assert "Ground truth by planted words" in headers(app)
 
 
 BAD = [

@@ -16,7 +16,7 @@ Kind = Literal["faithfulness", "plausibility", "ground_truth"]
 TITLES: dict[Kind, str] = {
     "faithfulness": "Methods by metrics",
     "plausibility": "Agreement with people, not faithfulness",
-    "ground_truth": "Ground truth: the planted words",
+    "ground_truth": "Ground truth by planted words",
 }
 _OF_PEOPLE = (
     "How well the maps mark what people marked as the evidence. A map may agree with people and say nothing of the "

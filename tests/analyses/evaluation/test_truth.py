@@ -68,7 +68,7 @@ def test_marks_of_people_are_agreement_and_words_that_decide_are_ground_truth(re
     people, truth = result(None), result(checks(1.0, 0.5))
     for asked, kind, title in (
         (people, "plausibility", "Agreement with people, not faithfulness"),
-        (truth, "ground_truth", "Ground truth: the planted words"),
+        (truth, "ground_truth", "Ground truth by planted words"),
     ):
         assert shown(asked) is asked
         assert kinds_of(asked.body) == ["faithfulness", kind]

@@ -207,7 +207,10 @@ def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane])
     if _begun(chain):
         _draw_planting(chain)
     for lane in lanes:
-        _draw_lane(lane, len(lanes) > 1)
+        with st.container(border=len(lanes) > 1):
+            if len(lanes) > 1:
+                st.markdown(f"**A word in {lane.share:.0%} of the texts**")
+            _draw_lane(lane)
     steps = [step for lane in lanes for step in (lane.training, lane.checks)]
     steps += [lane.benchmark for lane in lanes if lane.view is None or lane.view.request() != view.request()]
     TRUTH.draw_state(service, [step for step in steps if step.result is None])
@@ -218,18 +221,16 @@ def _draw_planting(chain: Chain) -> None:
     """What was planted, how far that is, or why it cannot be."""
     try:
         asked = _looks(chain)
-        ended = [look.ended for look in asked]
-        for look, share, done in zip(asked, chain.shares, ended, strict=True):
-            if not done:
+        if waiting := [look for look in asked if not look.ended]:
+            for look in waiting:
                 draw_reading(look)
-                continue
-            planted = look.answer()
-            rows = f"{counted(planted.rows, 'row')} to learn from, {planted.held_out_rows:,} held out"
-            at = f" (share {share:g})" if len(chain.shares) > 1 else ""
-            st.markdown(f":material/check: **1 Planted**{at}: {rows}")
-            if planted.warning:
-                st.warning(plain(planted.warning), icon=":material/warning:")
-        if all(ended) and not chain.files:  # it ended while the page was drawn
+            return
+        planted = [look.answer() for look in asked]
+        rows = f"{counted(planted[0].rows, 'row')} to learn from, {planted[0].held_out_rows:,} held out"
+        st.markdown(f":material/check: **1 Planted**: {rows}")
+        for warning in dict.fromkeys(each.warning for each in planted if each.warning):
+            st.warning(plain(warning), icon=":material/warning:")
+        if not chain.files:  # they ended while the page was drawn
             links.rerun()
     except Cancelled:
         st.info("The planting was cancelled.", icon=":material/cancel:")
@@ -237,28 +238,27 @@ def _draw_planting(chain: Chain) -> None:
         st.error(plain(str(error)), icon=":material/error:")
 
 
-def _draw_lane(lane: Lane, several: bool) -> None:
+def _draw_lane(lane: Lane) -> None:
     """The steps of one model that are done, and the one that it is at."""
-    at = f" (share {lane.share:g})" if several else ""
     if lane.made is None:
-        st.markdown(f":material/arrow_forward: **2 Train**{at}: a model learns the words")
+        st.markdown(":material/arrow_forward: **2 Train**: a model learns the words")
         return
     accuracy = lane.training.result.body.models[0].accuracy
     right = "" if accuracy is None else f", right on {accuracy.mean:.1%} of its validation rows"
     epochs = counted(len(lane.made.epochs), "epoch")
-    st.markdown(f":material/check: **2 Trained**{at}: {plain(lane.made.id)} in {epochs}{right}")
+    st.markdown(f":material/check: **2 Trained**: {plain(lane.made.id)} in {epochs}{right}")
     if lane.known is None:
-        st.markdown(f":material/arrow_forward: **3 Check**{at}: does the model go by the words, and by nothing else?")
+        st.markdown(":material/arrow_forward: **3 Check**: does the model go by the words, and by nothing else?")
         return
     if not lane.known.known:
         words = " ".join([verdict(lane.known), *reasons(lane.known)])
-        st.warning(f"**3 Check failed**{at}: {plain(words)} No ground truth is shown.", icon=":material/rule:")
+        st.warning(f"**3 Check failed**: {plain(words)} No ground truth is shown.", icon=":material/rule:")
         return
-    st.markdown(f":material/check: **3 Checked**{at}: {plain(verdict(lane.known))}")
+    st.markdown(f":material/check: **3 Checked**: {plain(verdict(lane.known))}")
     if lane.benchmark.result is None:
-        st.markdown(f":material/arrow_forward: **4 Compare**{at}: maps of the rows held out")
+        st.markdown(":material/arrow_forward: **4 Compare**: maps of the rows held out")
     else:
-        st.markdown(f":material/check: **4 Compared**{at}: {counted(lane.benchmark.result.body.n, 'text')}")
+        st.markdown(f":material/check: **4 Compared**: {counted(lane.benchmark.result.body.n, 'text')}")
         _draw_opener(lane)
 
 
