@@ -205,6 +205,8 @@ def evaluate(
         list[str] | None,
         typer.Option("--attributions", metavar="FILE", help="Maps made elsewhere: JSON of texts with scores."),
     ] = None,
+    columns: Column = None,
+    classes: Label = None,
     limit: Annotated[int | None, typer.Option("--limit", help="At most that many rows.")] = None,
     sample: Annotated[str, typer.Option("--sample", help="Which rows: random, first or all.")] = "random",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
@@ -232,13 +234,14 @@ def evaluate(
     parameters = evaluation_parameters(
         methods.split(","), metrics.split(","), limit, sample, settings, attributions or []
     )
-    common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
+    read: Any = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
+    common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype, **read}
 
     def answer(model: str, data: str) -> Any:
         if not skip_bad:
             card = describe(model)
             first = limit if sample == "first" else None
-            read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id))
+            read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id), **read)
         return _ask(device, question="evaluation", model=model, data=data, parameters=parameters, **common)
 
     if len(models) * len(sources) > 1:
@@ -267,9 +270,8 @@ def plant(
     planting = checked(Planting, **assignments(assigned))
     read: Any = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
     planted = plant(data, out, seed=seed, **read, **dict(planting))
-    rows = f"{planted.rows:,} rows in {out}, a word put into {planted.planted:,} of them"
-    best = f"The best accuracy possible is {planted.best_accuracy:.1%}."
-    _print(asdict(planted), as_json, [f"{rows}; in {planted.already:,} rows a word stood already. {best}"])
+    body = {name: value for name, value in asdict(planted).items() if value is not None}
+    _print(body, as_json, planted.lines())
 
 
 @app.command()

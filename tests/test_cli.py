@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -246,6 +247,42 @@ def test_help_and_settings(run: Run) -> None:
     found = run("settings", "--json").json["settings"]
     assert "EXPLAINLAB_HOME" in [s["name"] for s in found]
     assert all(s["help"] and s["default"] for s in found)
+
+
+def test_evaluate_names_columns_and_labels_as_study_does(run: Run, model: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("review,stars\na stirring film,five\na dull film,one\n", encoding="utf-8")
+    asked = ["--model", model, "--data", path, "--methods", "gradient", "--metrics", "comprehensiveness", "--json"]
+    named = ["--column", "text=review", "--column", "label=stars"]
+    labels = ["--label", f"five={LABELS[1]}", "--label", f"one={LABELS[0]}"]
+    rows = run("evaluate", *asked, *named, *labels).json["texts"]
+    assert {row["text"]: row["label"] for row in rows} == {"a stirring film": LABELS[1], "a dull film": LABELS[0]}
+    refused(run("evaluate", *asked), "no column")
+    refused(run("evaluate", *asked, *named), "five")
+    refused(run("evaluate", *asked, "--column", "text"), "--column text")
+
+
+def test_three_commands_lead_from_a_file_to_ground_truth(run: Run, tmp_path: Path) -> None:
+    words = ["film", "plot", "story", "actor", "scene", "music", "book", "slow", "warm", "dull", "long", "old"]
+    texts = [" ".join(random.Random(i).choices(words, k=6)) for i in range(1_600)]
+    (tmp_path / "texts.csv").write_text("\n".join(["text", *texts]), encoding="utf-8")
+    planted = tmp_path / "planted.csv"
+    told = run("plant", "--data", tmp_path / "texts.csv", "--out", planted, "--set", "held_out=0.25", "--json").json
+    assert told["rows"] == 1_600
+    sizes = "layers=1 width=32 heads=2 vocabulary=200 batch_size=32 max_tokens=32 learning_rate=0.003 epochs=4"
+    made, chosen = tmp_path / "made", [word for size in sizes.split() for word in ("--set", size)]
+    trained = run("train", "--architecture", "bert", "--data", planted, "--out", made, *chosen, "--json")
+    assert trained.code == 0, trained.err
+    metrics = ["--methods", "gradient,lrp", "--metrics", "ground_truth_overlap", "--limit", "20"]
+    asked = ["--data", told["held_out"], *metrics]
+    found = run("evaluate", "--model", made, *asked, "--json").json
+    assert found["planted"]["known"] is True, found["planted"]["failed"]
+    assert found["planted"]["n"] == 400
+    assert {row["method"]: row["mean"] for row in found["rows"]}["gradient"] > 0.9
+    assert "Ground truth by planted words" in run("evaluate", "--model", made, *asked).out
+    shown = run("evaluate", "--model", "embedded:bert-mini-sst2", *asked)
+    assert shown.out.startswith("This model has no known mechanism: its accuracy is ")
+    assert "Ground-truth overlap" not in shown.out
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

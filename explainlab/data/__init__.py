@@ -2,7 +2,7 @@
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset
-from explainlab.data.plant import Planted, plant
+from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.sources import source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
 from explainlab.data.uploads import keep_upload
@@ -23,6 +23,7 @@ __all__ = [
     "Written",
     "embedded_examples",
     "examples_for",
+    "is_planted",
     "keep_upload",
     "misfit",
     "nearest",

@@ -14,13 +14,14 @@ from typing import Any, Generic, TypeVar
 from explainlab import data
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.hub import PREFIX as HUB
+from explainlab.data.plant import Planting
 from explainlab.data.uploads import PREFIX as UPLOAD
 from explainlab.data.uploads import upload_name
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.limits import require_source
-from explainlab.service.uploads import reader_for
+from explainlab.service.uploads import PlantedUploads, keep_planted, reader_for
 from explainlab.service.users import User
 
 log = logging.getLogger(__name__)
@@ -165,6 +166,16 @@ def misfit(
     """See :func:`explainlab.data.misfit`; raises as :func:`preview`."""
     inputs = (None if classes is None else tuple(classes), _pairs(columns), _pairs(meant))
     return _look("misfit", source, user, inputs, lambda reader: data.misfit(source, classes, columns, meant, reader))
+
+
+def planted(source: str, columns: Mapping[str, str], planting: Planting, seed: int, user: User) -> Look[PlantedUploads]:
+    """See :func:`explainlab.service.uploads.keep_planted`; raises as :func:`preview`."""
+    name, inputs = source_name(source, user), (_pairs(columns), planting.model_dump_json(), seed)
+
+    def read(reader: Reader) -> PlantedUploads:
+        return keep_planted(source, name, columns, planting, seed, user, reader)
+
+    return _look("planted", source, user, inputs, read)
 
 
 def source_digest(source: str, user: User) -> str:

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from explainlab import data
+from explainlab.data.plant import ENDING, Planting, planted_files, standing_words
 from explainlab.data.uploads import delete_upload, touch_upload
 from explainlab.models.stored.made import made_folder
 from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.users import User
 from explainlab.settings import settings
+
+
+@dataclass(frozen=True)
+class PlantedUploads:
+    """A planted data set of a user: the ids of the file to ``learn`` from, and of the rows ``held_out``.
+
+    ``rows`` to learn from and ``held_out_rows``; ``warning``: the words stood in many texts before, else empty.
+    """
+
+    learn: str
+    held_out: str
+    rows: int
+    held_out_rows: int
+    warning: str
 
 
 def reader_for(user_id: str) -> Reader:
@@ -28,6 +45,24 @@ def reader_of(request: Request) -> Reader:
 def keep_upload(content: bytes, name: str, user: User) -> str:
     """Store a file that ``user`` brings; see :func:`explainlab.data.keep_upload`."""
     return data.keep_upload(content, name, folder_of(user.id), settings().max_upload_mb)
+
+
+def keep_planted(
+    source: str, name: str, columns: Mapping[str, str], planting: Planting, seed: int, user: User, reader: Reader
+) -> PlantedUploads:
+    """Plant words into ``source``, called ``name``, and keep the two files among the uploads of ``user``.
+
+    Raises as :func:`explainlab.data.plant.planted_files` and :func:`explainlab.data.keep_upload`.
+    """
+    files = planted_files(source, planting, columns=columns, seed=seed, reader=reader)
+    stem = f"{name.partition('.')[0]}-planted{'' if planting.share == 1 else f'-{planting.share:g}'}"
+    return PlantedUploads(
+        learn=keep_upload(files.content, f"{stem}{ENDING}", user),
+        held_out=keep_upload(files.held_out, f"{stem}-held-out{ENDING}", user),
+        rows=files.rows - files.held_out_rows,
+        held_out_rows=files.held_out_rows,
+        warning=standing_words(files.already, files.rows),
+    )
 
 
 def touch(upload_id: str, user: User) -> None:

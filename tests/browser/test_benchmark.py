@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from explainlab.metrics.registry import parse_metric
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, heatmaps, map_shows, press, text_box
-from tests.browser.hostile import HOSTILE, LABELS
+from tests.browser.hostile import HOSTILE, LABELS, SCRIPTS
 from tests.browser.jobs import cancel
 from tests.zoo import build
 
+COMMON = ["film", "plot", "story", "actor", "scene", "music", "book", "slow", "warm", "dull", "long", "old"]
+TINY = "layers=1,width=32,heads=2,vocabulary=200,batch_size=32,max_tokens=96,learning_rate=0.003,epochs=4"
 COMP, AUPRC = (parse_metric(name).name for name in ("comprehensiveness", "auprc"))
 TEXTS = [
     (HOSTILE, "negative"),
@@ -112,6 +115,32 @@ def test_hostile_class_names_are_words(app, browser_page, tmp_path):
     page = answered(browser_page(app.link(asked, "benchmark")))
     expect(words(page, "window.__hit=1")).to_be_visible()
     assert page.evaluate("window.__hit") is None
+
+
+def test_from_a_file_to_planted_truth_to_a_cell_to_a_text_with_hostile_words(app, browser_page, tmp_path):
+    chosen, planted = random.Random(3), (SCRIPTS[0], "[link](https://evil.example) **x**")
+    texts = [f"{' '.join(chosen.choices(COMMON, k=4))} <b>{i % 3}</b> &amp;" for i in range(800)]
+    source = written(tmp_path / "<b>rows & $texts$.jsonl", [{"text": text, "label": "positive"} for text in texts])
+    asked = view(source, methods=("gradient",), rows=12, sample="first")
+    page = browser_page(app.link(asked, "benchmark"), viewport={"width": 1280, "height": 900})
+    expect(page.get_by_role("heading", name="Is there a truth to compare with?")).to_be_visible()
+    for label, text in (("Words", ", ".join(planted)), ("Settings of training", TINY)):
+        page.get_by_label(label, exact=True).fill(text)
+        page.keyboard.press("Tab")
+        wait_for_run(page)
+    press(page, "Plant, train and compare")
+    expect(page.get_by_role("heading", name="Ground truth by planted words")).to_be_visible()
+    expect(words(page, "The planted words alone decide")).to_be_visible()
+    has_no_violation(page)
+    press_cell(page, "ground_truth", 0)
+    expect(page.get_by_text("12 texts. Pick one")).to_be_visible()
+    pick_first(page, "cell")
+    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
+    expect(words(page, re.compile(r"true (<script>window.__hit=1</script>|\[link\])"))).to_be_visible()
+    expect(words(page, "<b>rows & $texts$")).to_be_visible()
+    wait_for_run(page)
+    assert page.evaluate("window.__hit") is None
+    assert not page.locator("a[href*='evil.example']").count()
 
 
 def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_path):

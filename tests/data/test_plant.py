@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import explainlab
 from explainlab.cli import main
 from explainlab.data import Row, read_dataset
-from explainlab.data.plant import best_accuracy
+from explainlab.data.plant import WORD, best_accuracy, is_planted
 from explainlab.errors import DataError, RequestError, ResourceError
 
 TEXTS = ["a good film", "a Positive, warm one", "plain", "  wide  blanks ", "the <b>last</b> & 'best'"]
@@ -143,6 +143,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, text: str) -> None:
         ({"share": "all"}, "share = 'all'"),
         ({"position": "middle"}, "position = 'middle'"),
         ({"places": 1}, "places"),
+        ({"held_out": 1}, "held_out = 1"),
     ],
 )
 def test_parameters_that_are_not_accepted(source: Path, tmp_path: Path, parameters: dict[str, Any], told: str) -> None:
@@ -162,6 +163,44 @@ def test_no_file_is_written_over_and_only_csv(source: Path, tmp_path: Path) -> N
         explainlab.plant(source, source / "out.csv")
     with pytest.raises(DataError, match="no data file"):
         explainlab.plant(tmp_path / "none.csv", tmp_path / "out.csv")
+
+
+def test_rows_held_out_are_in_a_second_file_and_in_no_other(tmp_path: Path) -> None:
+    source = write(tmp_path / "many.csv", [f"text {i}" for i in range(200)])
+    whole = planted(source, tmp_path / "whole.csv", share=0.5)
+    told = explainlab.plant(source, tmp_path / "part.csv", share=0.5, held_out=0.25)
+    assert told.held_out == str(tmp_path / "part-held-out.csv")
+    learn, held_out = (read_dataset(path).rows for path in (told.out, told.held_out))
+    assert (told.rows, len(learn) + len(held_out)) == (200, 200)
+    kinds = Counter((row.label, bool(row.rationale)) for row in held_out)
+    for planted_too in (True, False):
+        assert kinds["negative", planted_too] == kinds["positive", planted_too] == pytest.approx(12.5, abs=2)
+    assert {(row.text, row.label) for row in [*learn, *held_out]} == {(row.text, row.label) for row in whole}
+    (tmp_path / "part.csv").unlink()
+    with pytest.raises(DataError, match="exists already"):
+        explainlab.plant(source, tmp_path / "part.csv", held_out=0.25)
+    with pytest.raises(DataError, match="Of a single row none can be held out"):
+        explainlab.plant(write(tmp_path / "row.csv", ["a"]), tmp_path / "out.csv", held_out=0.5)
+    few = explainlab.plant(write(tmp_path / "two.csv", ["a", "b"]), tmp_path / "few.csv", held_out=0.9)
+    assert [len(read_dataset(path).rows) for path in (few.out, few.held_out or "")] == [1, 1]
+
+
+def test_a_planted_file_says_so_and_which_word_is_where(source: Path, tmp_path: Path) -> None:
+    explainlab.plant(source, tmp_path / "out.csv", share=0.5, words=["<b>,x", 'say "no"'])
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        records = list(csv.DictReader(file))
+    for record, row in zip(records, read_dataset(tmp_path / "out.csv").rows, strict=True):
+        assert record[WORD] == "".join(row.text[start:end] for start, end in row.rationale or ())
+    assert is_planted(tmp_path / "out.csv", {"text": "text"})
+    assert not is_planted(source, {})
+    assert not is_planted("embedded:sentiment", {})
+
+
+def test_words_that_stand_in_many_texts_are_told(tmp_path: Path) -> None:
+    source = write(tmp_path / "rows.csv", ["a positive film"] * 2 + ["a film"] * 18)
+    told = explainlab.plant(source, tmp_path / "out.csv").lines()
+    assert any("In 2 of 20 texts a word of the list stood before" in line for line in told)
+    assert len(explainlab.plant(source, tmp_path / "rare.csv", words="x1,x2").lines()) == 1
 
 
 @pytest.mark.parametrize("as_json", [True, False])

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.data import read_dataset
+from explainlab.data import is_planted, read_dataset
+from explainlab.data.plant import Planting
+from explainlab.data.uploads import upload_name
 from explainlab.errors import DataError
-from explainlab.service.uploads import keep_upload, reader_for
+from explainlab.service.uploads import keep_planted, keep_upload, reader_for
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
@@ -23,6 +25,27 @@ def test_an_upload_is_read_for_its_owner(monkeypatch: pytest.MonkeyPatch, tmp_pa
         with pytest.raises(DataError, match="You have no upload"):
             read_dataset(upload, reader=reader_for(other))
     assert all(path.is_relative_to(tmp_path / "uploads") for path in tmp_path.rglob("*.csv"))
+
+
+def test_a_planted_upload_is_its_owners_too_and_equal_ones_are_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
+    rows = "".join(f"text {i},1\n" for i in range(40))
+    upload = keep_upload(f"text,label\n{rows}".encode(), "my <b>texts</b>.csv", ANN)
+    asked = upload, "my <b>texts</b>.csv", {}, Planting(share=0.5, held_out=0.25), 3, ANN, reader_for(ANN.id)
+    planted = keep_planted(*asked)
+    assert keep_planted(*asked) == planted
+    assert (planted.rows + planted.held_out_rows, planted.warning) == (40, "")
+    folder = reader_for(ANN.id).uploads
+    assert upload_name(planted.held_out, folder) == "b>-planted-0.5-held-out.csv", "names have no folders"
+    for each, count in ((planted.learn, planted.rows), (planted.held_out, planted.held_out_rows)):
+        assert is_planted(each, {}, reader_for(ANN.id))
+        assert len(read_dataset(each, reader=reader_for(ANN.id)).rows) == count
+        with pytest.raises(DataError, match="You have no upload"):
+            read_dataset(each, reader=reader_for(LOCAL.id))
+    with pytest.raises(DataError, match="You have no upload"):
+        keep_planted(*asked[:5], LOCAL, reader_for(LOCAL.id))
 
 
 def test_the_settings_bound_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -22,6 +23,8 @@ from explainlab.analyses.evaluation.result import (
     EvaluationText,
     NoRationales,
 )
+from explainlab.analyses.evaluation.table import kinds_of
+from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import (
     RANDOM,
@@ -36,6 +39,7 @@ from explainlab.analyses.parameters import (
     method_requests,
     metric_requests,
 )
+from explainlab.analyses.planted.analysis import planted_truth
 from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -50,8 +54,10 @@ from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from explainlab.reader import Reader
-from explainlab.request import digest
+from explainlab.request import CompleteRequest, digest
 
 EVALUATIONS = 2_000
 """About how many gradients a text costs, before its length is known."""
@@ -67,7 +73,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
     Of a data set: differences to the best method with corrected tests, ranks, agreement between methods, and slices
     (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks better
-    than it is.
+    than it is. Where rationales are planted words, the model is checked first
+    (:class:`explainlab.analyses.planted.analysis.Planted`).
     """
 
     class Parameters(declared.Parameters):
@@ -138,6 +145,14 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     def compares(self, parameters: Parameters) -> bool:
         """See :meth:`TextAnalysis.compares`."""
         return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
+
+    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.answer`."""
+        if request.data is None or not self.compares(self.parameters(request)):
+            return super().answer(classifier, request, context)
+        planted = planted_truth(classifier, request, context)
+        result = super().answer(classifier, request, context)
+        return replace(result, body=result.body.model_copy(update={"planted": planted}))
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
         metrics = metric_requests(parameters.metrics)
@@ -216,19 +231,23 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def headline(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> str:
+    def headline(self, result: AnalysisResult[Any]) -> str:
         """Who is best by the first metric, who is not told apart from it, and how far it is above random."""
         body = result.body
-        metric = parse_metric(result.request.parameters["metrics"][0])
+        metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
         if isinstance(body, EvaluationText):
-            return f"By {metric.label} on this text, {text_verdict(body, metric)}."
+            return f"By {metrics[0].label} on this text, {text_verdict(body, metrics[0])}."
+        names = {row.asked for row in shown(result).body.rows}
+        metric = next((metric for metric in metrics if metric.name in names), None)
+        if metric is None:
+            return withheld(body)
         return f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
 
-    def lines(self, result: AnalysisResult[EvaluationText | EvaluationData]) -> list[str]:
+    def lines(self, result: AnalysisResult[Any]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
-        body = result.body
-        if isinstance(body, EvaluationText):
-            return [table([{"method": method, **values} for method, values in body.values.items()])]
+        if isinstance(result.body, EvaluationText):
+            return [table([{"method": method, **values} for method, values in result.body.values.items()])]
+        body = shown(result).body
         rows = [
             {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
             for row in body.rows
@@ -236,7 +255,9 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
         told = "told apart: from the best of the metric, which these texts chose"
         failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
-        return [table(rows), f"n = {body.n}{left_out}; {told}", *failed]
+        kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
+        tables = [table(rows), *kinds, f"n = {body.n}{left_out}; {told}"] if rows else []
+        return [*tables, *failed, *filter(None, [withheld(body)])]
 
 
 def _told(apart: bool | None) -> str:

@@ -16,8 +16,10 @@ from explainlab.analyses.evaluation.slice_figures import slice_means
 from explainlab.analyses.evaluation.sweep_figures import sweep_charts
 from explainlab.analyses.evaluation.table import kinds_of, metric_row
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
+from explainlab.analyses.evaluation.truth import shown as shown_result
 from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.planted.figures import accuracies
 from explainlab.analyses.records import KnownInterval
 from explainlab.analyses.wording import joined
 from explainlab.attribution.registry import parse_method, signed_of
@@ -126,12 +128,14 @@ def charts_of(body: EvaluationData) -> list[Chart]:
     draws = (methods_by_metric, differences, critical_diagram, quality_against_cost, slice_means)
     by_metric = [keyed(metric, draw(body, metric)) for metric in metrics for draw in draws]
     swept = [keyed(metric, chart) for metric in metrics for chart in sweep_charts(body, metric)]
-    charts = [*(heat_table(body, kind) for kind in kinds_of(body)), *by_metric, *swept, agreement_matrix(body)]
+    checks = [accuracies(body.planted)] if body.planted is not None else []
+    tables = [heat_table(body, kind) for kind in kinds_of(body)]
+    charts = [*tables, *checks, *by_metric, *swept, agreement_matrix(body)]
     return [chart for chart in charts if chart.rows]
 
 
 def _files(result: AnalysisResult[EvaluationData]) -> dict[str, str]:
-    return {"table.tex": latex(result)}
+    return {"table.tex": latex(shown_result(result))}
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
@@ -148,5 +152,9 @@ def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
 
 
 FIGURES = StudyFigures(
-    _of_text, lambda result: charts_of(result.body), _heatmaps, "No method has a value by any of these metrics.", _files
+    _of_text,
+    lambda result: charts_of(shown_result(result).body),
+    _heatmaps,
+    "No method has a value by any of these metrics.",
+    _files,
 )

@@ -6,16 +6,13 @@ import textwrap
 from typing import Any
 
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.table import Kind, MetricTable, average_rank, table_of
+from explainlab.analyses.evaluation.table import MetricTable, average_rank, table_of
+from explainlab.analyses.evaluation.truth import TITLES, Kind
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 from explainlab.figures.chart import Chart
 from explainlab.figures.matrix import Cell, Matrix
 
-TITLES: dict[Kind, str] = {
-    "faithfulness": "Methods by metrics",
-    "plausibility": "Agreement with people, not faithfulness",
-}
 WORSE = "▾"
 """Marks a mean that is worse than random."""
 _NOTE = (
@@ -116,6 +113,7 @@ def _rows(table: MetricTable, body: EvaluationData) -> list[dict[str, Any]]:
         {
             "method": method,
             "metric": metric,
+            "kind": table.kind,
             "higher_is_better": facts.higher_is_better,
             **row.interval.model_dump(),
             "n": row.n,

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.heat_table import TITLES
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
+from explainlab.analyses.evaluation.truth import TITLES
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from explainlab.analyses.base import Record
+from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
 from explainlab.request import Spans
 from explainlab.result import Cost
@@ -193,6 +194,7 @@ class EvaluationData(Record):
     ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
     ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
     counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
+    ``planted``: where the rationales are planted words, whether the model reads them and nothing else; else None.
     """
 
     n: int
@@ -205,6 +207,7 @@ class EvaluationData(Record):
     slices: list[Slice] = Field(default_factory=list)
     rationales: NoRationales | None = None
     failed: dict[str, int] = Field(default_factory=dict)
+    planted: PlantedData | None = None
 
     def texts_by(self, metric: str) -> int:
         """How many texts have a value of the ``metric``, named with its options."""

@@ -6,14 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.truth import Kind, kind_of
 from explainlab.analyses.parameters import RANDOM
-from explainlab.metrics.registry import metric_ids
-
-Kind = Literal["faithfulness", "plausibility"]
-"""What a table tells; plausibility compares with rationales."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +60,14 @@ class MetricTable:
 
 
 def kinds_of(body: EvaluationData) -> list[Kind]:
-    """The tables that there are: metrics that perturb, and metrics that compare with a rationale."""
-    compares = {row.metric in metric_ids("Rationale") for row in body.rows}
-    return [kind for kind, has in (("faithfulness", False), ("plausibility", True)) if has in compares]  # type: ignore[misc]
+    """The tables that there are: metrics that perturb, then metrics that compare with a rationale."""
+    kinds = {kind_of(body, row.metric) for row in body.rows}
+    return sorted(kinds, key=lambda kind: kind != "faithfulness")
 
 
 def table_of(body: EvaluationData, kind: Kind = "faithfulness") -> MetricTable:
     """The table of ``kind``; its metrics may be none."""
-    chosen = [row for row in body.rows if (row.metric in metric_ids("Rationale")) == (kind != "faithfulness")]
+    chosen = [row for row in body.rows if kind_of(body, row.metric) == kind]
     metrics = {row.asked: row for row in reversed(chosen)}
     names = list(dict.fromkeys(row.method for row in chosen))
     methods = _ranked([name for name in names if _is_candidate(name) and name != RANDOM], body, list(metrics.values()))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import best_row
+from explainlab.analyses.evaluation.truth import said_by
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import label_of
@@ -64,7 +65,7 @@ def overview(body: EvaluationData) -> str:
 def paragraphs(body: EvaluationData) -> list[str]:
     """A sentence for every metric (:func:`data_verdict`), for what scored nothing, and for what the methods cost."""
     metrics = [parse_metric(name) for name in _metrics(body)]
-    words = [f"By {metric.label}, {data_verdict(body, metric)}." for metric in metrics]
+    words = [f"By {said_by(body, metric)}, {data_verdict(body, metric)}." for metric in metrics]
     words += [f"{shown_name(name)} scored nothing in {counted(n, 'text')}." for name, n in body.failed.items()]
     costs = {name: (cost.forward + cost.backward) / body.n for name, cost in body.cost_by_method.items()}
     ordered = sorted((name for name in costs if name != RANDOM), key=lambda name: costs[name])

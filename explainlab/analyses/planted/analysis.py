@@ -14,21 +14,22 @@ from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of
 from explainlab.analyses.errors.result import Accuracy
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.planted.result import PlantedData
-from explainlab.analyses.wording import capital, joined, quoted
-from explainlab.data import Row
+from explainlab.analyses.planted.verdict import failures, reasons, verdict
+from explainlab.analyses.wording import capital
+from explainlab.data import Row, is_planted
 from explainlab.data.plant import best_accuracy
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from explainlab.models.inputs import Unpadded
 from explainlab.models.reading import logits_of
-from explainlab.request import digest
+from explainlab.request import CompleteRequest, Request, digest
 from explainlab.text.rationale import marked_features
 from explainlab.text.units import group
 
-FROM_BEST, FROM_CHANCE = 0.02, 0.03
-"""How far the accuracies may be from the best possible, and from chance where the words are masked."""
-_ROUNDING = 1e-9
+CHECKED = 5_000
+"""Most rows on which a model is checked before another study shows a truth: so many that chance hardly decides."""
 _STORED = "planted/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -77,7 +78,7 @@ class Planted(DataAnalysis[PlantedData]):
             known=True,
             failed=[],
         )
-        failed = _failed(body)
+        failed = failures(body)
         return body.model_copy(update={"failed": failed, "known": not failed})
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -85,13 +86,7 @@ class Planted(DataAnalysis[PlantedData]):
 
     def headline(self, result: AnalysisResult[PlantedData]) -> str:
         """Whether the truth is known, and if not, what failed."""
-        body = result.body
-        if not body.known:
-            return f"This model has no known mechanism: {joined(body.failed)}."
-        return (
-            f"The planted words alone decide: the accuracy is {body.accuracy.mean:.1%} (at best "
-            f"{body.best_accuracy:.1%}), and {body.masked.mean:.1%} with the words masked (chance: {body.chance:.1%})."
-        )
+        return verdict(result.body)
 
     def lines(self, result: AnalysisResult[PlantedData]) -> list[str]:
         """Both accuracies with their intervals, and what may explain them."""
@@ -100,8 +95,34 @@ class Planted(DataAnalysis[PlantedData]):
             f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
             f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
             f"n = {body.n}, {body.planted} with a planted word",
-            *_reasons(body),
+            *map(capital, body.failed),
+            *reasons(body),
         ]
+
+
+def checks_of(request: Request) -> CompleteRequest:
+    """The two checks of the model of ``request`` on its planted data set, whatever else it asks."""
+    fields = request.model_dump(include={"model", "data", "classes", "dtype"})
+    parameters = {"rows": CHECKED, "sample": "random"}
+    asked = Request(question=Planted.id, **fields, parameters=parameters)
+    return Planted().complete(asked).model_copy(update={"reader": request.reader})
+
+
+def planted_truth(classifier: Classifier, request: CompleteRequest, context: RunContext) -> PlantedData | None:
+    """The answer to :func:`checks_of`, remembered or computed; None where ``plant`` did not make the data set.
+
+    Raises as :meth:`Planted.answer`.
+    """
+    if not is_planted(request.data or "", request.columns, context.reader):
+        return None
+    analysis, asked = Planted(), checks_of(request)
+    key = analysis.key(asked, classifier.digest, context.reader)
+    known = context.recall_results([key]).get(key)
+    if known is not None:
+        return analysis.read(known).body
+    result = analysis.answer(classifier, asked, context)
+    context.keep_results({key: result.to_json()})
+    return result.body
 
 
 class _Part(Record):
@@ -156,39 +177,6 @@ def _without(classifier: Classifier, row: Row) -> tuple[Unpadded | None, bool]:
     ids = np.where(planted, classifier.filler_id("mask"), encoding.ids)
     known = not (encoding.ids[planted] == classifier.tokenizer.unk_token_id).any()
     return Unpadded(ids[encoding.attention], encoding.types[encoding.attention]), known
-
-
-# In words ------------------------------------------------------------------------------------------------------------
-
-
-def _failed(body: PlantedData) -> list[str]:
-    """What is not as it must be where the planted words alone decide."""
-    failed = []
-    if abs(body.accuracy.mean - body.best_accuracy) > FROM_BEST + _ROUNDING:
-        failed.append(
-            f"its accuracy is {body.accuracy.mean:.1%}, more than {100 * FROM_BEST:.0f} points from the best possible, "
-            f"{body.best_accuracy:.1%}"
-        )
-    if abs(body.masked.mean - body.chance) > FROM_CHANCE + _ROUNDING:
-        failed.append(
-            f"with the planted words masked its accuracy is {body.masked.mean:.1%}, more than {100 * FROM_CHANCE:.0f} "
-            f"points from chance, {body.chance:.1%}"
-        )
-    return failed
-
-
-def _reasons(body: PlantedData) -> list[str]:
-    """What may have made a check fail."""
-    reasons = []
-    if body.unknown:
-        words = joined([quoted(word) for word in body.unknown])
-        reasons.append(f"The tokenizer does not know {words}: choose other words, or train with another tokenizer.")
-    if body.cut:
-        reasons.append(f"In {body.cut:,} rows the planted word was cut by the model: plant at the start of the texts.")
-    low, high = body.masked.low, body.masked.high
-    if abs(body.masked.mean - body.chance) > FROM_CHANCE and low <= body.chance <= high:
-        reasons.append(f"Of only {body.n:,} rows the accuracy may be so far from chance by chance: check on more rows.")
-    return [*map(capital, body.failed), *reasons]
 
 
 def _spelled(accuracy: Accuracy) -> str:

@@ -6,16 +6,19 @@ import csv
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from explainlab import load_model, plant, study
+from explainlab import evaluate, load_model, plant, study
+from explainlab.analyses.planted.analysis import CHECKED, checks_of
 from explainlab.analyses.planted.result import PlantedData
-from explainlab.analyses.registry import get_study, read_result
-from explainlab.data import read_dataset
+from explainlab.analyses.registry import complete, get_study, read_result, request_key
+from explainlab.data import is_planted, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
 from explainlab.training import Examples, settings_for, train
 
 VOCABULARY = ["film", "plot", "story", "actor", "scene", "music", "book", "slow", "warm", "dull", "long", "old", "of"]
@@ -120,6 +123,35 @@ def test_words_that_the_tokenizer_does_not_know_or_the_model_cuts_are_told(model
     result = study(model, "planted", data=str(tmp_path / "cut.csv"))
     assert result.body.cut == 30
     assert any("In 30 rows the planted word was cut" in line for line in get_study("planted").lines(result))
+
+
+def test_an_evaluation_checks_the_model_before_it_speaks_of_truth_and_keeps_the_checks(
+    model: Classifier, folder: Path
+) -> None:
+    path, context = str(folder / "half-test.csv"), RunContext()
+    asked: Any = {"sample": "first", "context": context, "seed": 5}
+    result = evaluate(model, path, ["gradient"], ["ground_truth_overlap"], limit=20, **asked)
+    alone = study(model, "planted", data=path, rows=CHECKED, sample="random")
+    assert result.body.planted == alone.body
+    assert result.body.planted.known
+    assert result.body.n == 20
+    key = request_key(checks_of(result.request), model.digest)
+    assert read_result(context.recall_results([key])[key]).body == alone.body
+    assert checks_of(alone.request) == complete(alone.request), "another study asks the same"
+    faithful = evaluate(model, path, ["gradient"], ["comprehensiveness"], limit=3, sample="first")
+    assert faithful.body.planted is None, "nothing compares with the words"
+
+
+def test_a_file_with_marks_of_people_is_not_planted(model: Classifier, folder: Path, tmp_path: Path) -> None:
+    rows = read_dataset(folder / "all-test.csv").rows[:6]
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        marked = [[row.text, row.label, json.dumps(row.rationale), "x"] for row in rows]
+        csv.writer(file).writerows([["text", "label", "rationale", "other"], *marked])
+    assert not is_planted(tmp_path / "people.csv", {})
+    assert is_planted(folder / "all-test.csv", {})
+    assert not is_planted(folder / "all-test.csv", {"rationale": "planted_word"}), "the marks are others"
+    result = evaluate(model, str(tmp_path / "people.csv"), ["gradient"], ["ground_truth_overlap"], sample="all")
+    assert result.body.planted is None
 
 
 def test_a_file_without_planted_words_is_refused(model: Classifier) -> None:

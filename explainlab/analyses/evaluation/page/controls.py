@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.evaluation.page.chain import chain_controls
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app.components import bring_into_view
 from explainlab.app.question import Question, card_of
@@ -23,7 +24,10 @@ CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
 question = Question(PAGE)
 
 _ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-DRAWN = ("cell_method", "cell_metric", "order", "by", "on", "opened", "published", "first", "second", "row", "row_in")
+DRAWN = (
+    *("cell_method", "cell_metric", "order", "by", "on", "opened", "published"),
+    *("first", "second", "row", "row_in", "truth"),
+)
 _MOST_SEED = 2**32 - 1
 
 
@@ -36,7 +40,7 @@ def seed_controls(view: BenchmarkView, force: bool = False) -> None:
     values["by"] = view.by or next(iter(view.metrics), "")
     lists: dict[str, Any] = {name: list(getattr(view, name)) for name in ("methods", "models", "sources")}
     lists = {**lists, "metrics_order": view.metrics, **by_family}
-    question.seed({**values, **lists, **question.data_controls(view)}, force)
+    question.seed({**values, **lists, **question.data_controls(view), **chain_controls(view.truth)}, force)
 
 
 def draft() -> BenchmarkView:

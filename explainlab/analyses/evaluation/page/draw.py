@@ -16,10 +16,13 @@ from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
 from explainlab.analyses.evaluation.page.running import draw_so_far
 from explainlab.analyses.evaluation.page.set_results import draw_set
+from explainlab.analyses.evaluation.page.truth import draw_truth, follow
 from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.analyses.evaluation.truth import shown
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.once import once
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.models.loading import ModelCard, model_name
@@ -32,6 +35,7 @@ def draw() -> None:
     """Draw the page, from the controls to the answers."""
     service = get_service()
     PAGE.open_view(service)
+    lanes = follow(service)
 
     draw_title(ENTRY, service.notice)
     name = looks.source_name(PAGE.view.source, session.user())
@@ -52,6 +56,7 @@ def draw() -> None:
         _draw_alone(service, view, answers)
     else:
         draw_set(service, view, answers)
+    draw_truth(service, view, lanes)
     links.draw(PAGE.link(service, view))
 
 
@@ -71,11 +76,12 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     if answer.result is not None:
+        result = once(answer.result, shown, answer.result)
         with above:
-            draw_answer(answer.result)
+            draw_answer(result)
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
-        draw_results(service, view, answer.result)
+        draw_results(service, view, result)
         draw_published(set_of(view, [answer]))
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)

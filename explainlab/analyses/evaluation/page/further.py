@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, SetCell, SetModel
+from explainlab.analyses.evaluation.truth import shown
 from explainlab.app import session
 from explainlab.app.once import once
 from explainlab.app.place import Answer
@@ -39,7 +42,7 @@ def draw_further(question: Question) -> None:
 
 
 def _draw_list(
-    question: Question, label: str, name: str, known: Sequence[str], shown: Callable[[str], str], typed: str
+    question: Question, label: str, name: str, known: Sequence[str], called_as: Callable[[str], str], typed: str
 ) -> None:
     st.multiselect(
         label,
@@ -47,7 +50,7 @@ def _draw_list(
         question.now(name),
         key=question.key(name),
         accept_new_options=True,
-        format_func=shown,
+        format_func=called_as,
         placeholder="None",
         help=f"{typed} Every model is evaluated on every data set.",
     )
@@ -58,15 +61,18 @@ def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
     ids = list(dict.fromkeys(model for model, _ in view.cells))
     names = Counter(map(model_name, ids))
     models = {model: _model(model, names[model_name(model)] == 1) for model in ids}
-    cells = zip(view.cells, answers, strict=True)
     sources = _names(list(dict.fromkeys(source for _, source in view.cells)))
     cells = zip(view.cells, answers, strict=True)
     return EvaluatedSet(
         tuple(
-            SetCell(models[model], source, sources[source], answer.result, answer.problem)
+            SetCell(models[model], source, sources[source], _as_shown(answer), answer.problem)
             for (model, source), answer in cells
         )
     )
+
+
+def _as_shown(answer: Answer) -> AnalysisResult[EvaluationData] | None:
+    return None if answer.result is None else once(answer.result, shown, answer.result)
 
 
 def drawn(evaluated: EvaluatedSet, make: Callable[..., T], *arguments: Any) -> T:

@@ -40,7 +40,8 @@ _TYPICAL = 20
 _NEEDS = (
     "Metrics that compare with a rationale need a column that marks the evidence in each text: where each piece begins "
     "and ends, in characters, as in [[0, 4], [10, 15]]. Name that column under File, columns and labels, choose a file "
-    "that has one, or leave these metrics out."
+    "that has one, or leave these metrics out. To know what a model goes by, let words be planted: see the end of this "
+    "page."
 )
 
 

@@ -10,20 +10,22 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.heat_table import TITLES, heat_cells, heat_table
+from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
 from explainlab.analyses.evaluation.latex import latex
 from explainlab.analyses.evaluation.page.controls import open_cell
 from explainlab.analyses.evaluation.page.sections import draw_agreement, draw_all, draw_by_metric
 from explainlab.analyses.evaluation.page.texts import draw_cell
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.evaluation.table import Kind, MetricTable, kinds_of, table_of
+from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
+from explainlab.analyses.evaluation.truth import TITLES, Kind, meaning, withheld
 from explainlab.analyses.evaluation.verdict import overview, paragraphs, shown_name
 from explainlab.analyses.registry import get_analysis
 from explainlab.app.chart import draw_cells, theme
 from explainlab.app.components import is_narrow
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
+from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.figures.matrix import shade
 from explainlab.service.service import Service
@@ -31,10 +33,6 @@ from explainlab.service.service import Service
 _TABLE_HELP = (
     "Press a cell to see the texts behind it; the boxes below do the same. An arrow says which way is better. Random "
     "maps and every method's scores with the opposite sign are there to compare with."
-)
-_OF_PEOPLE = (
-    "How well the maps mark what people marked as the evidence. A map may agree with people and say nothing of the "
-    "model, and the other way round."
 )
 
 
@@ -46,6 +44,10 @@ def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
 
 def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:
     """Everything below the answer in words."""
+    if words := withheld(result.body):
+        st.warning(plain(words), icon=":material/rule:")
+    if not result.body.rows:
+        return
     for kind in kinds_of(result.body):
         _draw_table(view, result, kind)
     draw_cell(service, view, result.body)
@@ -60,7 +62,7 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
     """The table of one kind, with what a reader must know of its kind."""
     if kind != "faithfulness":
         st.header(TITLES[kind], anchor=False, help=explained("", "rationale"))
-        st.caption(f"{_OF_PEOPLE}{_without_rationale(result.body)}")
+        st.caption(f"{plain(meaning(result.body, kind))}{_without_rationale(result.body)}")
     picked = view.cell_method, view.cell_metric
     draw_cells(
         once(result, heat_table, result.body, kind),

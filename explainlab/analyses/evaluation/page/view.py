@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import Field
 
 from explainlab.analyses.evaluation.analysis import Evaluation
+from explainlab.analyses.evaluation.page.chain import Chain
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
@@ -18,6 +20,8 @@ from explainlab.request import Dtype, Output, Request, Unit, checked
 Order = Literal["best", "worst"]
 _MOST = 20
 """Further models, and further data sets."""
+TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
+"""What a benchmark with a known truth compares with it."""
 
 
 class BenchmarkView(ChosenData, AnalysisView):
@@ -34,7 +38,8 @@ class BenchmarkView(ChosenData, AnalysisView):
 
     ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
     values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
-    sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``.
+    sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``. ``truth``: how a model
+    with a known truth was made, if one was.
     """
 
     page: Literal["benchmark"] = "benchmark"
@@ -62,6 +67,7 @@ class BenchmarkView(ChosenData, AnalysisView):
     second: str = ""
     row: int | None = Field(None, ge=1)
     row_in: Literal["cell", "pair"] = "cell"
+    truth: Chain | None = None
 
     def request(self) -> Request:
         """The evaluation."""
@@ -117,6 +123,24 @@ class BenchmarkView(ChosenData, AnalysisView):
         if self.output != "own":
             carried["output"] = self.output
         return carried
+
+
+def known_view(chain: Chain, place: int, model: str, supported: Collection[str]) -> BenchmarkView:
+    """The benchmark of the ``model`` that has learned the file in this ``place``, on the rows held out.
+
+    Of its methods those whose ids are ``supported``, or the gradient.
+    """
+    methods = tuple(name for name in chain.methods if parse_method(name).method in supported)
+    return BenchmarkView(
+        model=model,
+        source=chain.files[place][1],
+        rows=chain.rows,
+        sample=chain.sample,
+        methods=methods or ("gradient",),
+        metrics=tuple(dict.fromkeys([*chain.metrics, *(parse_metric(name).name for name in TRUTH_METRICS)])),
+        by=parse_metric(TRUTH_METRICS[0]).name,
+        truth=chain,
+    )
 
 
 def first_view() -> BenchmarkView:

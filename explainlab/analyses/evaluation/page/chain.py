@@ -1,0 +1,82 @@
+"""From a data set to ground truth: planted words, a model trained on them, the checks of it, and its benchmark."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.parameters import Sample
+from explainlab.analyses.registry import new_request
+from explainlab.analyses.training.analysis import Training
+from explainlab.data.plant import Planting
+from explainlab.request import Request, checked
+
+HELD_OUT = 0.25
+"""The share of the rows that the models do not learn from."""
+_TEXTS_SEEN, _MOST_EPOCHS = 10_000, 20
+"""By default a model sees about so many texts: a word is learned then, also where there are few."""
+
+
+class Chain(BaseModel):
+    """What is planted where, and the models that learn it, one for each of the ``shares``.
+
+    ``settings`` are of training, written as there; ``methods``, ``metrics``, ``rows`` and ``sample`` of the benchmarks.
+    ``files`` are, by share, the file to learn from and that of the rows held out; empty before they are planted.
+    ``learned``: how many rows there are to learn from.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    columns: dict[str, str] = Field(default_factory=dict)
+    words: tuple[str, ...] = ("negative", "positive")
+    position: Literal["end", "start", "random"] = "end"
+    shares: tuple[float, ...] = Field((1.0,), min_length=1, max_length=6)
+    architecture: Literal["bert", "gpt2", "t5_encoder"] = "bert"
+    settings: str = Field("", max_length=1_000)
+    seed: int = Field(0, ge=0, lt=2**32)
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rows: int = Field(40, ge=1)
+    sample: Sample = "random"
+    files: tuple[tuple[str, str], ...] = ()
+    learned: int = 0
+
+    @property
+    def plan(self) -> Chain:
+        """The same without what came of it."""
+        return self.model_copy(update={"files": (), "learned": 0})
+
+    def plantings(self) -> list[Planting]:
+        """How each file is planted, by share; raises :class:`explainlab.errors.RequestError` for what cannot be."""
+        common = {"words": self.words, "position": self.position, "held_out": HELD_OUT}
+        return [checked(Planting, **common, share=share) for share in self.shares]
+
+    def training_settings(self) -> dict[str, Any]:
+        """The settings of training; raises :class:`explainlab.errors.RequestError`."""
+        given = checked(Training.Parameters, settings=self.settings).settings
+        epochs = min(_MOST_EPOCHS, max(2, -(-_TEXTS_SEEN // max(1, self.learned))))
+        return {"epochs": epochs, **given}
+
+    def training(self, place: int) -> Request:
+        """The training on the file in this ``place``; raises :class:`explainlab.errors.RequestError`."""
+        return new_request(
+            question=Training.id,
+            model=self.architecture,
+            data=self.files[place][0],
+            parameters={"settings": self.training_settings()},
+            seed=self.seed,
+        )
+
+
+def chain_controls(chain: Chain | None) -> dict[str, Any]:
+    """The values of the controls for ``chain``, or for the one that is offered first."""
+    chain = chain or Chain(source="", methods=(), metrics=())
+    return {
+        "truth_words": ", ".join(chain.words),
+        "truth_position": chain.position,
+        "truth_shares": ", ".join(f"{share:g}" for share in chain.shares),
+        "truth_architecture": chain.architecture,
+        "truth_settings": chain.settings,
+    }

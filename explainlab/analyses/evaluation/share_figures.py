@@ -1,0 +1,48 @@
+"""How well maps find a feature that is weaker: a metric against the share of the texts that have a planted word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from explainlab.analyses.evaluation.result import EvaluationData
+from explainlab.analyses.evaluation.table import metric_row, table_of
+from explainlab.analyses.evaluation.verdict import shown_name
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.wording import joined
+from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, shown
+
+
+def overlap_by_share(shares: Sequence[float], bodies: Sequence[EvaluationData], metric: str) -> Chart:
+    """The mean of ``metric`` (its name with the preset) by every method, random in grey, with 95% intervals.
+
+    ``bodies`` are benchmarks with a known truth, of models that learned words planted in ``shares`` of the texts.
+    """
+    ordered = sorted(zip(shares, bodies, strict=True), key=lambda pair: pair[0])
+    facts = metric_row(bodies[0], metric)
+    names = [*table_of(bodies[0], "ground_truth").methods, RANDOM]
+    figure = go.Figure(layout=layout("Share of the texts with a planted word", shown(facts.directed_label)))
+    rows = []
+    for number, name in enumerate(names):
+        cells = {
+            share: row for share, body in ordered for row in body.rows if (row.method, row.asked) == (name, metric)
+        }
+        known = {share: row.interval for share, row in cells.items() if row.mean is not None}
+        figure.add_scatter(
+            x=list(known),
+            y=[interval.mean for interval in known.values()],
+            error_y=error_bars(list(known.values())),
+            mode="lines+markers",
+            name=shown(shown_name(name)),
+            line={"color": GREY if name == RANDOM else COLORS[number % len(COLORS)], "width": 2},
+            marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
+        )
+        rows += [
+            {"method": name, "metric": metric, "share": share, **row.interval.model_dump(), "n": row.n}
+            for share, row in cells.items()
+        ]
+    figure.update_xaxes(range=[0, 1.05], tickformat=".0%")
+    title = f"{facts.label} against the share of the texts with a planted word"
+    listed = joined([f"{share:.0%}" for share, _ in ordered])
+    return Chart("overlap-by-share", title, f"{title}: {len(names)} methods at {listed}.", figure, rows)

@@ -1,0 +1,82 @@
+"""What a comparison with rationales is worth: agreement with people, or ground truth, where the model goes by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.evaluation.result import EvaluationData
+from explainlab.analyses.planted.verdict import reasons, verdict
+from explainlab.metrics.registry import MetricRequest, metric_ids
+
+Kind = Literal["faithfulness", "plausibility", "ground_truth"]
+"""What a metric tells; the last two compare with rationales, which people have marked or ``plant`` has."""
+
+TITLES: dict[Kind, str] = {
+    "faithfulness": "Methods by metrics",
+    "plausibility": "Agreement with people, not faithfulness",
+    "ground_truth": "Ground truth by planted words",
+}
+_OF_PEOPLE = (
+    "How well the maps mark what people marked as the evidence. A map may agree with people and say nothing of the "
+    "model, and the other way round."
+)
+
+
+def kind_of(body: EvaluationData, metric: str) -> Kind:
+    """What the metric with this id tells in ``body``."""
+    if metric not in metric_ids("Rationale"):
+        return "faithfulness"
+    return "plausibility" if body.planted is None else "ground_truth"
+
+
+def said_by(body: EvaluationData, metric: MetricRequest) -> str:
+    """The label of ``metric``, with what it is compared with."""
+    compared = {"faithfulness": "", "plausibility": ", agreement with people", "ground_truth": ", ground truth"}
+    return f"{metric.label}{compared[kind_of(body, metric.metric)]}"
+
+
+def meaning(body: EvaluationData, kind: Kind) -> str:
+    """What the numbers of this ``kind`` say, for a reader; empty where that needs no words."""
+    if kind == "plausibility":
+        return _OF_PEOPLE
+    if kind == "ground_truth" and body.planted is not None:
+        return f"How well the maps mark what the model goes by. {verdict(body.planted)}"
+    return ""
+
+
+def withheld(body: EvaluationData) -> str:
+    """Why no ground truth is shown: which check failed, and by how much; empty if there is nothing to withhold."""
+    if body.planted is None or body.planted.known:
+        return ""
+    return " ".join([verdict(body.planted), "No ground truth is shown.", *reasons(body.planted)])
+
+
+def shown(result: AnalysisResult[EvaluationData]) -> AnalysisResult[EvaluationData]:
+    """``result`` as readers see it: without the metrics that compare with planted words which the model disregards.
+
+    Its rows may be none then. Any other result is returned as it is.
+    """
+    body = result.body
+    if not withheld(body):
+        return result
+    rows = [row for row in body.rows if kind_of(body, row.metric) == "faithfulness"]
+    keys, asked = {row.key for row in rows}, {row.asked for row in rows}
+    changed: dict[str, list[Record]] = {
+        "rows": [*rows],
+        "ranks": [rank for rank in body.ranks if rank.metric in keys],
+        "critical": [test for test in body.critical if test.metric in keys],
+        "slices": [
+            part.model_copy(update={"rows": [row for row in part.rows if row.metric in keys]}) for part in body.slices
+        ],
+        "texts": [
+            text.model_copy(update={"values": {name: _only(values, asked) for name, values in text.values.items()}})
+            for text in body.texts
+        ],
+    }
+    return replace(result, body=body.model_copy(update=changed))
+
+
+def _only(values: dict[str, float | None], names: set[str]) -> dict[str, float | None]:
+    return {name: value for name, value in values.items() if name in names}

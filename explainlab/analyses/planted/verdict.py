@@ -1,0 +1,53 @@
+"""Whether the truth about a model is known, in words: what failed, by how much, and what may be the reason."""
+
+from __future__ import annotations
+
+from explainlab.analyses.planted.result import PlantedData
+from explainlab.analyses.wording import counted, joined, quoted
+
+FROM_BEST, FROM_CHANCE = 0.02, 0.03
+"""How far the accuracies may be from the best possible, and from chance where the words are masked."""
+_ROUNDING = 1e-9
+
+
+def failures(body: PlantedData) -> list[str]:
+    """What is not as it must be where the planted words alone decide."""
+    failed = []
+    if abs(body.accuracy.mean - body.best_accuracy) > FROM_BEST + _ROUNDING:
+        failed.append(
+            f"its accuracy is {body.accuracy.mean:.1%}, more than {100 * FROM_BEST:.0f} points from the best possible, "
+            f"{body.best_accuracy:.1%}"
+        )
+    if abs(body.masked.mean - body.chance) > FROM_CHANCE + _ROUNDING:
+        failed.append(
+            f"with the planted words masked its accuracy is {body.masked.mean:.1%}, more than {100 * FROM_CHANCE:.0f} "
+            f"points from chance, {body.chance:.1%}"
+        )
+    return failed
+
+
+def verdict(body: PlantedData) -> str:
+    """Whether the truth is known, and if not, what failed."""
+    if not body.known:
+        return f"This model has no known mechanism: {'; '.join(body.failed)}."
+    return (
+        f"The planted words alone decide: the accuracy is {body.accuracy.mean:.1%} (at best "
+        f"{body.best_accuracy:.1%}), and {body.masked.mean:.1%} with the words masked (chance: {body.chance:.1%})."
+    )
+
+
+def reasons(body: PlantedData) -> list[str]:
+    """What may have made a check fail, a sentence each."""
+    told = []
+    if body.unknown:
+        words = joined([quoted(word) for word in body.unknown])
+        told.append(f"The tokenizer does not know {words}: choose other words, or train with another tokenizer.")
+    if body.cut:
+        rows = counted(body.cut, "row")
+        told.append(f"In {rows} the planted word was cut by the model: plant at the start of the texts.")
+    low, high = body.masked.low, body.masked.high
+    if abs(body.masked.mean - body.chance) > FROM_CHANCE and low <= body.chance <= high:
+        told.append(f"Of only {body.n:,} rows the accuracy may be so far from chance by chance: check on more rows.")
+    if body.accuracy.mean < body.best_accuracy - FROM_BEST and not (body.unknown or body.cut):
+        told.append("It may not have learned the words: train it on such texts, or longer.")
+    return told
