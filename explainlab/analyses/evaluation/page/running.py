@@ -42,9 +42,12 @@ def _draw(job: Job) -> None:
 
 @lru_cache(maxsize=4)
 def _charts(job: Job, done: int) -> tuple[Chart, ...]:
-    """The tables once ``done`` texts of ``job`` are finished; none if it has ended."""
+    """The table once ``done`` texts of ``job`` are finished; none if it has ended.
+
+    What a comparison with rationales is worth is known at the end.
+    """
     so_far = job.so_far
     if so_far is None:
         return ()
     body = so_far().body
-    return tuple(heat_table(body, kind) for kind in kinds_of(body))
+    return tuple(heat_table(body, kind) for kind in kinds_of(body) if kind == "faithfulness")
