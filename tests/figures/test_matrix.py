@@ -47,6 +47,7 @@ def test_pressable_cells_have_the_same_colours_and_one_is_framed(matrix) -> None
 def test_equal_and_hostile_names_stay_labels_of_their_rows(matrix) -> None:
     axis = matrix.pressable({})["layer"][0]["encoding"]["y"]
     listed = axis["axis"]["labelExpr"].removeprefix("split(").partition("[datum.value]")[0]
-    assert json.loads(listed) == NAMES
+    names = [name.replace("\n", "") for name in json.loads(listed)]
+    assert names == [name.replace("\u2028", "") for name in NAMES], "long ones in two lines"
     assert axis["scale"]["domain"] == [0, 1, 2, 3, 4]
     assert "\u2028" not in listed, "it would end a line of the expression"
