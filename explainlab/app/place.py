@@ -41,7 +41,7 @@ class Requests:
 class Answer:
     """The result of a request, or the job that computes it, or why there is neither.
 
-    With the answer of a set there is also the job that answers all of it.
+    Where a request of a set has failed, there is its job as well.
     ``result`` is of the type that the request's method or analysis gives.
     """
 
@@ -168,7 +168,7 @@ class Place:
             if answers[i].result is None:
                 outcome = job.outcomes[place] if place < len(job.outcomes) else None
                 problem = outcome if isinstance(outcome, str) else ""
-                answers[i] = Answer(None if problem else outcome, job, problem)
+                answers[i] = Answer(outcome) if outcome and not problem else Answer(None, job, problem)
         return answers
 
     def answer_if_requested(self, service: Service, request: Request) -> Answer | None:

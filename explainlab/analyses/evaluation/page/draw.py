@@ -68,7 +68,8 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
         st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
         about = f"{model_name(view.opened[0])} on {looks.source_name(view.opened[1], session.user())}"
         st.markdown(f"**{plain(about)}**", width="content")
-    _draw_one(service, view.of_cell(*view.opened), answers[view.cells.index(view.opened)], None)
+    answer = answers[view.cells.index(view.opened)]
+    _draw_one(service, view.of_cell(*view.opened), Answer(problem=answer.problem) if answer.problem else answer, None)
 
 
 def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:
