@@ -13,7 +13,7 @@ from explainlab.errors import RequestError
 from explainlab.service.service import service as app_service
 from explainlab.service.store.made import own_models
 from explainlab.service.users import LOCAL
-from explainlab.settings import settings
+from explainlab.settings import ROOT, settings
 from tests.pages.scripted import answered, charts, linked, opened, press, stored, words
 
 TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
@@ -122,3 +122,16 @@ def test_a_run_opens_its_training() -> None:
     assert shows(view.request()) == view
     with pytest.raises(RequestError, match="cannot be chosen"):
         view.model_copy(update={"settings": {"layers": 2}}).request()
+
+
+@pytest.mark.usefixtures("service")
+def test_a_data_set_travels_here_and_nothing_is_made_by_itself() -> None:
+    app = opened("errors")
+    app.selectbox(key="errors_model").set_value("embedded:gpt2-mini-ag-news").run()
+    app.switch_page(str(ROOT / "pages" / "models.py"))
+    app.query_params.clear()
+    app.run()
+    assert app.selectbox(key="models_data").value == "embedded:news"
+    assert app.selectbox(key="models_base").value == "embedded:bert-mini-sst2"
+    assert not app.error
+    assert not any(job.request.question == "training" for job in app_service().engine.unfinished())

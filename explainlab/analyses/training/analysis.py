@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,6 +40,7 @@ from explainlab.training import (
     train,
     training_digest,
 )
+from explainlab.training.checkpoint import cannot_write
 
 CHARACTERS = 4.5
 """About how many characters a token has."""
@@ -123,7 +125,7 @@ class Training(ModelFree):
         if context.reader.made is None:
             raise RequestError("There is no folder for made models here.", "Use explainlab.train instead.")
         maker = _Maker(request, self.parameters(request), context, context.reader.made, device)
-        body = TrainingData(models=[maker.made(seed) for seed in range(request.seed, request.seed + maker.seeds)])
+        body = TrainingData(models=maker.all())
         passes, rows = maker.passes, len(maker.examples)
         return AnalysisResult(
             request=request,
@@ -167,18 +169,28 @@ class _Maker:
         self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
         texts = sum(map(len, self.examples.texts)) + sum(map(len, self.examples.pairs))
         self._work = texts / CHARACTERS * self._settings.epochs
-        context.expect(self._work * self.seeds, exact=False)
+        missing = sum(not (folder / identity / CARD).is_file() for _, identity in self._trainings)
+        context.expect(self._work * missing, exact=False)
 
-    def made(self, seed: int) -> Made:
-        """The model with this seed: the one that is there, or a new one."""
-        settings = self._settings.model_copy(update={"seed": seed})
-        identity = training_digest(self.examples, self._request.model, settings, self._validation)
+    def all(self) -> list[Made]:
+        """A model for each seed: the one that is there, or a new one."""
+        return [self._made(settings, identity) for settings, identity in self._trainings]
+
+    def _made(self, settings: TrainingSettings, identity: str) -> Made:
         folder = self._folder / identity
         with self._alone(folder):
             if not (folder / CARD).is_file():
                 self._train(folder, identity, settings)
         card = MadeModel.model_validate_json((folder / CARD).read_bytes())
         return self._measured(card, folder / WEIGHTS)
+
+    @cached_property
+    def _trainings(self) -> list[tuple[TrainingSettings, str]]:
+        """For each seed the settings, and the digest of all that decides the model."""
+        seeds = range(self._request.seed, self._request.seed + self.seeds)
+        settings = [self._settings.model_copy(update={"seed": seed}) for seed in seeds]
+        base, held = self._request.model, self._validation
+        return [(own, training_digest(self.examples, base, own, held)) for own in settings]
 
     def _train(self, folder: Path, identity: str, settings: TrainingSettings) -> None:
         shutil.rmtree(folder / WEIGHTS, ignore_errors=True)  # of a training that diverged
@@ -228,12 +240,14 @@ class _Maker:
     @contextmanager
     def _alone(self, folder: Path) -> Iterator[None]:
         """The model of ``folder`` is made by no other job meanwhile, of this server or of another one."""
-        folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock")
         while not lock.is_locked:
             try:
+                folder.mkdir(parents=True, exist_ok=True)
                 lock.acquire(blocking=False)
-            except Timeout:
+            except OSError as error:
+                if not isinstance(error, Timeout):
+                    raise cannot_write(folder, error) from error
                 self._context.report(0, 0, "waiting for another job that makes the same model")
                 self._context.check_cancelled()
                 time.sleep(_WAIT_SECONDS)

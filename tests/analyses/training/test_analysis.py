@@ -12,7 +12,7 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import answer_alone, get_analysis, new_request, read_result, request_key
-from explainlab.errors import Cancelled, DataError, RequestError
+from explainlab.errors import Cancelled, DataError, RequestError, ResourceError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model, model_digest
@@ -89,10 +89,12 @@ def test_the_card_and_the_model(data: str, tmp_path: Path) -> None:
 
 
 def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
-    first = make(Watching(tmp_path), data)
+    first_run = Watching(tmp_path)
+    first = make(first_run, data)
     again = Watching(tmp_path)
     more = make(again, data, seeds=2)
     assert again.batches == 2 * 6  # of the second seed alone
+    assert again.work == pytest.approx(again.expected) == pytest.approx(first_run.expected)
     assert more.body.models[0].model == first.body.models[0].model
     assert [made.model.seed for made in more.body.models] == [0, 1]
     assert len({made.model.files for made in more.body.models}) == 2
@@ -149,6 +151,12 @@ def test_what_decides_the_key(data: str, tmp_path: Path) -> None:
 def test_refuses_parameters(data: str, tmp_path: Path, parameters: dict, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         make(Watching(tmp_path), data, **parameters)
+
+
+def test_a_folder_that_cannot_be_written(data: str, tmp_path: Path) -> None:
+    (tmp_path / "made").write_text("a file")
+    with pytest.raises(ResourceError, match="cannot be written"):
+        make(Watching(tmp_path / "made"), data)
 
 
 def test_refuses_requests(data: str, tmp_path: Path) -> None:

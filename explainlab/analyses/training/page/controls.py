@@ -43,7 +43,8 @@ _BASE_HELP = (
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _RECIPE_HELP = (
     "Named settings. The usual one is that of the embedded models for random weights, and the thesis' for a model that "
-    "has learned: at most 10 epochs, fewer where the last five were no better."
+    "has learned: at most 10 epochs, fewer where the last five were no better. Progressive inference uses LoRA there, "
+    "which needs the package peft."
 )
 _NUMBERS: dict[str, tuple[str, float, float]] = {
     "epochs": ("Epochs", 1, 1000),
