@@ -64,7 +64,8 @@ def test_a_button_leads_from_a_file_to_the_table_with_ground_truth_and_a_link_re
     assert {"training", "planted", "evaluation"} <= questions, "each step is stored, and a run"
     again = opened("benchmark", r="".join(app.query_params["r"]))
     assert "Ground truth by planted words" in headers(again)
-    assert "4 Compared" in words(again.markdown)
+    for step in ("1 Planted**: 1,200 rows to learn from", "4 Compared"):
+        assert step in words(again.markdown)
     assert again.text_input(key="benchmark_truth_settings").value == TINY
     assert "From texts.csv" in words(again.caption), "the next chain begins with the same texts, not with planted ones"
 

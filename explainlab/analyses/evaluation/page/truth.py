@@ -206,6 +206,8 @@ def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane])
         return
     if _begun(chain):
         _draw_planting(chain)
+    elif chain.files:
+        st.markdown(f":material/check: **1 Planted**: {counted(chain.learned, 'row')} to learn from")
     for lane in lanes:
         with st.container(border=len(lanes) > 1):
             if len(lanes) > 1:
