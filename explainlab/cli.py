@@ -11,6 +11,23 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
+from explainlab.options import (
+    Column,
+    Device,
+    Dtype,
+    Json,
+    Label,
+    Model,
+    Models,
+    Output,
+    Seed,
+    Set,
+    Target,
+    Text,
+    TextPair,
+    Unit,
+    own,
+)
 from explainlab.result import Result, with_verdict
 
 app = typer.Typer(
@@ -22,40 +39,6 @@ app = typer.Typer(
 )
 
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
-
-
-def _own(model: str | list[str] | None) -> Any:
-    """The id of a model that the local user has made and named; any other id as it is."""
-    from explainlab.service.store.made import called
-    from explainlab.service.users import LOCAL
-
-    return [called(name, LOCAL.id) for name in model] if isinstance(model, list) else model and called(model, LOCAL.id)
-
-
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model", callback=_own, help="embedded:NAME, made:NAME, a directory, a hub id, completion:TEMPLATE:MODEL."
-    ),
-]
-Models = Annotated[list[str], typer.Option("--model", callback=_own, help="A model, as elsewhere; may be repeated.")]
-Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
-TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
-Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
-Output = Annotated[str | None, typer.Option("--output", help="probability or logit; default: the method's own.")]
-Unit = Annotated[str, typer.Option("--unit", help="token, word or sentence.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
-Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the best one here.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
-Column = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale or rationale_b."),
-]
-Label = Annotated[
-    list[str] | None, typer.Option("--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
@@ -282,7 +265,7 @@ def train(
         str | None, typer.Option("--architecture", help="Begin with random weights: bert, gpt2 or t5_encoder.")
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", callback=_own, help="Begin with a model's weights: a directory or a hub id.")
+        str | None, typer.Option("--base", callback=own, help="Begin with a model's weights: a directory or a hub id.")
     ] = None,
     checkpoints: Annotated[
         str | None, typer.Option("--checkpoints", help="Folder to go on from, should the training be stopped.")

@@ -1,0 +1,41 @@
+"""Options that commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def own(model: str | list[str] | None) -> Any:
+    """The id of a model that the local user has made and named; any other id as it is."""
+    from explainlab.service.store.made import called
+    from explainlab.service.users import LOCAL
+
+    return [called(name, LOCAL.id) for name in model] if isinstance(model, list) else model and called(model, LOCAL.id)
+
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", callback=own, help="embedded:NAME, made:NAME, a directory, a hub id, completion:TEMPLATE:MODEL."
+    ),
+]
+Models = Annotated[list[str], typer.Option("--model", callback=own, help="A model, as elsewhere; may be repeated.")]
+Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
+TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
+Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]
+Output = Annotated[str | None, typer.Option("--output", help="probability or logit; default: the method's own.")]
+Unit = Annotated[str, typer.Option("--unit", help="token, word or sentence.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the best one here.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
+Column = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale or rationale_b."),
+]
+Label = Annotated[
+    list[str] | None, typer.Option("--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
