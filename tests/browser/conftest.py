@@ -32,6 +32,8 @@ _SWITCHES = (
     "--process-per-site",
 )
 
+CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser")
+
 Serve = Callable[..., AbstractContextManager[str]]
 FAILED = pytest.StashKey[bool]()
 
@@ -73,9 +75,9 @@ def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests: the system's Chromium where there is one, else Playwright's own."""
+    """One browser for all tests: the lightest Chromium of the system, else Playwright's own."""
     with sync_playwright() as playwright:
-        system = shutil.which("chromium") or shutil.which("chromium-browser")
+        system = next(filter(None, map(shutil.which, CHROMIUMS)), None)
         browser = playwright.chromium.launch(executable_path=system, args=list(_SWITCHES))
         yield browser
         browser.close()
