@@ -350,3 +350,12 @@ def test_a_finished_job_knows_when_it_started(bench: Bench) -> None:
     bench.go(job)
     assert before <= job.progress.started <= time.monotonic()
     assert job.progress.finished
+
+
+def test_what_a_job_has_so_far_ends_with_it(bench: Bench) -> None:
+    job = bench.busy()
+    JobContext(job).show(lambda: "the texts that are finished")
+    assert job.so_far is not None
+    assert job.so_far() == "the texts that are finished"
+    bench.go(job)
+    assert job.so_far is None
