@@ -143,9 +143,7 @@ def study(
     ],
     models: Models,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
-    sources: Annotated[
-        list[str] | None, typer.Option("--data", help="A data file, embedded:NAME or hub:NAME; may be repeated.")
-    ] = None,
+    sources: Annotated[list[str] | None, typer.Option("--data", help="A data set; may be repeated.")] = None,
     columns: Column = None,
     classes: Label = None,
     assigned: Set = None,
@@ -167,9 +165,7 @@ def study(
         return _ask(device, question=study_id, model=model, data=data, **about, **read, **common)
 
     if len(models) * len(sources or [""]) > 1:
-        if text is not None or not sources:
-            raise RequestError("Several models are studied on data sets, not on a text.", "Give --data.")
-        return _print_cells(models, sources, answer, as_json)
+        return _print_cells(models, sources, answer, as_json, text)
     result = answer(models[0], sources[0] if sources else None)
     _print_result(result, result.to_json(), as_json)
 
@@ -356,13 +352,13 @@ def _ask(device: str | None, **fields: Any) -> Any:
     return service.run(request)
 
 
-def _print_cells(models: list[str], sources: list[str], answer: Any, as_json: bool) -> None:
+def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
     """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
-    from explainlab.analyses.cells import cells
+    from explainlab.analyses.cells import cells, require_data
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
-    asked = list(cells(models, sources, answer, reader_for(LOCAL.id)))
+    asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
     _print({"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, get_analysis, request_key
@@ -49,6 +49,7 @@ class Cell:
         return [head + analysis.headline(self.result), *analysis.lines(self.result), ""]
 
 
+D = TypeVar("D")
 Answer = Callable[[str, str], AnalysisResult[Any]]
 
 
@@ -70,6 +71,13 @@ def cells(models: Sequence[str], data: Sequence[str], answer: Answer, reader: Re
             else:
                 key = request_key(complete(result.request), result.versions["model"], reader)
                 yield Cell(model=model, data=source, status="done", key=key, result=result)
+
+
+def require_data(text: str | None, data: D | None) -> D:
+    """The ``data`` sets of a set of studies; raises :class:`RequestError` for a text in their place."""
+    if text is not None or not data:
+        raise RequestError("Several models are studied on data sets, not on a text.", "Name a data set instead.")
+    return data
 
 
 def cells_of(

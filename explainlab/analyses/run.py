@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.cells import cells_of
+from explainlab.analyses.cells import cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
-from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 
@@ -32,9 +31,8 @@ def study(
     """
     if isinstance(models, Classifier) and (data is None or isinstance(data, str)):
         return study_one(models, study, text, data=data, **named)
-    if text is not None or data is None:
-        raise RequestError("Several models are studied on data sets, not on a text.", "Name a data set instead.")
-    return cells_of(models, data, lambda model, source: study_one(model, study, data=source, **named))
+    sources = require_data(text, data)
+    return cells_of(models, sources, lambda model, source: study_one(model, study, data=source, **named))
 
 
 def study_one(

@@ -69,7 +69,10 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
         about = f"{model_name(view.opened[0])} on {looks.source_name(view.opened[1], session.user())}"
         st.markdown(f"**{plain(about)}**", width="content")
     answer = answers[view.cells.index(view.opened)]
-    _draw_one(service, view.of_cell(*view.opened), Answer(problem=answer.problem) if answer.problem else answer, None)
+    if answer.result is None:
+        PAGE.draw_state(service, [Answer(problem=answer.problem) if answer.problem else answer])
+        return
+    _draw_one(service, view.of_cell(*view.opened), answer, None)
 
 
 def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:
