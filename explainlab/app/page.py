@@ -332,7 +332,11 @@ class AnalysisPage(Place):
         return _data_of(self.view) if view.same_setting(self.view) else None
 
     def _draft(self, with_data: bool = False) -> Any:
-        """The view of the controls; None if they are invalid: the next run of the page says so."""
+        """The view of the controls; None if they are invalid: the next run of the page says so.
+
+        Streamlit forgets controls that the last run did not draw: they are as in the last view.
+        """
+        self.seed(self.view)
         try:
             draft = self.draft()
             for request in draft.requests() if with_data else draft.text_requests():
