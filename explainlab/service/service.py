@@ -146,7 +146,7 @@ class Service(Access):
 
         No job may need it, of this server or of another on the same database.
         """
-        here = [job.request for job in self.engine.unfinished() if user in job.users]
+        here = [request for job in self.engine.unfinished() if user in job.users for request in job.requests]
         elsewhere = [Request.from_json(request) for request in self.store.unfinished.of(user.id)]
         delete_made(called(model_id, user.id), user, [*here, *elsewhere])
 

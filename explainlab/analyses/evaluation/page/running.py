@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.evaluation.heat_table import heat_table
+from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
 from explainlab.analyses.evaluation.table import kinds_of
+from explainlab.app.chart import theme
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart
 from explainlab.service.jobs import Job
@@ -24,8 +26,8 @@ def draw_so_far(job: Job) -> None:
 
 def _draw(job: Job) -> None:
     done, total = job.progress.done, job.progress.total
-    charts = _charts(job, done) if job.so_far is not None and done <= _MOST else ()
-    if not charts:
+    tables = _tables(job, done, theme() == "dark") if job.so_far is not None and done <= _MOST else ()
+    if not tables:
         st.skeleton(height=320)
         return
     st.info(
@@ -33,16 +35,16 @@ def _draw(job: Job) -> None:
         "follows then.",
         icon=":material/hourglass_top:",
     )
-    for chart in charts:
+    for chart, cells in tables:
         st.markdown(f"**{plain(chart.title)}**")
-        st.plotly_chart(chart.figure, key=f"unfinished_{chart.name}", config=chart.config, alt=chart.alt)
+        st.vega_lite_chart(cells, key=f"unfinished_{chart.name}", alt=chart.alt)
         for note in chart.notes:
             st.caption(plain(note))
 
 
 @lru_cache(maxsize=4)
-def _charts(job: Job, done: int) -> tuple[Chart, ...]:
-    """The table once ``done`` texts of ``job`` are finished; none if it has ended.
+def _tables(job: Job, done: int, dark: bool) -> tuple[tuple[Chart, dict[str, Any]], ...]:
+    """The table and how it is drawn, once ``done`` texts of ``job`` are finished; none if it has ended.
 
     What a comparison with rationales is worth is known at the end.
     """
@@ -50,4 +52,5 @@ def _charts(job: Job, done: int) -> tuple[Chart, ...]:
     if so_far is None:
         return ()
     body = so_far().body
-    return tuple(heat_table(body, kind) for kind in kinds_of(body) if kind == "faithfulness")
+    known = [kind for kind in kinds_of(body) if kind == "faithfulness"]
+    return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)
