@@ -24,7 +24,7 @@ from explainlab.models.loading import model_name
 from explainlab.models.stored.made import but_for_seed
 from explainlab.models.stored.places import embedded_models
 from explainlab.service import looks
-from explainlab.service.store.made import called, own_models
+from explainlab.service.store.made import called, own_names
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def draw_further(question: Question) -> None:
     every = (1 + len(models)) * (1 + len(sources))
     label = "Further models and data sets" + (f": {every} cells" if every > 1 else "")
     with st.expander(label, icon=":material/grid_view:", key=question.key("further")):
-        own = {made.id: made.name or made.id for made in own_models(session.user().id)}
+        own = own_names(session.user().id)
         known = [*embedded_models(), *own]
         typed = "Embedded models and those that you have made; or type a directory or a hub id."
         _draw_list(question, "Further models", "models", known, lambda model: own.get(model, model_name(model)), typed)
