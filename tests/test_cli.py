@@ -91,7 +91,8 @@ def refused(ended: Ended, *words: str) -> None:
 # What other programs read --------------------------------------------------------------------------------------------
 
 
-def test_models(run: Run) -> None:
+def test_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path)
     found = run("models", "--json").json
     assert found.keys() == {"models"}
     assert [m["id"] for m in found["models"]] == embedded_models()
