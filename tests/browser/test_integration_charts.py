@@ -88,8 +88,8 @@ def test_a_pressed_point_tells_its_row(opened):
 
 
 def test_a_chart_is_saved(opened):
-    opened.locator(".st-key-ideal_export button").first.click()
     for kind, start in {"SVG": b"<svg", "PNG": b"\x89PNG", "CSV": b"steps,texts"}.items():
+        opened.locator(".st-key-ideal_export button").first.click()
         with opened.expect_download() as download:
             opened.get_by_test_id("stPopoverBody").get_by_role("button", name=kind, exact=True).click()
         assert download.value.suggested_filename == f"ideal-steps.{kind.lower()}"
