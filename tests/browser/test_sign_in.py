@@ -124,7 +124,8 @@ def test_axe_finds_nothing_at_the_door(signing: App, stranger: Page) -> None:
 
 def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, stranger: Page) -> None:
     ready = stranger.request.get(f"{signing.url}/api/ready")
-    assert (ready.status, ready.json()["ready"], ready.json()["waiting"]) == (200, True, 0)
+    assert (ready.status, ready.json()["ready"]) == (200, True)
+    assert ready.json().keys() >= {"running", "waiting"}  # how many: jobs of the tests before may be left
     assert stranger.request.get(f"{signing.url}/api/version").json().keys() >= {"python", "streamlit", "torch"}
     refused: list[str] = []
     stranger.on("console", lambda line: refused.append(line.text) if "Content Security Policy" in line.text else None)
