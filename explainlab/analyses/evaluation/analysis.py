@@ -39,7 +39,7 @@ from explainlab.analyses.parameters import (
     method_requests,
     metric_requests,
 )
-from explainlab.analyses.planted.analysis import planted_truth
+from explainlab.analyses.planted.analysis import Planted, planted_truth
 from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
@@ -131,7 +131,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     DataBody = EvaluationData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods and metrics, and the data that methods read."""
+        """The versions of all methods, metrics and checks of a planted truth, and the data that methods read."""
         chosen = parameters.chosen
         used = [get_method(method.method) for method in chosen]
         metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
@@ -140,6 +140,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         versions = [f"{method.id} {method.version}" for method in used]
         versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
         versions += [f"{metric.id} {metric.version}" for metric in metrics]
+        versions += [f"{Planted.id} {Planted.version}"] * self.compares(parameters)
         return digest([versions, read])
 
     def compares(self, parameters: Parameters) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from explainlab.analyses.base import AnalysisResult, Record
-from explainlab.analyses.evaluation.result import EvaluationData
+from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.planted.verdict import reasons, verdict
 from explainlab.metrics.registry import MetricRequest, metric_ids
 
@@ -31,7 +31,7 @@ def kind_of(body: EvaluationData, metric: str) -> Kind:
     return "plausibility" if body.planted is None else "ground_truth"
 
 
-def said_by(body: EvaluationData, metric: MetricRequest) -> str:
+def said_by(body: EvaluationData, metric: MetricRequest | MethodMetric) -> str:
     """The label of ``metric``, with what it is compared with."""
     compared = {"faithfulness": "", "plausibility": ", agreement with people", "ground_truth": ", ground truth"}
     return f"{metric.label}{compared[kind_of(body, metric.metric)]}"

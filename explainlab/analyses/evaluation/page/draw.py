@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
-from explainlab.analyses.evaluation.page.further import draw_further, set_of
+from explainlab.analyses.evaluation.page.further import draw_further, result_of, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
@@ -18,11 +18,9 @@ from explainlab.analyses.evaluation.page.running import draw_so_far
 from explainlab.analyses.evaluation.page.set_results import draw_set
 from explainlab.analyses.evaluation.page.truth import draw_truth, follow
 from explainlab.analyses.evaluation.page.view import BenchmarkView
-from explainlab.analyses.evaluation.truth import shown
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.once import once
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.models.loading import ModelCard, model_name
@@ -79,12 +77,12 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
     """One model on one data set."""
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
-    if answer.result is not None:
-        result = once(answer.result, shown, answer.result)
+    result = result_of(answer)
+    if result is not None:
         with above:
             draw_answer(result)
         if card is not None:
-            draw_cure(benchmark_controls.question, card.labels, answer.result.skipped)
+            draw_cure(benchmark_controls.question, card.labels, result.skipped)
         draw_results(service, view, result)
         draw_published(set_of(view, [answer]))
     elif answer.running and answer.job is not None:

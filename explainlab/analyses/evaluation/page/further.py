@@ -67,13 +67,14 @@ def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
     cells = zip(view.cells, answers, strict=True)
     return EvaluatedSet(
         tuple(
-            SetCell(models[model], source, sources[source], _as_shown(answer), answer.problem)
+            SetCell(models[model], source, sources[source], result_of(answer), answer.problem)
             for (model, source), answer in cells
         )
     )
 
 
-def _as_shown(answer: Answer) -> AnalysisResult[EvaluationData] | None:
+def result_of(answer: Answer) -> AnalysisResult[EvaluationData] | None:
+    """The result as readers see it: see :func:`explainlab.analyses.evaluation.truth.shown`."""
     return None if answer.result is None else once(answer.result, shown, answer.result)
 
 

@@ -34,12 +34,7 @@ def set_json(evaluated: EvaluatedSet) -> str:
     """``{"finding", "cells": [{"model", "data", "status", "reason", "body"}]}``, the bodies without their texts."""
     cells = [
         {
-            "model": cell.model.id,
-            "architecture": cell.model.family,
-            "weights": cell.model.weights or None,
-            "data": cell.data_name,
-            "status": cell.status,
-            "reason": cell.reason or None,
+            **cell.facts,
             "rows_drawn": cell.result.sample_words if cell.result else None,
             "body": cell.result.body.model_dump(mode="json", exclude={"texts"}) if cell.result else None,
         }

@@ -10,6 +10,7 @@ from typing import Literal
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import best_row
+from explainlab.analyses.evaluation.truth import kind_of, said_by
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval
@@ -49,6 +50,18 @@ class SetCell:
     def status(self) -> Literal["done", "failed", "waiting"]:
         """``failed``: also where it was refused."""
         return "done" if self.result else "failed" if self.reason else "waiting"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the cell is about and how it is, as a plain record."""
+        return {
+            "model": self.model.id,
+            "architecture": self.model.family,
+            "weights": self.model.weights or None,
+            "data": self.data_name,
+            "status": self.status,
+            "reason": self.reason or None,
+        }
 
 
 @dataclass(frozen=True)
@@ -108,8 +121,15 @@ class EvaluatedSet:
 
     @cached_property
     def metrics(self) -> dict[str, MethodMetric]:
-        """The facts of all metrics by the names with which they were asked."""
-        return {row.asked: row for body in self.bodies.values() for row in body.rows}
+        """The facts of all metrics by the names with which they were asked; labels say what rationales are worth."""
+        rows = [(body, row) for body in self.bodies.values() for row in body.rows]
+        return {row.asked: row.model_copy(update={"label": said_by(body, row)}) for body, row in rows}
+
+    @cached_property
+    def telling(self) -> list[str]:
+        """The metrics that tell how good a method is: not agreement with people, unless there is nothing else."""
+        kinds = {row.asked: kind_of(body, row.metric) for body in self.bodies.values() for row in body.rows}
+        return [name for name, kind in kinds.items() if kind != "plausibility"] or list(kinds)
 
     @cached_property
     def methods(self) -> list[str]:
@@ -158,18 +178,10 @@ def set_rows(evaluated: EvaluatedSet) -> list[dict[str, object]]:
     """Every number of every cell as a flat row; a cell without a result has one row with its reason."""
     rows: list[dict[str, object]] = []
     for cell in evaluated.cells:
-        about: dict[str, object] = {
-            "model": cell.model.id,
-            "architecture": cell.model.family,
-            "weights": cell.model.weights or None,
-            "data": cell.data_name,
-            "status": cell.status,
-            "reason": cell.reason or None,
-        }
         listed = cell.result.body.rows if cell.result else []
         rows += [
             {
-                **about,
+                **cell.facts,
                 "method": row.method,
                 "label": shown_name(row.method),
                 "metric": row.asked,
@@ -180,5 +192,5 @@ def set_rows(evaluated: EvaluatedSet) -> list[dict[str, object]]:
                 "told_apart": row.told_apart,
             }
             for row in listed
-        ] or [about]
+        ] or [cell.facts]
     return rows

@@ -13,8 +13,8 @@ from explainlab.analyses.wording import counted, joined
 
 
 def set_overview(evaluated: EvaluatedSet) -> str:
-    """Which method is best how often, over all metrics of all cells, in one sentence."""
-    every = [(metric, best) for metric in evaluated.metrics for best in evaluated.best(metric)]
+    """Which method is best how often, over all telling metrics of all cells, in one sentence."""
+    every = [(metric, best) for metric in evaluated.telling for best in evaluated.best(metric)]
     if not every:
         return f"None of {counted(len(evaluated.cells), 'cell')} has a result{_yet(evaluated)}."
     done, cells = len(evaluated.done), len(evaluated.cells)
@@ -22,7 +22,7 @@ def set_overview(evaluated: EvaluatedSet) -> str:
     firsts = Counter(best.method for _, best in every)
     (first, times), *others = firsts.most_common()
     listed = [f"{_named(name)} in {count}" for name, count in others]
-    over += f" and {counted(len(evaluated.metrics), 'metric')}"
+    over += f" and {counted(len(evaluated.telling), 'metric')}"
     best = f"{_named(first)} is best in {'all' if times == len(every) else f'{times} of'} {len(every)} comparisons"
     return f"{over}, {'; '.join(filter(None, (best, joined(listed) if listed else '')))}."
 

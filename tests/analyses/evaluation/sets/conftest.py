@@ -10,7 +10,7 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, SetCell, SetModel
 
-C, S = "comprehensiveness:preset=rpi", "sufficiency:preset=rpi"
+C, S, OVERLAP = "comprehensiveness:preset=rpi", "sufficiency:preset=rpi", "ground_truth_overlap"
 SMALL, SEED, LARGE = (
     SetModel("made:1", "made:1", "BERT", 1_000_000, "recipe"),
     SetModel("made:2", "made:2", "BERT", 1_000_000, "recipe"),
@@ -22,11 +22,20 @@ MakeSet = Callable[..., EvaluatedSet]
 @pytest.fixture
 def make_set(evaluated: AnalysisResult, table) -> MakeSet:
     """Makes a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed."""
+    return _maker(evaluated, table, [C, S])
 
+
+@pytest.fixture
+def with_rationales(evaluated: AnalysisResult, table) -> MakeSet:
+    """The same with a third metric, which compares with people's rationales."""
+    return _maker(evaluated, table, [C, S, OVERLAP])
+
+
+def _maker(evaluated: AnalysisResult, table, metrics: list[str]) -> MakeSet:
     def make(cells: dict[tuple[SetModel, str], dict[str, float] | None]) -> EvaluatedSet:
         made = []
         for (model, data), column in cells.items():
-            result = column and replace(evaluated, body=table({C: column, S: column}))
+            result = column and replace(evaluated, body=table(dict.fromkeys(metrics, column)))
             made.append(
                 SetCell(model, data, data.partition(":")[2], result or None, "" if column else "It <b>failed</b>.")
             )

@@ -17,6 +17,12 @@ def test_the_sentence_counts_in_how_many_cells_each_is_best(make_set: MakeSet) -
     assert "a random map in 1 cell" in by_sufficiency
 
 
+def test_agreement_with_people_tells_not_which_method_is_best(make_set: MakeSet, with_rationales: MakeSet) -> None:
+    assert set_overview(with_rationales({(SMALL, "d:a"): LIME})) == set_overview(make_set({(SMALL, "d:a"): LIME}))
+    *_, words = set_paragraphs(with_rationales({(SMALL, "d:a"): LIME}))
+    assert words.startswith("By Ground-truth overlap (ExplainLab), agreement with people, the best is")
+
+
 def test_cells_that_failed_are_not_counted(make_set: MakeSet) -> None:
     assert "Over 1 of 2 cells" in set_overview(make_set({(SMALL, "d:a"): LIME, (LARGE, "d:a"): None}))
     assert set_overview(make_set({(SMALL, "d:a"): None})) == "None of 1 cell has a result."
