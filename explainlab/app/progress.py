@@ -12,10 +12,10 @@ from explainlab.analyses.registry import get_analysis
 from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import duration, plain
-from explainlab.models.loading import model_name
 from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
+from explainlab.service.store.made import shown_model
 
 if TYPE_CHECKING:
     from explainlab.app.place import Place
@@ -114,7 +114,7 @@ def _cell(job: Job) -> str:
     """Which request of a set is answered now."""
     place = min(len(job.outcomes), len(job.more))
     request = job.requests[place]
-    about = f"{model_name(request.model)} on {looks.about(request, user())}"
+    about = f"{shown_model(request.model, user().id)} on {looks.about(request, user())}"
     return f"cell {place + 1} of {len(job.requests)} ({about})"
 
 

@@ -23,10 +23,11 @@ from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
-from explainlab.models.loading import ModelCard, model_name
+from explainlab.models.loading import ModelCard
 from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
+from explainlab.service.store.made import shown_model
 
 
 def draw() -> None:
@@ -64,7 +65,8 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
     with st.container(horizontal=True, vertical_alignment="center", key=benchmark_controls.ALONE):
         back = partial(benchmark_controls.question.set, "opened", None)
         st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
-        about = f"{model_name(view.opened[0])} on {looks.source_name(view.opened[1], session.user())}"
+        (model, data), user = view.opened, session.user()
+        about = f"{shown_model(model, user.id)} on {looks.source_name(data, user)}"
         st.markdown(f"**{plain(about)}**", width="content")
     answer = answers[view.cells.index(view.opened)]
     if answer.result is None:

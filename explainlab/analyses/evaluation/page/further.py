@@ -24,7 +24,7 @@ from explainlab.models.loading import model_name
 from explainlab.models.stored.made import but_for_seed
 from explainlab.models.stored.places import embedded_models
 from explainlab.service import looks
-from explainlab.service.store.made import called, own_names
+from explainlab.service.store.made import called, own_names, shown_model
 
 T = TypeVar("T")
 
@@ -61,8 +61,9 @@ def _draw_list(
 def set_of(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
     """The cells of ``view`` with their ``answers``."""
     ids = list(dict.fromkeys(model for model, _ in view.cells))
-    names = Counter(map(model_name, ids))
-    models = {model: _model(model, names[model_name(model)] == 1) for model in ids}
+    names = {model: shown_model(model, session.user().id) for model in ids}
+    counts = Counter(names.values())
+    models = {model: _model(model, name if counts[name] == 1 else model) for model, name in names.items()}
     sources = _names(list(dict.fromkeys(source for _, source in view.cells)))
     cells = zip(view.cells, answers, strict=True)
     return EvaluatedSet(
@@ -94,12 +95,11 @@ def _made(make: Callable[..., T], cells: Sequence[Any], results: Sequence[Any], 
     return make(EvaluatedSet(tuple(whole)), *arguments)
 
 
-def _model(model_id: str, named: bool) -> SetModel:
-    """The facts of a model; without a name of its own it is called by its id."""
+def _model(model_id: str, name: str) -> SetModel:
+    """The facts of a model that readers call ``name``."""
     card, alike = card_of(model_id), model_id
     with suppress(ModelError):  # deleted: its cell says so
         alike = but_for_seed(called(model_id, session.user().id))
-    name = model_name(model_id) if named else model_id
     return SetModel(model_id, name, card.architecture.family if card else "", card.weights if card else 0, alike)
 
 
