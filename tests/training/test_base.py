@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from explainlab.errors import DataError, ModelError, RequestError
 from explainlab.models.loading import load_model
+from explainlab.models.stored.base import load_base
 from explainlab.training import Examples, settings_for, train
 from tests.conftest import Zoo
 from tests.training.test_train import sentences
@@ -53,6 +55,18 @@ def test_the_head_is_new_where_the_classes_differ(name: str, zoo: Zoo, tmp_path:
             assert any(
                 after[key].shape != before[key].shape or (after[key] - before[key]).abs().max() > 0.01 for key in head
             )
+
+
+def test_transformers_prints_no_report_of_its_own(
+    zoo: Zoo, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = logging.getLogger("transformers")
+    monkeypatch.setattr(library, "handlers", [caplog.handler])
+    monkeypatch.setattr(library, "propagate", False)
+    load_base(zoo("bert").id, {"id2label": {0: "a", 1: "b"}, "label2id": {"a": 0, "b": 1}})
+    assert caplog.records == []
+    library.warning("but it may speak")
+    assert len(caplog.records) == 1
 
 
 def test_indices_name_the_classes_of_the_base(zoo: Zoo, tmp_path: Path) -> None:

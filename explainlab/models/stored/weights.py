@@ -6,6 +6,7 @@ Weights are read from safetensors only, and no code of a model is run.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from safetensors import safe_open
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
+
+# What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
+# of its own this logger says more, not less.
+logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD REPORT" not in said.getMessage())
 
 ADAPTER = "adapter_config.json"
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
