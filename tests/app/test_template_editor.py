@@ -24,7 +24,6 @@ from explainlab.app.template_editor import (
 from explainlab.errors import RequestError
 from explainlab.models.templates import Template, read_template, template_ids
 from explainlab.service.users import LOCAL
-from explainlab.settings import settings
 
 MINE = Template(
     name="mine",
@@ -45,15 +44,6 @@ def made(start: Template = MINE, **changes) -> Template:
     fields = {name: getattr(start, name) for name in ("name", "instruction", "text", "separator")}
     rows = {"labels": label_rows(start), "examples": example_rows(start)}
     return template(**{**fields, **rows, **changes})
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A home without saved templates."""
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
-    settings.cache_clear()
-    yield tmp_path
-    settings.cache_clear()
 
 
 @pytest.mark.parametrize("start", [MINE, PAIRED, *map(read_template, ("sst2", "emotion", "rotten_tomatoes"))])

@@ -26,7 +26,7 @@ def answered(page: Page, maps: int = 4) -> Page:
     return page
 
 
-def test_a_small_map_that_is_pressed_opens_and_its_texts_are_told(app, browser_page):
+def test_a_pressed_small_map_opens_its_texts_are_told_and_axe_finds_nothing(app, browser_page):
     page = answered(browser_page(app.link(view(), "candidates")))
     small = page.locator(".small-map").nth(2)
     small.click()
@@ -35,6 +35,11 @@ def test_a_small_map_that_is_pressed_opens_and_its_texts_are_told(app, browser_p
     expect(page.get_by_text(re.compile(rf"Map \d+: {re.escape(name)}"))).to_be_visible()
     page.get_by_text("Texts behind these numbers").click()
     expect(page.get_by_text("Each text as the model reads it")).to_be_visible()
+    has_no_violation(page)
+    page.get_by_role("textbox", name="Layers").fill("ten")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("is not accepted").first).to_be_visible()
+    has_no_violation(page)
 
 
 def test_a_point_that_is_pressed_opens_its_map_and_the_address_reopens_it(app, browser_page):
@@ -53,15 +58,6 @@ def test_hostile_text_is_text(app, browser_page):
     expect(page.locator(".small-map").first.locator(".small-words")).to_have_text(HOSTILE, use_inner_text=True)
     expect(text_box(page)).to_have_value(HOSTILE)
     assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
-
-
-def test_axe_finds_nothing_on_answers_and_errors(app, browser_page):
-    page = answered(browser_page(app.link(view(), "candidates")))
-    has_no_violation(page)
-    page.get_by_role("textbox", name="Layers").fill("ten")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("is not accepted").first).to_be_visible()
-    has_no_violation(page)
 
 
 def test_a_job_can_be_cancelled(app, browser_page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def heading(page: Page, row: int) -> Locator:
     return page.get_by_role("heading", name=f"Row {row}", exact=True)
 
 
-def test_arrow_keys_walk_and_leave_text_fields_alone(app, browser_page, source):
+def test_arrow_keys_walk_a_remark_stays_and_a_row_opens_in_explain(app, browser_page, source):
     page = opened(browser_page(app.link(view(source), "errors")), 3)
     map_shows(page, HOSTILE)
     expect(page.locator(".heatmap")).to_have_count(3)
@@ -75,22 +76,33 @@ def test_arrow_keys_walk_and_leave_text_fields_alone(app, browser_page, source):
     opened(page, 5)
     page.keyboard.press("ArrowLeft")
     opened(page, 4)
-    page.get_by_role("textbox", name="Note").focus()
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("<b>why</b>?")
     page.keyboard.press("ArrowRight")
     wait_for_run(page)
     expect(heading(page, 4)).to_be_visible()
-    again = browser_page(page.url)
-    expect(heading(again, 4)).to_be_visible()
+    note.blur()
+    wait_for_run(page)
+    again = opened(browser_page(page.url), 4)
+    expect(again.get_by_role("textbox", name="Note")).to_have_value("<b>why</b>?")
+    page.keyboard.press("ArrowLeft")
+    opened(page, 3)
+    page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
+    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    map_shows(page, HOSTILE)
+    unfold(page)
+    expect(text_box(page)).to_have_value(HOSTILE)
+    assert page.locator(".heatmap script, .heatmap img").count() == 0
 
 
-def press_cell(page: Page) -> None:
-    cell = page.locator(".st-key-errors_confusion svg.marks .mark-rect path").nth(2)
+def press_cell(page: Page, table: str = "confusion", place: int = 2) -> None:
+    cell = page.locator(f".st-key-errors_{table} svg.marks .mark-rect path").nth(place)
     cell.scroll_into_view_if_needed()
     box = cell.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
-def test_a_pressed_cell_selects_its_rows_and_goes_to_them_and_once_more_shows_all(app, browser_page, source):
+def test_a_pressed_cell_selects_its_rows_and_goes_to_them_and_a_picked_row_opens(app, browser_page, source):
     page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 700})
     opened(page, 3)
     expect(page.get_by_text("4 of 6 rows")).to_be_visible()
@@ -101,35 +113,24 @@ def test_a_pressed_cell_selects_its_rows_and_goes_to_them_and_once_more_shows_al
     press_cell(page)
     expect(page.get_by_text("4 of 6 rows")).to_be_visible()
     opened(page, 3)
-
-
-def test_a_row_picked_in_the_table_opens(app, browser_page, source):
-    page = browser_page(app.link(view(source), "errors"), viewport={"width": 1280, "height": 1000})
-    opened(page, 3)
     table = page.locator(".st-key-errors_table canvas").first
     table.scroll_into_view_if_needed()
     table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
     opened(page, 4)
 
 
-def test_a_remark_is_there_when_the_page_is_opened_again(app, browser_page, source):
-    page = opened(browser_page(app.link(view(source, row=5), "errors")), 5)
-    note = page.get_by_role("textbox", name="Note")
-    note.fill("<b>why</b>?")
-    note.blur()
+def test_a_cell_of_several_opens_its_own_page_and_leads_back(app, browser_page, source, tmp_path):
+    other = written(tmp_path / "<img src=x>.csv", ROWS[:2])
+    asked = view(source, sources=(other, f"{other}.gone"))
+    page = browser_page(app.link(asked, "errors"), viewport={"width": 1280, "height": 900})
+    over = page.get_by_text(re.compile("^Over 2 of 3 cells"))
+    expect(over).to_be_visible()
     wait_for_run(page)
-    again = opened(browser_page(app.link(view(source, row=5), "errors")), 5)
-    expect(again.get_by_role("textbox", name="Note")).to_have_value("<b>why</b>?")
-
-
-def test_a_row_opens_in_explain(app, browser_page, source):
-    page = opened(browser_page(app.link(view(source), "errors")), 3)
-    page.locator(".st-key-errors_open_Explain").get_by_role("button").click()
-    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
-    map_shows(page, HOSTILE)
-    unfold(page)
-    expect(text_box(page)).to_have_value(HOSTILE)
-    assert page.locator(".heatmap script, .heatmap img").count() == 0
+    has_no_violation(page)
+    press_cell(page, "set_table", 1)
+    expect(page.get_by_text(re.compile("^The model is right about 100.0% of 2 rows"))).to_be_visible()
+    press(page, "All 3 cells")
+    expect(over).to_be_visible()
 
 
 def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_path):

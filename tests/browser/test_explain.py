@@ -38,7 +38,7 @@ def download(page: Page, button: str) -> Path:
 # Asking --------------------------------------------------------------------------------------------------------------
 
 
-def test_enter_runs_and_shift_enter_starts_a_line(app, browser_page):
+def test_enter_runs_shift_enter_starts_a_line_and_an_example_fills_the_text(app, browser_page):
     page = browser_page(app.link(view("A quiet start.", "occlusion")))
     map_shows(page, "A quiet start.")
     before = page.url
@@ -53,6 +53,11 @@ def test_enter_runs_and_shift_enter_starts_a_line(app, browser_page):
     map_shows(page, "A loud middle. A good end.")
     expect(box).to_have_value("A loud middle.\nA good end.")
     expect(page).not_to_have_url(before)
+    example = next(iter(read_dataset("embedded:sentiment", ("negative", "positive")).rows))
+    choose(page, "Example", f"{example.label}: {example.text}")
+    expect(box).to_have_value(example.text)
+    map_shows(page, example.text)
+    expect(select(page, "Example")).to_have_value("")
 
 
 def test_a_changed_control_waits_for_the_button(app, browser_page):
@@ -70,15 +75,6 @@ def test_a_changed_control_waits_for_the_button(app, browser_page):
     page.get_by_test_id("stRadio").get_by_text("token", exact=True).click()
     expect(tokens).to_have_count(pieces)
     expect(page.get_by_text(CHANGED)).to_have_count(0)
-
-
-def test_an_example_fills_the_text_and_runs(app, browser_page):
-    page = browser_page(app.link(view("Anything.", "occlusion")))
-    example = next(iter(read_dataset("embedded:sentiment", ("negative", "positive")).rows))
-    choose(page, "Example", f"{example.label}: {example.text}")
-    expect(text_box(page)).to_have_value(example.text)
-    map_shows(page, example.text)
-    expect(select(page, "Example")).to_have_value("")
 
 
 def test_a_pressed_class_is_explained(app, browser_page):

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from explainlab.analyses.integration.page.view import DataChoice, IntegrationView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
 from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
@@ -31,7 +31,7 @@ def answered(page: Page, drawn: int = 3) -> Page:
     return page
 
 
-def test_the_slider_sends_nothing(app, browser_page):
+def test_the_slider_sends_nothing_and_a_picked_token_shows_its_gradient(app, browser_page):
     page, sent = browser_page(), []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(app.link(view(), "integration"))
@@ -46,12 +46,9 @@ def test_the_slider_sends_nothing(app, browser_page):
         page.keyboard.press("ArrowRight")
         expect(told).to_contain_text(words)
     assert not sent
-
-
-def test_a_token_picked_in_a_map_shows_its_gradient(app, browser_page):
-    page = answered(browser_page(app.link(view(), "integration")))
     page.locator('.st-key-integration_map_0 .token[aria-label^="warm,"]').click()
     expect(page.get_by_text("Gradient of “warm” along the path")).to_be_visible()
+    unfold(page)
     expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("warm"))
 
 
@@ -79,22 +76,10 @@ def data_file(tmp_path):
     return file
 
 
-def test_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
+def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
-    page = answered(
-        browser_page(app.link(view(data=data), "integration"), viewport={"width": 1280, "height": 1000}), drawn=7
-    )
-    boxes = page.locator(".st-key-integration_boxes .js-plotly-plot")
-    boxes.scroll_into_view_if_needed()
-    boxes.locator(".scatterlayer .trace").first.locator(".points path").first.click(force=True)
-    expect(text_box(page)).not_to_have_value("Funny, warm and never dull.")
-    expect(text_box(page)).to_have_value(re.compile("^A .* film.$"))
-    answered(page, drawn=7)
-
-
-def test_axe_finds_nothing_on_answers(app, browser_page, data_file):
-    data = DataChoice(source=str(data_file), steps="2,5")
-    page = answered(browser_page(app.link(view(data=data), "integration")), drawn=7)
+    size = {"width": 1280, "height": 1000}
+    page = answered(browser_page(app.link(view(data=data), "integration"), viewport=size), drawn=7)
     for closed in ("All texts", "What is computed"):
         page.get_by_text(closed).click()
     expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
@@ -102,6 +87,13 @@ def test_axe_finds_nothing_on_answers(app, browser_page, data_file):
     page.locator(".st-key-integration_boxes_export button").first.click()
     expect(page.get_by_role("button", name="HTML")).to_be_visible()
     has_no_violation(page)
+    page.keyboard.press("Escape")
+    boxes = page.locator(".st-key-integration_boxes .js-plotly-plot")
+    boxes.scroll_into_view_if_needed()
+    boxes.locator(".scatterlayer .trace").first.locator(".points path").first.click(force=True)
+    expect(text_box(page)).not_to_have_value("Funny, warm and never dull.")
+    expect(text_box(page)).to_have_value(re.compile("^A .* film.$"))
+    answered(page, drawn=7)
 
 
 def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.app.frame import PAGES
@@ -78,9 +77,8 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
         assert len(computed) == 2
 
 
-@pytest.mark.parametrize("path", ["/", f"/{PAGES[0].url}"])
-def test_both_addresses_of_the_home_page_have_the_frame(app, browser_page, path):
-    page = browser_page(app.url + path)
+def test_the_other_address_of_the_home_page_has_the_frame(app, browser_page):
+    page = browser_page(f"{app.url}/{PAGES[0].url}")
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
     has_the_frame(page)

@@ -90,8 +90,8 @@ def test_the_prediction_is_there_before_the_map(app, browser_page):
     cancel(page, "Integrated gradients")
 
 
-def test_a_toolbar_covers_nothing(app, browser_page):
-    page = browser_page(f"{app.url}/errors")
+def test_a_toolbar_covers_nothing_and_a_pressed_row_comes_into_view(app, browser_page):
+    page = browser_page(f"{app.url}/errors", viewport={"width": 1280, "height": 500})
     table = page.locator(".st-key-errors_table")
     table.scroll_into_view_if_needed()
     table.hover()
@@ -99,11 +99,5 @@ def test_a_toolbar_covers_nothing(app, browser_page):
     export = page.locator(".st-key-errors_rows_export").bounding_box()
     assert toolbar["height"] > 0
     assert export["y"] + export["height"] <= toolbar["y"]
-
-
-def test_a_pressed_row_comes_into_view(app, browser_page):
-    page = browser_page(f"{app.url}/errors", viewport={"width": 1280, "height": 500})
-    table = page.locator(".st-key-errors_table canvas").first
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    table.locator("canvas").first.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
     expect(page.get_by_role("heading", name=re.compile("^Row [0-9]+$"))).to_be_in_viewport(ratio=1)

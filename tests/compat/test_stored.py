@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from alembic import command
 from alembic.config import Config
 from streamlit.testing.v1 import AppTest
 
-from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.service.store import database
 from explainlab.service.store.runs import Filters
@@ -166,17 +164,12 @@ def test_links_open_what_they_opened(service: Service) -> None:
 
 
 @pytest.fixture
-def instance(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+def instance(home: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The app on the old database."""
     load(database_url)
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     monkeypatch.setenv("EXPLAINLAB_DATABASE_URL", database_url)
     settings.cache_clear()
-    service_module._service.cache_clear()
-    yield database_url
-    monkeypatch.undo()
-    settings.cache_clear()
-    service_module._service.cache_clear()
+    return database_url
 
 
 def shown(page: str, **query: str) -> AppTest:

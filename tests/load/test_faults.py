@@ -15,7 +15,7 @@ from explainlab.service.store.runs import Filters, RunPage
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
 from tests.load.session import Session
-from tests.load.under_load import MODEL, Server, serving
+from tests.load.under_load import MODEL, AppServer, serving_app
 
 QUEUE = 20
 AWAY_SECONDS = 10.0
@@ -44,16 +44,16 @@ async def until_runs(store: Store, count: int) -> None:
 # Killed --------------------------------------------------------------------------------------------------------------
 
 
-async def ask_and_leave(server: Server) -> None:
+async def ask_and_leave(server: AppServer) -> None:
     for number in range(QUEUE):
         async with Session(server.url, link(server.store, number)) as session:
             await session.press("Explain")
     await until_runs(server.store, 2)
 
 
-async def find_all_again(server: Server, before: RunPage) -> None:
+async def find_all_again(server: AppServer, before: RunPage, killed: float) -> None:
     assert all(server.store.get(run.key) for run in before.runs)
-    await asyncio.sleep(LEASE_SECONDS)  # so long the killed one is taken for alive
+    await asyncio.sleep(killed + LEASE_SECONDS - time.monotonic())  # so long the killed one is taken for alive
     async with Session(server.url, page="runs") as session:
         (left,) = re.findall(r"(\d+) jobs? had not finished", session.told())
         assert before.total + int(left) == QUEUE
@@ -66,19 +66,20 @@ async def find_all_again(server: Server, before: RunPage) -> None:
 
 
 def test_a_server_that_is_killed_with_a_full_queue(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
+    with serving_app(tmp_path) as server:
         asyncio.run(ask_and_leave(server))
         server.process.kill()
-        server.process.wait()
+        server.process.join()
+        killed = time.monotonic()
         before = runs(server.store)
-    with serving(tmp_path) as again:
-        asyncio.run(find_all_again(again, before))
+    with serving_app(tmp_path) as again:
+        asyncio.run(find_all_again(again, before, killed))
 
 
 # The database away ---------------------------------------------------------------------------------------------------
 
 
-async def go_on_without(server: Server, postgres: PostgresServer) -> None:
+async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
     async with Session(server.url) as explain, Session(server.url, page="runs") as other:
         await explain.press("Explain")
         await until_runs(server.store, 2)
@@ -102,5 +103,5 @@ async def go_on_without(server: Server, postgres: PostgresServer) -> None:
 
 
 def test_a_database_that_is_away_for_ten_seconds(tmp_path: Path, postgres: PostgresServer, postgres_url: str) -> None:
-    with serving(tmp_path, postgres_url) as server:
+    with serving_app(tmp_path, postgres_url) as server:
         asyncio.run(go_on_without(server, postgres))

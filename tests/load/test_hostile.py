@@ -22,7 +22,7 @@ from explainlab.service.store.store import Store
 from explainlab.settings import ROOT
 from tests.data.hostile import LARGE
 from tests.load.session import Session
-from tests.load.under_load import MODEL, Clicks, link_to, quiet_user, serving
+from tests.load.under_load import MODEL, Clicks, link_to, quiet_user, serving_app
 
 SECONDS = 120
 LONG = "word " * 110
@@ -121,7 +121,7 @@ async def together(url: str, store: Store) -> tuple[Clicks, Counter[str]]:
 
 def test_two_users_are_not_hurt_by_a_third(tmp_path: Path) -> None:
     hosted = {"EXPLAINLAB_AUTH": "proxy"}
-    with serving(tmp_path / "home", script=ROOT / "explainlab" / "app" / "asgi.py", environment=hosted) as server:
+    with serving_app(tmp_path / "home", script=ROOT / "explainlab" / "app" / "asgi.py", environment=hosted) as server:
         met, done = asyncio.run(together(server.url, server.store))
     slowest = quantiles(met.seconds, n=20)[-1]
     print(f"{len(met.seconds)} clicks, median {median(met.seconds):.2f} s, 95 of 100 below {slowest:.2f} s; {done}")

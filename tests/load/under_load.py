@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +16,7 @@ from explainlab.app.view import AnalysisView
 from explainlab.service.store.store import Store
 from explainlab.settings import ROOT, Settings
 from tests.load.session import Session
+from tests.servers import Server, serving
 
 PAUSE = 5.0
 PAGES = ("", "integration", "candidates", "activation", "errors", "runs", "status")
@@ -41,51 +37,25 @@ class Clicks:
 
 def under_load(home: Path, sessions: int, seconds: float) -> Clicks:
     """A server of its own, a data set that keeps its worker busy, and ``sessions`` that each ask and then click."""
-    with serving(home) as server:
+    with serving_app(home) as server:
         return asyncio.run(_all(server.url, server.store, sessions, seconds))
 
 
 @dataclass(frozen=True)
-class Server:
-    """A running app: where it answers, the store that it keeps its results in, and the process."""
+class AppServer(Server):
+    """A running app, and the store that it keeps its results in."""
 
-    url: str
     store: Store
-    process: subprocess.Popen
 
 
 @contextmanager
-def serving(
+def serving_app(
     home: Path, database_url: str = "", script: Path = ROOT / "app.py", environment: Mapping[str, str] | None = None
-) -> Iterator[Server]:
-    """The app on a free port of this machine with its store in ``home``, or elsewhere; stopped at the end."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}"]
-    command += ["--server.headless=true", "--server.fileWatcherType=none"]
-    places = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_DATABASE_URL": database_url, "PYTHONPATH": str(ROOT)}
-    out = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **places, **(environment or {})}, stdout=out, stderr=out
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(url)
-        yield Server(url, Store(Settings(home=home, database_url=database_url).store_url), process)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def _wait(url: str) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise TimeoutError(f"No server answers at {url}.")
+) -> Iterator[AppServer]:
+    """The app with its store in ``home``, or elsewhere."""
+    with serving(script, home, {"EXPLAINLAB_DATABASE_URL": database_url, **(environment or {})}) as server:
+        store = Store(Settings(home=home, database_url=database_url).store_url)
+        yield AppServer(server.url, server.process, store)
 
 
 async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:

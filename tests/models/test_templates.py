@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,6 @@ FIELDS: dict[str, Any] = {
 
 def made(**changes: Any) -> Template:
     return Template(**{**FIELDS, **changes})
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home without saved templates."""
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
-    settings.cache_clear()
-    yield tmp_path
-    settings.cache_clear()
 
 
 def test_the_prompt_is_instruction_examples_and_text() -> None:

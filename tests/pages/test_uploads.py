@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,6 +14,7 @@ from streamlit.testing.v1.element_tree import Selectbox
 
 from explainlab.analyses.errors.page.view import first_view as errors_view
 from explainlab.data.uploads import PREFIX
+from explainlab.service.looks import Look
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -150,12 +154,28 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
     assert "Rows drawn: all 4." in words(other.caption)
 
 
-def test_a_long_file_is_read_while_the_page_goes_on(app: AppTest) -> None:
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Until this is set, no file's labels are counted, unless that is cancelled."""
+    let_go, watch = threading.Event(), Look._watch
+
+    def watched(look: Look[Any], share: float) -> None:
+        while look.key[0] == "survey" and not (let_go.is_set() or look.stopped):
+            let_go.wait(0.02)
+        watch(look, share)
+
+    monkeypatch.setattr(Look, "_watch", watched)
+    yield let_go
+    let_go.set()
+
+
+def test_a_long_file_is_read_while_the_page_goes_on(app: AppTest, held: threading.Event) -> None:
     bring(app, "long.csv", b"text,label\n" + b"a fine film,good\n" * 200_000)
     assert "No class of the model is called 'good'" in words(app.warning)
     cancel = next(button for button in app.button if button.label == "Cancel")
     answered(cancel.click().run())
     assert "The file was not read" in words(app.info)
+    held.set()
     press(app, "Read again")
     assert "Rows that cannot: 200,000." in words(app.warning)
     assert box(app, "good (200,000 rows)").value == ""

@@ -2,75 +2,76 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import logging
+import os
+import resource
+from io import StringIO
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
 
-from explainlab.settings import ROOT
-
-SCRIPT = """
-import json, logging, os, resource
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.status import health
 from explainlab.service.store.store import Store
-
-service = Service(Store("sqlite://"), "cpu")
-hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-ballast = []
+from tests import forked
 
 
-def limit(more: int) -> None:
-    size = next(line for line in open("/proc/self/status") if line.startswith("VmSize"))
-    resource.setrlimit(resource.RLIMIT_AS, (int(size.split()[1]) * 1024 + more * 2**20, hard))
+def asked_without_memory(pipe: Connection) -> None:
+    """Tells for each of five jobs how it ended, and whether the service was ready then; last what was logged."""
+    logged = StringIO()
+    logging.basicConfig(stream=logged, force=True)
+    service = Service(Store("sqlite://"), "cpu")
+    jobs = logging.getLogger("explainlab.service.service")
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    ballast: list[bytearray] = []
 
+    def limit(more: int) -> None:
+        with open("/proc/self/status") as status:
+            size = next(line for line in status if line.startswith("VmSize"))
+        resource.setrlimit(resource.RLIMIT_AS, (int(size.split()[1]) * 1024 + more * 2**20, hard))
 
-def lift(record: object = None) -> bool:
-    ballast.clear()
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-    return True
+    def lift(record: object = None) -> bool:
+        ballast.clear()
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        return True
 
+    def ask(text: str, question: str) -> None:
+        job = service.submit(Request(model="embedded:bert-mini-sst2", text=text, question=question))
+        assert service.engine.wait(job, 60)
+        pipe.send({"status": job.progress.status, "error": job.progress.error, "ready": health(service)["ready"]})
 
-def ask(text: str, question: str) -> None:
-    job = service.submit(Request(model="embedded:bert-mini-sst2", text=text, question=question))
-    assert service.engine.wait(job, 60)
-    said = {"status": job.progress.status, "error": job.progress.error, "ready": health(service)["ready"]}
-    print(json.dumps(said), flush=True)
-
-
-ask("a first film", "occlusion")
-
-logging.getLogger("explainlab.service.service").addFilter(lift)  # memory is free again before the second attempt
-limit(1)
-try:
-    while True:
-        ballast.append(bytearray(2**18))
-except MemoryError:
-    del ballast[-16:]
-ask("a film without room", "integrated_gradients")
-ask("a film after that", "integrated_gradients")
-
-logging.getLogger("explainlab.service.service").removeFilter(lift)
-service.pool.clear()
-limit(4)
-ask("a film with less room than its model", "occlusion")
-lift()
-ask("a last film", "occlusion")
-os._exit(0)
-"""
+    ask("a first film", "occlusion")
+    jobs.addFilter(lift)  # memory is free again before the second attempt
+    limit(1)
+    try:
+        while True:
+            ballast.append(bytearray(2**18))
+    except MemoryError:
+        del ballast[-16:]
+    ask("a film without room", "integrated_gradients")
+    ask("a film after that", "integrated_gradients")
+    jobs.removeFilter(lift)
+    service.pool.clear()
+    limit(4)
+    ask("a film with less room than its model", "occlusion")
+    lift()
+    ask("a last film", "occlusion")
+    pipe.send(logged.getvalue())
+    os._exit(0)
 
 
 @pytest.fixture(scope="module")
 def said() -> list[dict[str, Any]]:
-    """How each job of the script ended, and whether the service was ready then."""
-    command = [sys.executable, "-c", SCRIPT]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    lines = [json.loads(line) for line in process.stdout.splitlines()]
-    assert len(lines) == 5, process.stderr[-3000:]
-    assert process.stderr.count("memory ran out") == 2
+    """How each of the jobs ended."""
+    ours, theirs = forked.pipe()
+    process = forked.start(asked_without_memory, theirs)
+    theirs.close()
+    *lines, logged = [ours.recv() for _ in range(6) if ours.poll(120)]
+    process.join()
+    assert len(lines) == 5
+    assert logged.count("memory ran out") == 2
     return lines
 
 

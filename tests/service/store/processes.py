@@ -1,17 +1,14 @@
-"""Processes of their own on one database, forked from one that has imported the store: that takes seconds each time."""
+"""Processes of their own on one database."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from types import ModuleType
 from typing import Any
 
 from sqlalchemy import Engine, event
@@ -21,10 +18,9 @@ from explainlab.service.store import lease
 from explainlab.service.store.database import Database
 from explainlab.service.store.store import Store
 from explainlab.service.store.unfinished import Unfinished
+from tests import forked
 
 SOON = 60
-_CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload([__name__])
 
 
 @dataclass(frozen=True)
@@ -48,27 +44,14 @@ class Other:
 @contextmanager
 def other(work: Callable[..., None], *arguments: Any) -> Iterator[Other]:
     """``work(pipe, *arguments)`` in a process of its own; killed at the end."""
-    ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=work, args=(theirs, *arguments), daemon=True)
-    with _bare_main():
-        process.start()
+    ours, theirs = forked.pipe()
+    process = forked.start(work, theirs, *arguments)
     theirs.close()
     try:
         yield Other(process, ours)
     finally:
         process.kill()
         process.join()
-
-
-@contextmanager
-def _bare_main() -> Iterator[None]:
-    """Nothing for a new process to run: a test of a page may have left its script as the main module."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 def write_many(pipe: Connection, url: str, name: str, record: dict[str, Any]) -> None:
