@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from explainlab.request import Request
 
 T = TypeVar("T", bound="Result")
+PART = 1_000
+"""Texts of a data set whose JSON is in memory at once."""
 VERDICT = "verdict"
 """Where an exported record has the answer in words. It is no part of the result: an import leaves it out."""
 
@@ -42,6 +45,10 @@ class Result(ABC):
     def to_json(self) -> dict[str, Any]:
         """The plain record that ``--json`` prints and the store keeps (design: the contract)."""
 
+    def in_parts(self) -> dict[str, Any]:
+        """As :meth:`to_json`; of a data set with more than :data:`PART` texts, these are an iterator of lists."""
+        return self.to_json()
+
     def with_warning(self: T, warning: str) -> T:
         """The same result with one more warning."""
         return replace(self, warnings=(*self.warnings, warning))
@@ -50,6 +57,21 @@ class Result(ABC):
         """The same result as the answer to ``request``, which may call the model by another name."""
         request = request.model_copy(update={"reader": ""})
         return self if dict(self.request) == dict(request) else replace(self, request=request)
+
+
+def written(record: Mapping[str, Any], **options: Any) -> Iterator[str]:
+    """The JSON text of ``record`` in pieces, as ``json.dumps`` writes it; an iterator of lists becomes one list."""
+    yield "{"
+    for number, (name, value) in enumerate(record.items()):
+        yield f"{', ' if number else ''}{json.dumps(name, **options)}: "
+        if isinstance(value, Iterator):
+            yield "["
+            for i, part in enumerate(value):
+                yield f"{', ' if i else ''}{json.dumps(part, **options)[1:-1]}"
+            yield "]"
+        else:
+            yield json.dumps(value, **options)
+    yield "}"
 
 
 def with_verdict(record: Mapping[str, Any], verdict: str) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
@@ -31,13 +33,20 @@ _MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Finished:
-    """What the result of a data set needs of a finished text: what is ``kept`` of its body, and its facts."""
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """The ``rows`` of a data set that a model can read, with what is known of each, by its place.
 
-    kept: Any
-    cost: Cost
-    warned: bool
+    ``lengths`` int64 [n] in tokens, ``keys`` bytes [n] of their requests, and ``same`` int64 [n]: the place of the
+    first row that asks the same. There ``finished`` [n] is written: what the result needs of a text that is ``done``,
+    which is what is ``kept`` of its body, its cost, and whether it was ``warned`` of.
+    """
+
+    rows: Sequence[Row]
+    lengths: np.ndarray
+    keys: np.ndarray
+    same: np.ndarray
+    finished: np.ndarray
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -57,9 +66,16 @@ class TextAnalysis(Analysis, Generic[T, D]):
         """What :meth:`of_rows` needs of the body of a text: all of it, unless overridden for very many texts."""
         return body
 
+    def kept_dtype(self, parameters: Any) -> np.dtype[Any]:
+        """How an array holds what is :meth:`kept`: as any object, unless overridden."""
+        return np.dtype(object)
+
     @abstractmethod
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[Any], parameters: Any) -> D:
-        """The body of a data set, from what is :meth:`kept` of its texts: what each contributes, and a summary."""
+    def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
+        """The body of a data set, from what is :meth:`kept` of its texts: what each contributes, and a summary.
+
+        ``bodies`` is an array [n] of :meth:`kept_dtype`.
+        """
 
     def compares(self, parameters: Any) -> bool:
         """Whether it compares with the rationale of a text, which is then part of what is asked."""
@@ -119,60 +135,64 @@ class TextAnalysis(Analysis, Generic[T, D]):
         if compares:
             require_rationales(data, request.columns)
         asked = partial(row_request, request, compares=compares)
-        keys = [self.key(asked(row), classifier.digest, context.reader) for row in rows]
-        done: dict[str, _Finished] = {}
+        own_keys = (self.key(asked(row), classifier.digest, context.reader) for row in rows)
+        keys = np.fromiter(own_keys, "S64", len(rows))
+        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+        facts = [("kept", self.kept_dtype(parameters)), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
+        finished = np.zeros(len(rows), dtype=[("done", "?"), *facts])
+        same = first[number]
 
         def result() -> AnalysisResult[D]:
             """The result of the texts that are finished now."""
-            finished = [(row, own) for row, key in zip(rows, keys, strict=True) if (own := done.get(key))]
+            places = np.flatnonzero(finished["done"][same])
+            own = finished if finished["done"].all() else finished[same[places]]
+            forward, backward = own["passes"].sum(axis=0).tolist()
             return AnalysisResult(
                 request=request,
-                body=self.of_rows([row for row, _ in finished], [own.kept for _, own in finished], parameters),
+                body=self.of_rows([rows[place] for place in places], own["kept"], parameters),
                 skipped=tuple(skipped),
                 sample=sample,
-                cost=Cost.total(own.cost for _, own in finished),
-                warnings=warnings_of(skipped, sum(own.warned for _, own in finished), len(finished)),
+                cost=Cost(forward, backward, own["seconds"].sum().item()),
+                warnings=warnings_of(skipped, own["warned"].sum().item(), len(own)),
                 versions=self.versions(classifier),
             )
 
-        texts = {key: (row, length) for key, row, length in zip(keys, rows, lengths, strict=True)}
-        for _ in self._finish(classifier, texts, asked, done, context):
+        for _ in self._finish(classifier, _Texts(rows, lengths, keys, same, finished), asked, context):
             context.show(result)
         return result()
 
     def _finish(
-        self,
-        classifier: Classifier,
-        texts: Mapping[str, tuple[Row, int]],
-        asked: Callable[[Row], CompleteRequest],
-        done: dict[str, _Finished],
-        context: RunContext,
+        self, classifier: Classifier, texts: _Texts, asked: Callable[[Row], CompleteRequest], context: RunContext
     ) -> Iterator[None]:
-        """Put every text into ``done``: from the context's memory, or run in groups of like length; yields after each.
+        """Finish all ``texts``: from the context's memory, or run in groups of like length; yields after each.
 
-        ``texts`` are rows with their tokens, by the keys of their requests. The first group is small, so that what a
-        text takes is soon known. Nothing else of a text stays in memory.
+        The first group is small, so that what a text takes is soon known. Nothing else of a text stays in memory.
         """
-        keys = iter(texts)
-        while window := list(islice(keys, _MOST_TOGETHER)):
-            done |= {key: self._finished(self.read(own)) for key, own in context.recall_results(window).items()}
-        parameters = self.parameters(asked(next(iter(texts.values()))[0]))
-        work = {
-            key: self._work(classifier, parameters, length) for key, (_, length) in texts.items() if key not in done
-        }
-        context.expect(sum(work.values()), not self.adaptive(parameters))
-        progress = _Texts(context, len(done), len(texts))
-        ordered = _typical_first(sorted(work, key=work.__getitem__))
-        for group in _groups({key: work[key] / texts[key][1] for key in ordered}):
-            context.part(sum(work[key] for key in group))
-            results = self._of_group(classifier, [asked(texts[key][0]) for key in group], progress)
-            context.keep_results({key: own.to_json() for key, own in zip(group, results, strict=True)})
-            done |= {key: self._finished(own) for key, own in zip(group, results, strict=True)}
+        distinct = np.unique(texts.same)
+        for start in range(0, len(distinct), _MOST_TOGETHER):
+            by_key = {texts.keys[place].decode(): place for place in distinct[start : start + _MOST_TOGETHER]}
+            for key, record in context.recall_results(by_key).items():
+                texts.finished[by_key[key]] = self._finished(self.read(record))
+        parameters = self.parameters(asked(texts.rows[0]))
+        pending = distinct[~texts.finished["done"][distinct]]
+        work = np.zeros(len(texts.rows))
+        work[pending] = [self._work(classifier, parameters, length) for length in texts.lengths[pending].tolist()]
+        context.expect(work.sum().item(), not self.adaptive(parameters))
+        progress = _Progress(context, len(distinct) - len(pending), len(distinct))
+        ordered = _typical_first(pending[np.argsort(work[pending], kind="stable")])
+        for group in _groups(ordered, work / texts.lengths):
+            context.part(work[group].sum().item())
+            results = self._of_group(classifier, [asked(texts.rows[place]) for place in group], progress)
+            keys = [texts.keys[place].decode() for place in group]
+            context.keep_results({key: own.to_json() for key, own in zip(keys, results, strict=True)})
+            for place, own in zip(group, results, strict=True):
+                texts.finished[place] = self._finished(own)
             progress.finish(len(group))
             yield
 
-    def _finished(self, result: AnalysisResult[T]) -> _Finished:
-        return _Finished(self.kept(result.body), result.cost, bool(result.warnings))
+    def _finished(self, result: AnalysisResult[T]) -> tuple[Any, ...]:
+        cost = result.cost
+        return True, self.kept(result.body), (cost.forward, cost.backward), cost.seconds, bool(result.warnings)
 
 
 def row_request(request: CompleteRequest, row: Row, compares: bool) -> CompleteRequest:
@@ -197,28 +217,29 @@ def require_rationales(data: Dataset, columns: Mapping[str, str]) -> None:
         )
 
 
-def _typical_first(ordered: Sequence[str]) -> list[str]:
+def _typical_first(ordered: np.ndarray) -> np.ndarray:
     """The middle ones of ``ordered`` before the others."""
     start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
     end = start + _FIRST_TOGETHER
-    return [*ordered[start:end], *ordered[:start], *ordered[end:]]
+    return np.concatenate([ordered[start:end], ordered[:start], ordered[end:]])
 
 
-def _groups(gradients: Mapping[str, float]) -> Iterator[list[str]]:
-    """The keys of texts in groups that run together, from the ``gradients`` that each of them takes."""
-    group: list[str] = []
+def _groups(places: np.ndarray, gradients: np.ndarray) -> Iterator[list[int]]:
+    """The ``places`` of texts in groups that run together; each text takes its ``gradients`` float64 [n]."""
+    group: list[int] = []
     most, sum_of_group = _FIRST_TOGETHER, 0.0
-    for key, own in gradients.items():
+    for place in places.tolist():
+        own = gradients[place].item()
         if group and (len(group) == most or sum_of_group + own > GROUP_EVALUATIONS):
             yield group
             group, sum_of_group, most = [], 0.0, _MOST_TOGETHER
-        group.append(key)
+        group.append(place)
         sum_of_group += own
     if group:
         yield group
 
 
-class _Texts(Relay):
+class _Progress(Relay):
     """Reports progress in finished texts while a group of them runs; cancels and remembers as ``context`` does."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
@@ -248,13 +269,13 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
     )
 
 
-def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], list[int], list[tuple[int, str]]]:
-    """The rows that this model can encode, their tokens, and the other rows with the reason."""
-    good, lengths, bad = [], [], []
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], np.ndarray, list[tuple[int, str]]]:
+    """The rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
+    good, lengths, bad = [], array("q"), []
     for row in rows:
         try:
             lengths.append(len(classifier.encode(row.text, row.text_pair)))
             good.append(row)
         except TextError as error:
             bad.append((row.number, error.problem))
-    return good, lengths, bad
+    return good, np.array(lengths), bad

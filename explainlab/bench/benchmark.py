@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import TextFacts
+from explainlab.analyses.evaluation.facts import facts_dtype, facts_of
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationText
 from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
 from explainlab.bench.runner import Row, held_out, peak_memory_mb, sentiment_classifiers, text_of, timed
 from explainlab.data import Row as Text
 from explainlab.metrics.evaluate import Case, evaluate
-from explainlab.metrics.registry import metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import Relay, RunContext
@@ -96,11 +96,12 @@ def _statistics() -> Row:
     metrics = [parse_metric(f"comprehensiveness:k={10 + k}") for k in range(METRICS)]
     rng = np.random.default_rng(0)
     texts = [Text(i, "", label="ab"[i % 2]) for i in range(TEXTS)]
-    bodies = [_text(rng, names) for _ in texts]
+    bodies = [_text(rng, table, metrics) for _ in texts]
+    dtype = facts_dtype(METHODS, 0, len(table) - METHODS, METRICS)
     values = {metric.name: rng.normal(size=(len(table), TEXTS)).round(3) for metric in metrics}
 
     def run() -> None:
-        facts = [TextFacts.of(body) for body in bodies]
+        facts = np.array([facts_of(body) for body in bodies], dtype)
         statistics.method_rows(table, METHODS, metrics, values, facts)
         statistics.ranked(names, metrics, values)
         statistics.agreements(names, [True] * METHODS, texts, facts)
@@ -111,17 +112,17 @@ def _statistics() -> Row:
     return Row(name="statistics", work=work, device="cpu", seconds=seconds)
 
 
-def _text(rng: np.random.Generator, names: list[str]) -> EvaluationText:
+def _text(rng: np.random.Generator, table: list[str], metrics: Sequence[MetricRequest]) -> EvaluationText:
     n = int(rng.integers(TOKENS // 2, 2 * TOKENS))
     return EvaluationText.model_construct(
         prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),
         target=Target(0, "a"),
         text_seed=0,
-        values={},
+        values={name: {metric.name: 0.0 for metric in metrics} for name in table},
         costs={},
         features=[Feature("a", 0, 1, False, 0)] * n,
-        counted={parse_metric(f"comprehensiveness:k={10 + k}").name: 1 for k in range(METRICS)},
-        scores={name: rng.normal(size=n).tolist() for name in names},
+        counted={metric.name: 1 for metric in metrics},
+        scores={name: rng.normal(size=n).tolist() for name in table[:METHODS]},
     )
 
 

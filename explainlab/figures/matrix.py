@@ -23,6 +23,8 @@ CELL = "cell"
 """The name of the selection that a press on a cell makes."""
 FULL = 0.55
 """The opacity of a share of 1 or -1."""
+WORSE = "▾"
+"""Marks a mean that is worse than random, whose colour need not be seen then."""
 _BLUE, _RED = "rgba(47,128,208,{})", "rgba(214,69,80,{})"
 COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)), (1.0, _BLUE.format(FULL)))
 """From -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""

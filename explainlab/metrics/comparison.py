@@ -62,11 +62,11 @@ def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: i
     share their bootstrap resamples (:func:`explainlab.metrics.summary.bands`).
     """
     best = [_best(values[:candidates], sign) for values, sign in zip(metrics, higher, strict=True)]
-    differences = [
-        (values[first or 0] - values) * (1 if sign else -1)
-        for values, first, sign in zip(metrics, best, higher, strict=True)
-    ]
-    means = means_of([*metrics, *differences])
+    rows = np.concatenate([*metrics, *metrics])
+    differences = np.split(rows, 2 * len(metrics))[len(metrics) :]
+    for values, difference, first, sign in zip(metrics, differences, best, higher, strict=True):
+        difference[:] = (values[first or 0] - values) * (1 if sign else -1)
+    means = _means(rows, [len(values) for values in metrics] * 2)
     return [
         Comparison(
             means=means[i],
@@ -90,11 +90,15 @@ def _best(values: np.ndarray, higher: bool) -> int | None:
 
 def means_of(groups: Sequence[np.ndarray]) -> list[Means]:
     """The means of the rows of every group, float64 [M, T] each, over the same resamples."""
-    rows = np.concatenate(groups)
+    return _means(np.concatenate(groups), [len(group) for group in groups])
+
+
+def _means(rows: np.ndarray, sizes: Sequence[int]) -> list[Means]:
+    """As :func:`means_of`, of groups of these ``sizes`` that stand under each other in ``rows``."""
     mean, low, high = bands(rows.T)
     flat = np.fmax.reduce(rows, axis=1) <= np.fmin.reduce(rows, axis=1)
     low[flat] = high[flat] = np.nan
-    ends = np.cumsum([len(group) for group in groups])[:-1]
+    ends = np.cumsum(sizes)[:-1]
     columns = (np.split(column, ends) for column in (mean, low, high))
     return [Means(*parts) for parts in zip(*columns, strict=True)]
 

@@ -32,7 +32,8 @@ def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
     """
     rng, n = np.random.default_rng(seed), len(values)
     known = ~np.isnan(values)
-    filled, whole = np.where(known, values, 0.0), bool(known.all())
+    whole = bool(known.all())
+    filled = values if whole else np.where(known, values, 0.0)
     rows = max(1, _AT_ONCE // n)
     sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
     parts = []

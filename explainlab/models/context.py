@@ -93,6 +93,13 @@ class RunContext:
         return {}
 
 
+class Momentary(RunContext):
+    """Remembers what one part of a run has kept until the next begins, so that memory does not grow with the parts."""
+
+    def part(self, work: float) -> None:
+        self._memory.clear()
+
+
 class Relay(RunContext):
     """Does what ``context`` does; a subclass changes some of it."""
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.classifier import Prediction
-from explainlab.models.context import RunContext
+from explainlab.models.context import Momentary
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.estimate import Estimate
@@ -123,7 +123,7 @@ def no_pause() -> float:
     return 0.0
 
 
-class JobContext(RunContext):
+class JobContext(Momentary):
     """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
@@ -178,6 +178,7 @@ class JobContext(RunContext):
         self._tell()
 
     def part(self, work: float) -> None:
+        super().part(work)
         self.estimate.part(time.monotonic(), work)
         self._tell()
 

@@ -173,7 +173,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
-    """The headline is a sentence with a number; headline and lines depend on the record alone."""
+    """The headline is a sentence with a number; headline, lines and headline numbers depend on the record alone."""
     headline = run.analysis.headline(result)
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
@@ -183,6 +183,11 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
     assert "".join(lines).strip(), "it prints no lines"
     said = run.analysis.headline(back), run.analysis.lines(back)
     assert said == (headline, lines), "the result that is read from its JSON has another headline or other lines"
+    if run.data is not None:
+        numbers = run.analysis.numbers(result)
+        names = [(number.measure.key, number.of) for number in numbers]
+        assert len(set(names)) == len(names), "two headline numbers have one name"
+        assert list(run.analysis.numbers(back)) == list(numbers), "what is read from JSON has other headline numbers"
 
 
 def draws(run: AnalysisRun) -> None:

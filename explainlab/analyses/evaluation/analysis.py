@@ -15,17 +15,18 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import TextFacts
+from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
 from explainlab.analyses.evaluation.result import (
     REVERSED,
-    EvaluatedRow,
     EvaluationData,
     EvaluationText,
     NoRationales,
 )
 from explainlab.analyses.evaluation.table import kinds_of
+from explainlab.analyses.evaluation.texts import EvaluatedTexts
 from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
-from explainlab.analyses.evaluation.verdict import data_verdict, shown_name, text_verdict
+from explainlab.analyses.evaluation.verdict import data_verdict, headline_numbers, shown_name, text_verdict
+from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import (
     RANDOM,
     MethodSpecs,
@@ -174,43 +175,33 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
 
-    def kept(self, body: EvaluationText) -> TextFacts:
+    def kept(self, body: EvaluationText) -> tuple[Any, ...]:
         """See :meth:`TextAnalysis.kept`."""
-        return TextFacts.of(body)
+        return facts_of(body)
 
-    def of_rows(self, rows: Sequence[Row], bodies: Sequence[TextFacts], parameters: Parameters) -> EvaluationData:
+    def kept_dtype(self, parameters: Parameters) -> np.dtype[Any]:
+        """See :meth:`TextAnalysis.kept_dtype`."""
+        counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
+        return facts_dtype(*counts, len(metric_requests(parameters.metrics)))
+
+    def of_rows(self, rows: Sequence[Row], bodies: Facts, parameters: Parameters) -> EvaluationData:
         names, metrics = parameters.names, metric_requests(parameters.metrics)
         all_names, asked = [*names, *parameters.reversed], [metric.name for metric in metrics]
-        values = statistics.columns(metrics, bodies)
+        table = np.ascontiguousarray(bodies["values"].transpose(2, 1, 0))
+        values = statistics.columns(metrics, table)
         ranks, critical = statistics.ranked(names, metrics, values)
-        passes = np.sum([text.passes for text in bodies], axis=0).tolist()
+        passes = bodies["passes"].sum(axis=0).tolist()
         cost = {
             method: Passes[int](forward=forward, backward=backward)
             for method, (forward, backward) in zip(parameters.methods, passes, strict=True)
         }
         compares = self.compares(parameters)
-        texts = [
-            EvaluatedRow(
-                row=row.number,
-                text=row.text,
-                text_pair=row.text_pair,
-                label=row.label,
-                values=text.named(all_names, asked),
-                text_seed=text.text_seed,
-                predicted=text.predicted,
-                features=text.features,
-                rationale=row.rationale if compares else None,
-                rationale_pair=row.rationale_pair if compares else None,
-                undefined=text.undefined,
-            )
-            for row, text in zip(rows, bodies, strict=True)
-        ]
-        silent = np.sum([text.silent for text in bodies], axis=0).tolist()
+        silent = bodies["silent"].sum(axis=0).tolist()
         return EvaluationData(
             n=len(bodies),
             rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
             cost_by_method=cost,
-            texts=texts,
+            texts=EvaluatedTexts(all_names, asked, table.transpose(2, 1, 0), _facts(rows, bodies, compares)),
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
             ranks=ranks,
             critical=critical,
@@ -231,6 +222,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
+
+    def numbers(self, result: AnalysisResult[EvaluationData]) -> list[Number]:
+        """The mean of every method by every metric, without the reversed controls."""
+        return headline_numbers(result.body)
 
     def headline(self, result: AnalysisResult[Any]) -> str:
         """Who is best by the first metric, who is not told apart from it, and how far it is above random."""
@@ -265,10 +260,26 @@ def _told(apart: bool | None) -> str:
     return "" if apart is None else "yes" if apart else "no"
 
 
-def _signed(parameters: Evaluation.Parameters, texts: Sequence[TextFacts]) -> list[bool]:
+def _facts(rows: Sequence[Row], texts: Facts, compares: bool) -> dict[str, list[Any]]:
+    """What is said of every text beside its values, by the fields of :class:`EvaluatedRow`."""
+    nothing = [None] * len(rows)
+    return {
+        "row": [row.number for row in rows],
+        "text": [row.text for row in rows],
+        "text_pair": [row.text_pair for row in rows],
+        "label": [row.label for row in rows],
+        **{name: texts[name].tolist() for name in ("text_seed", "predicted", "features")},
+        "rationale": [row.rationale for row in rows] if compares else nothing,
+        "rationale_pair": [row.rationale_pair for row in rows] if compares else nothing,
+        "undefined": texts["undefined"].tolist(),
+    }
+
+
+def _signed(parameters: Evaluation.Parameters, texts: Facts) -> list[bool]:
     """Whether each method's scores have signs: as the method says; of a file, whether any is negative."""
     own = [get_method(method.method).is_signed(method.parameters) for method in parameters.chosen]
-    return [*own, *np.any([text.negative for text in texts], axis=0).tolist()[len(own) :]]
+    negative: list[bool] = np.any(texts["negative"], axis=0).tolist()
+    return [*own, *negative[len(own) :]]
 
 
 def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
@@ -276,8 +287,8 @@ def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Paramet
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
 
 
-def _no_rationales(texts: Sequence[TextFacts]) -> NoRationales:
-    counts = Counter(text.undefined for text in texts)
+def _no_rationales(texts: Facts) -> NoRationales:
+    counts = Counter(texts["undefined"].tolist())
     return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
 
 

@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.evaluation.result import EvaluationText, Values
+from explainlab.analyses.evaluation.result import EvaluationText
 from explainlab.metrics.agreement import rank_correlations, sign_conflicts
-from explainlab.text.rationale import Absence
+
+Facts = np.ndarray
+"""Of T texts, [T] in the dtype of :func:`facts_dtype`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextFacts:
-    """The numbers of a text, for N methods and files, 2 N or fewer names with controls, M metrics, P pairs of methods.
+def facts_dtype(names: int, methods: int, controls: int, metrics: int) -> np.dtype[np.void]:
+    """The numbers of a text, for N ``names``, of which the first are ``methods`` and the others files.
 
-    ``values`` float64 [names, M], NaN where undefined. ``selects`` bool [M]: whether anything is selected. ``tau`` and
-    ``conflicts`` float64 [P]: Kendall's tau and the share of conflicting signs of every pair. ``passes`` int64
-    [methods, 2]: forward and backward. ``silent`` and ``negative`` bool [N]: whether all scores are 0, or any is below
-    it. ``features`` counts those that are not special; ``undefined``: why there is no rationale.
+    ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.
+    ``tau`` and ``conflicts``: Kendall's tau and the share of conflicting signs of every pair of names. ``passes``:
+    forward and backward. ``silent`` and ``negative``: whether all scores are 0, or any is below it. ``features``
+    counts those that are not special; ``undefined``: why there is no rationale, or None.
     """
+    pairs = names * (names - 1) // 2
+    return np.dtype(
+        [
+            ("values", "f8", (names + controls, metrics)),
+            ("selects", "?", (metrics,)),
+            ("tau", "f8", (pairs,)),
+            ("conflicts", "f8", (pairs,)),
+            ("passes", "i8", (methods, 2)),
+            ("silent", "?", (names,)),
+            ("negative", "?", (names,)),
+            ("features", "i8"),
+            ("predicted", "O"),
+            ("text_seed", "u4"),
+            ("undefined", "O"),
+        ]
+    )
 
-    values: np.ndarray
-    selects: np.ndarray
-    tau: np.ndarray
-    conflicts: np.ndarray
-    passes: np.ndarray
-    silent: np.ndarray
-    negative: np.ndarray
-    features: int
-    predicted: str
-    text_seed: int
-    undefined: Absence | None
 
-    @classmethod
-    def of(cls, body: EvaluationText) -> TextFacts:
-        """Those of a text's result."""
-        content = np.array([not feature.special for feature in body.features])
-        scores = np.array(list(body.scores.values()), dtype=np.float64)
-        first, second = np.triu_indices(len(scores), 1)
-        maps = scores[:, content]
-        return cls(
-            values=np.array([list(row.values()) for row in body.values.values()], dtype=np.float64),
-            selects=np.array([count > 0 for count in body.counted.values()]),
-            tau=rank_correlations(maps)[first, second] if len(first) else np.empty(0),
-            conflicts=sign_conflicts(maps)[first, second] if len(first) else np.empty(0),
-            passes=np.array([(cost.forward, cost.backward) for cost in body.costs.values()], dtype=np.int64),
-            silent=np.array([not row.any() for row in scores]),
-            negative=np.array([(row < 0).any() for row in scores]),
-            features=int(content.sum()),
-            predicted=body.prediction.label,
-            text_seed=body.text_seed,
-            undefined=body.undefined,
-        )
-
-    def named(self, names: list[str], metrics: list[str]) -> Values:
-        """The values by name and metric."""
-        table = [[None if value != value else value for value in row] for row in self.values.tolist()]
-        return {name: dict(zip(metrics, row, strict=True)) for name, row in zip(names, table, strict=True)}
+def facts_of(body: EvaluationText) -> tuple[Any, ...]:
+    """Those of a text's result, in the order of :func:`facts_dtype`."""
+    content = np.array([not feature.special for feature in body.features])
+    scores = np.array(list(body.scores.values()), dtype=np.float64)
+    first, second = np.triu_indices(len(scores), 1)
+    maps = scores[:, content]
+    return (
+        np.array([list(row.values()) for row in body.values.values()], dtype=np.float64),
+        [count > 0 for count in body.counted.values()],
+        rank_correlations(maps)[first, second] if len(first) else [],
+        sign_conflicts(maps)[first, second] if len(first) else [],
+        [(cost.forward, cost.backward) for cost in body.costs.values()] or np.empty((0, 2)),
+        [not row.any() for row in scores],
+        [(row < 0).any() for row in scores],
+        content.sum(),
+        sys.intern(body.prediction.label),
+        body.text_seed,
+        body.undefined,
+    )

@@ -11,6 +11,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.agreement_figures import agreement_matrix
 from explainlab.analyses.evaluation.heat_table import heat_table
 from explainlab.analyses.evaluation.latex import latex
+from explainlab.analyses.evaluation.published.files import published_files
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText
 from explainlab.analyses.evaluation.slice_figures import slice_means
 from explainlab.analyses.evaluation.sweep_figures import sweep_charts
@@ -135,7 +136,8 @@ def charts_of(body: EvaluationData) -> list[Chart]:
 
 
 def _files(result: AnalysisResult[EvaluationData]) -> dict[str, str]:
-    return {"table.tex": latex(shown_result(result))}
+    result = shown_result(result)
+    return {"table.tex": latex(result), **published_files(result)}
 
 
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:

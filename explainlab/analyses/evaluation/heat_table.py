@@ -11,10 +11,8 @@ from explainlab.analyses.evaluation.truth import TITLES, Kind
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 from explainlab.figures.chart import Chart
-from explainlab.figures.matrix import Cell, Matrix
+from explainlab.figures.matrix import WORSE, Cell, Matrix
 
-WORSE = "▾"
-"""Marks a mean that is worse than random."""
 _NOTE = (
     f"Colours run from random (none) to the best method of each metric (full blue); red and {WORSE}: worse than random."
 )

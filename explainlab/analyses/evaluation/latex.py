@@ -19,6 +19,7 @@ RULE: tuple[str, ...] = ()
 _BREAK = r" \\ "
 _TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
 _HEAD = r"""\documentclass{article}
+\usepackage[a4paper,landscape,margin=2cm]{geometry}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{booktabs}
@@ -76,7 +77,7 @@ def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> st
 
 
 def document(tables: Iterable[str]) -> str:
-    """A standalone document of these tables, which need nothing but ``booktabs``."""
+    """A standalone document of tables that need nothing but ``booktabs``; its pages are wide enough for wide ones."""
     listed = list(tables)
     pages = ["\n".join(listed[start : start + _TOGETHER]) for start in range(0, len(listed), _TOGETHER)]
     return _HEAD + "\\clearpage\n".join(pages) + "\\end{document}\n"
@@ -124,7 +125,7 @@ def table_of_rows(
     """A table of cells in LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
     lines = [
         r"\begin{table}",
-        rf"\centering{size}",
+        rf"\centering\setlength{{\belowcaptionskip}}{{6pt}}{size}",
         rf"\caption{{{caption}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",

@@ -7,17 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from explainlab.analyses.base import Record
+from explainlab.analyses.evaluation.texts import EvaluatedTexts, Values
 from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
-from explainlab.request import Spans
 from explainlab.result import Cost
 from explainlab.text.rationale import ABSENCES, Absence
-
-Values = dict[str, dict[str, float | None]]
-"""By the name of what is evaluated, then by metric with its options; None where the metric is undefined.
-
-A name is a method with its options, a file's name, or either after :data:`REVERSED`.
-"""
 
 REVERSED = "reversed:"
 """Begins the name of a control: the scores of the method after it, with the opposite sign."""
@@ -76,27 +70,6 @@ class MethodMetric(MetricFacts, _OfMethod):
     def interval(self) -> Interval:
         """The mean with its interval."""
         return Interval(mean=self.mean, low=self.low, high=self.high)
-
-
-class EvaluatedRow(Record):
-    """The values of the text in the row ``row`` of the file.
-
-    ``predicted`` is the model's class, ``features`` the number of content features; None in older results.
-    ``rationale`` and ``rationale_pair`` are the row's, where a metric compares with them; ``undefined``: why there is
-    nothing to compare with.
-    """
-
-    row: int
-    text: str
-    text_pair: str | None = None
-    label: str
-    values: Values
-    text_seed: int
-    predicted: str | None = None
-    features: int | None = None
-    rationale: Spans | None = None
-    rationale_pair: Spans | None = None
-    undefined: Absence | None = None
 
 
 class NoRationales(Record):
@@ -200,7 +173,7 @@ class EvaluationData(Record):
     n: int
     rows: list[MethodMetric]
     cost_by_method: dict[str, Passes[int]]
-    texts: list[EvaluatedRow]
+    texts: EvaluatedTexts
     agreement: list[Agreement] = Field(default_factory=list)
     ranks: list[Rank] = Field(default_factory=list)
     critical: list[CriticalDifferences] = Field(default_factory=list)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from explainlab.analyses.evaluation.facts import TextFacts
+from explainlab.analyses.evaluation.facts import Facts
 from explainlab.analyses.evaluation.result import (
     Agreed,
     Agreement,
@@ -34,10 +35,9 @@ Columns = Mapping[str, np.ndarray]
 """By metric with its options, float64 [names, texts]; NaN where the metric is undefined."""
 
 
-def columns(metrics: Sequence[MetricRequest], texts: Sequence[TextFacts]) -> Columns:
-    """The values of all texts."""
-    values = np.stack([text.values for text in texts], axis=-1)
-    return {request.name: values[:, m] for m, request in enumerate(metrics)}
+def columns(metrics: Sequence[MetricRequest], values: np.ndarray) -> Columns:
+    """The ``values`` float64 [metrics, names, texts] of all texts."""
+    return {request.name: column for request, column in zip(metrics, values, strict=True)}
 
 
 def method_rows(
@@ -45,12 +45,12 @@ def method_rows(
     candidates: int,
     metrics: Sequence[MetricRequest],
     values: Columns,
-    texts: Sequence[TextFacts],
+    texts: Facts,
 ) -> list[MethodMetric]:
     """The table, by method and then by metric; the best of a metric is among the first ``candidates``."""
     compared = compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
     facts = [metric.facts for metric in metrics]
-    counted = np.sum([text.selects for text in texts], axis=0).tolist()
+    counted = texts["selects"].sum(axis=0).tolist()
     return [
         MethodMetric(
             method=name,
@@ -94,14 +94,12 @@ def ranked(
     return ranks, critical
 
 
-def agreements(
-    names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], texts: Sequence[TextFacts]
-) -> list[Agreement]:
+def agreements(names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], texts: Facts) -> list[Agreement]:
     """Every pair of the methods ``names``; ``signed``: whether the scores of each have signs."""
     first, second = np.triu_indices(len(names), 1)
     if not len(first):
         return []
-    taus, conflicts = np.array([text.tau for text in texts]), np.array([text.conflicts for text in texts])
+    taus, conflicts = np.ascontiguousarray(texts["tau"]), np.ascontiguousarray(texts["conflicts"])
     tau_means, conflict_means = means_of([taus.T, conflicts.T])
     agreed = []
     for pair, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
@@ -131,13 +129,13 @@ def slices(
     metrics: Sequence[MetricRequest],
     values: Columns,
     rows: Sequence[Row],
-    texts: Sequence[TextFacts],
+    texts: Facts,
 ) -> list[Slice]:
     """The table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
-    by_label = _grouped([row.label or "" for row in rows])
-    right = [text.predicted == row.label for row, text in zip(rows, texts, strict=True)]
-    by_prediction = _grouped(["right" if each else "wrong" for each in right])
-    by_length = _thirds([text.features for text in texts])
+    by_label = _grouped(row.label or "" for row in rows)
+    right = (predicted == row.label for row, predicted in zip(rows, texts["predicted"], strict=True))
+    by_prediction = _grouped("right" if each else "wrong" for each in right)
+    by_length = _thirds(texts["features"])
     whole = np.concatenate([*values.values()])
     cells = [(key, method) for key in [metric.key for metric in metrics] for method in names]
     sliced = []
@@ -154,24 +152,22 @@ def slices(
     return sliced
 
 
-def _grouped(kinds: Sequence[str]) -> dict[str, list[int]]:
+def _grouped(kinds: Iterable[str]) -> dict[str, array[int]]:
     """The places of every kind, the kinds in alphabetical order."""
-    groups: dict[str, list[int]] = {kind: [] for kind in sorted(set(kinds))}
+    groups: dict[str, array[int]] = {}
     for place, kind in enumerate(kinds):
-        groups[kind].append(place)
-    return groups
+        groups.setdefault(kind, array("q")).append(place)
+    return dict(sorted(groups.items()))
 
 
-def _thirds(lengths: Sequence[int]) -> dict[str, list[int]]:
+def _thirds(lengths: np.ndarray) -> dict[str, np.ndarray]:
     """The places of the shortest, the middle and the longest third; equal lengths stay together, no third is empty."""
     short, long = np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf")
-    tests: list[Callable[[int], bool]] = [lambda n: n <= short, lambda n: short < n <= long, lambda n: n > long]
     groups = {}
-    for test in tests:
-        places = [place for place, length in enumerate(lengths) if test(length)]
-        if places:
-            within = [lengths[place] for place in places]
-            groups[f"{min(within)} to {max(within)}" if min(within) < max(within) else str(within[0])] = places
+    for third in (lengths <= short, (short < lengths) & (lengths <= long), lengths > long):
+        if third.any():
+            least, most = lengths[third].min(), lengths[third].max()
+            groups[f"{least} to {most}" if least < most else str(least)] = np.flatnonzero(third)
     return groups
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -63,20 +64,13 @@ def shown(result: AnalysisResult[EvaluationData]) -> AnalysisResult[EvaluationDa
         return result
     rows = [row for row in body.rows if kind_of(body, row.metric) == "faithfulness"]
     keys, asked = {row.key for row in rows}, {row.asked for row in rows}
-    changed: dict[str, list[Record]] = {
+    changed: dict[str, Sequence[Record]] = {
         "rows": [*rows],
         "ranks": [rank for rank in body.ranks if rank.metric in keys],
         "critical": [test for test in body.critical if test.metric in keys],
         "slices": [
             part.model_copy(update={"rows": [row for row in part.rows if row.metric in keys]}) for part in body.slices
         ],
-        "texts": [
-            text.model_copy(update={"values": {name: _only(values, asked) for name, values in text.values.items()}})
-            for text in body.texts
-        ],
+        "texts": body.texts.only(asked),
     }
     return replace(result, body=body.model_copy(update=changed))
-
-
-def _only(values: dict[str, float | None], names: set[str]) -> dict[str, float | None]:
-    return {name: value for name, value in values.items() if name in names}

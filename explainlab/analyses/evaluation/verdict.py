@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import said_by
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import label_of
@@ -17,6 +18,21 @@ from explainlab.text.rationale import ABSENCES
 def shown_name(name: str) -> str:
     """The label of what is evaluated."""
     return f"{label_of(name.removeprefix(REVERSED))}{', reversed' if name.startswith(REVERSED) else ''}"
+
+
+def headline_numbers(body: EvaluationData) -> list[Number]:
+    """Every mean, with what its metric is compared with; the reversed controls are left out."""
+    return [
+        Number(
+            Measure(row.asked, said_by(body, row), row.higher_is_better),
+            row.interval,
+            row.n,
+            row.method,
+            shown_name(row.method),
+        )
+        for row in body.rows
+        if not row.method.startswith(REVERSED)
+    ]
 
 
 def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:

@@ -30,6 +30,16 @@ RESULTS = Table(
 )
 """Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis."""
 
+PARTS = Table(
+    "parts",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""The texts of a long result, by its key: lists of them, numbered from 0."""
+
 VIEWS = Table(
     "views",
     metadata,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from explainlab.analyses.registry import read_result
 from explainlab.request import digest
@@ -21,7 +21,7 @@ from explainlab.service.store.held import Held
 from explainlab.service.store.lease import Lease
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
-from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
+from explainlab.service.store.schema import NOTES, PARTS, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
@@ -66,18 +66,24 @@ class Store:
 
         Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
-        body = self._body(key)
+        body, parts = self._body(key)
         if body is None:
             return None
-        return _kept(body) if len(body) <= _MOST_KEPT else _read(body)
+        return _kept(body) if len(body) <= _MOST_KEPT and not parts else read_result(self._whole(key, body, parts))
 
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
-        if not self.has(key):
-            self.put_records({key: result.to_json()})
+        if self.has(key):
+            return
+        record = result.in_parts()
+        if isinstance(record.get("texts"), Iterator):
+            for number, texts in enumerate(record["texts"]):  # before the result, which is there when they all are
+                self._database.insert(PARTS, {"key": key, "number": number, "body": json.dumps(texts, allow_nan=False)})
+            record["texts"] = []
+        self.put_records({key: record})
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The JSON of the results that are stored under any of ``keys``."""
+        """The JSON of the results that are stored under any of ``keys``, but for the texts of those in parts."""
         return {key: json.loads(body) for key, body in self._database.bodies(RESULTS, keys).items()}
 
     def has(self, key: str) -> bool:
@@ -165,14 +171,24 @@ class Store:
         """Whether :meth:`end_sign_in` has been called for ``key``."""
         return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
-    def _body(self, key: str) -> str | None:
-        body: str | None = self._database.value(select(RESULTS.c.body).where(RESULTS.c.key == key))
-        return body
+    def _body(self, key: str) -> tuple[str | None, int]:
+        """The body of a result (None: it is not stored), and the number of its parts."""
+        parts = select(func.count()).where(PARTS.c.key == RESULTS.c.key).scalar_subquery()
+        rows = self._database.rows(select(RESULTS.c.body, parts).where(RESULTS.c.key == key))
+        return rows[0] if rows else (None, 0)
+
+    def _whole(self, key: str, body: str, parts: int) -> dict[str, Any]:
+        """The JSON of a result; the texts of one in ``parts`` are read while they are iterated."""
+        record: dict[str, Any] = json.loads(body)
+        return {**record, "texts": self._texts(key, parts)} if parts else record
+
+    def _texts(self, key: str, parts: int) -> Iterator[Any]:
+        for number in range(parts):
+            part = select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number)
+            yield from json.loads(self._database.value(part))
 
 
-def _read(body: str) -> Result:
+@lru_cache(maxsize=256)
+def _kept(body: str) -> Result:
+    """The result of a ``body``. Equal ones give the same record, so that its figures are kept as well."""
     return read_result(json.loads(body))
-
-
-_kept = lru_cache(maxsize=256)(_read)
-"""Equal texts give the same record, so that its figures are kept as well."""

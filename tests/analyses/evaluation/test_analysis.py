@@ -210,8 +210,7 @@ def test_a_bad_question_is_refused_in_words(classifier, data, methods, metrics, 
         explainlab.evaluate(classifier, data, methods, metrics, settings=settings)
 
 
-def test_the_command_line_prints_the_contract(data, capsys, monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+def test_the_command_line_prints_the_contract(home, data, capsys, monkeypatch) -> None:
     arguments = ["evaluate", "--model", "embedded:bert-mini-sst2", "--data", data, "--methods", "input_x_gradient"]
     arguments += ["--metrics", "log_odds,comprehensiveness:k=10:removal=mask,aopc_sufficiency:bins=1+5+10", "--json"]
     monkeypatch.setattr("sys.argv", ["explainlab", *arguments, "--set", "input_x_gradient.reduction=l2"])

@@ -195,9 +195,8 @@ def test_the_contract_of_analyses_holds_with_both_kinds(encoder: Classifier, dat
 
 
 def test_the_command_line_asks_for_rationale_metrics(
-    data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    home: Path, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     shared = ["--model", "embedded:bert-mini-sst2", "--data", data, "--json"]
     chosen = [["evaluate", "--methods", "occlusion", "--metrics", "token_f1:k=20,auprc"]]
     chosen += [["study", "evaluation", "--set", "methods=occlusion", "--set", "metrics=token_f1:k=20,auprc"]]

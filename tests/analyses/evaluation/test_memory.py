@@ -1,0 +1,79 @@
+"""The memory of an evaluation hardly grows with its rows: while it runs, when it is stored, and when it is opened."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab import evaluate, load_model
+from explainlab.analyses import base, text_analysis
+from explainlab.metrics import summary
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Momentary
+from explainlab.service.store.store import Store
+from tests import zoo
+
+FEW, MANY = 84, 244
+"""Rows that leave the last group of texts full: 4, then 8 at a time."""
+MOST_BYTES = {"evaluated": 2_000, "stored": 300, "opened": 400}
+"""Of a row with a text of 60 characters, three maps and a metric: beside the result itself where it is stored."""
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> Classifier:
+    return load_model(str(zoo.build("bert", tmp_path / "bert")), device="cpu")
+
+
+@pytest.fixture
+def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is in memory however many rows there are is small beside them."""
+    monkeypatch.setattr(text_analysis, "_MOST_TOGETHER", 8)
+    monkeypatch.setattr(summary, "_AT_ONCE", 10_000)
+    monkeypatch.setattr(base, "PART", 20)
+    gc.collect()
+    gc.freeze()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+class _Tidy(Momentary):
+    """What no longer has a use is gone when the next group of texts begins, not at a time of Python's choice."""
+
+    def part(self, work: float) -> None:
+        super().part(work)
+        gc.collect()
+
+
+def _peak(do: Callable[[], Any]) -> tuple[Any, int]:
+    """What ``do`` gives, and the most bytes in memory meanwhile."""
+    gc.collect()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    return do(), tracemalloc.get_traced_memory()[1] - before
+
+
+@pytest.mark.usefixtures("_little_at_once")
+def test_memory_hardly_grows_with_the_rows(classifier: Classifier, tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'store.sqlite'}")
+
+    def peaks(rows: int) -> dict[str, int]:
+        data, key = tmp_path / f"{rows}.csv", f"{rows:064}"
+        texts = (f"a good film, a great story and wonderful acting, number {i}" for i in range(rows))
+        data.write_text("text,label\n" + "".join(f'"{text}",neutral\n' for text in texts))
+        asked = (classifier, str(data), ["gradient"], ["comprehensiveness"])
+        result, evaluated = _peak(lambda: evaluate(*asked, context=_Tidy()))
+        _, stored = _peak(lambda: store.put(key, result))
+        again, opened = _peak(lambda: store.get(key))
+        assert again.body == result.body
+        return {"evaluated": evaluated, "stored": stored, "opened": opened}
+
+    peaks(16)
+    few, many = peaks(FEW), peaks(MANY)
+    grown = {stage: (many[stage] - few[stage]) / (MANY - FEW) for stage in MOST_BYTES}
+    assert all(grown[stage] < most for stage, most in MOST_BYTES.items()), grown

@@ -1,0 +1,89 @@
+"""A result with very many texts is stored in parts: it comes back whole, and goes whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from explainlab import evaluate
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.texts import EvaluatedTexts
+from explainlab.models.classifier import Classifier
+from explainlab.result import PART, written
+from explainlab.service.store.schema import PARTS, RESULTS
+from explainlab.service.store.store import Store
+
+KEY, ABOUT = "a" * 64, "c" * 64
+TEXTS = 2 * PART + 1
+SOON = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def result() -> AnalysisResult[Any]:
+    from explainlab import load_model
+
+    classifier: Classifier = load_model("embedded:bert-mini-sst2", device="cpu")
+    few = evaluate(classifier, "embedded:sentiment", ["gradient"], ["comprehensiveness"], limit=3)
+    rows = [few.body.texts[i % 3].model_copy(update={"row": i + 1}) for i in range(TEXTS)]
+    return replace(few, body=few.body.model_copy(update={"texts": EvaluatedTexts.of(rows)}))
+
+
+@pytest.fixture
+def store(database_url: str) -> Store:
+    return Store(database_url)
+
+
+def lengths(store: Store, table: Any) -> list[int]:
+    return [len(row.body) for row in store._database.rows(table.select())]
+
+
+def test_a_long_result_comes_back_whole(store: Store, result: AnalysisResult[Any]) -> None:
+    store.put(KEY, result)
+    assert len(lengths(store, PARTS)) == 3
+    assert max(lengths(store, RESULTS)) < min(lengths(store, PARTS)[:2])
+    again = store.get(KEY)
+    assert again.to_json() == result.to_json()
+    assert again.body == result.body
+    store.put(KEY, result)
+    assert len(lengths(store, PARTS)) == 3
+
+
+def test_a_long_result_goes_whole(store: Store, result: AnalysisResult[Any]) -> None:
+    store.put(KEY, result)
+    store.held.hold("ann", ABOUT, [KEY])
+    (held,) = store.held.parts()
+    assert held.bytes == sum(lengths(store, PARTS)) + sum(lengths(store, RESULTS))
+    store.held.release("ann", ABOUT)
+    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+    store.put(KEY, result)
+    store.held.delete_unheld(datetime.now(UTC) + SOON)
+    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+
+
+def test_parts_without_a_result_are_no_result(
+    store: Store, result: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(self: Store, records: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Store, "put_records", ends)
+        with pytest.raises(KeyboardInterrupt):
+            store.put(KEY, result)
+    assert (store.has(KEY), store.get(KEY), len(lengths(store, PARTS))) == (False, None, 3)
+    store.put(KEY, result)
+    assert store.get(KEY).body == result.body
+
+
+def test_pieces_are_the_whole_text(result: AnalysisResult[Any]) -> None:
+    record = result.in_parts()
+    assert isinstance(record["texts"], Iterator)
+    pieces = [*written(record, ensure_ascii=False)]
+    assert "".join(pieces) == json.dumps(result.to_json(), ensure_ascii=False)
+    assert max(map(len, pieces)) < len("".join(pieces)) / 2
+    assert "".join(written({})) == "{}"
