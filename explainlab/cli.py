@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -28,7 +27,7 @@ from explainlab.options import (
     Unit,
     own,
 )
-from explainlab.result import Result, with_verdict
+from explainlab.result import Result, with_verdict, written
 
 app = typer.Typer(
     name="explainlab",
@@ -226,7 +225,7 @@ def evaluate(
     if len(models) * len(sources) > 1:
         return _print_cells(models, sources, answer, as_json)
     result = answer(models[0], sources[0])
-    body = result.to_json()
+    body = result.in_parts()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     _print_result(result, body, as_json)
 
@@ -380,4 +379,6 @@ def _complain(message: str) -> int:
 
 
 def _print(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
-    typer.echo(json.dumps(body, ensure_ascii=False, allow_nan=False) if as_json else "\n".join(lines))
+    for piece in written(body, ensure_ascii=False, allow_nan=False) if as_json else ["\n".join(lines)]:
+        typer.echo(piece, nl=False)
+    typer.echo()

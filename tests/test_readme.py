@@ -83,7 +83,7 @@ def test_the_command_lines_run(
 def test_the_examples_of_a_method_and_an_analysis_run(tmp_path: Path) -> None:
     """In a copy of the project, to which their files are added as they are written; no other file changes."""
     for name in ("explainlab", "pages", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("app.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "assets").symlink_to(ROOT / "assets")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,7 +19,10 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
-from explainlab.result import Cost, Result
+from explainlab.result import PART, Cost, Result
+
+if TYPE_CHECKING:
+    from explainlab.analyses.numbers import Number
 
 
 class Record(BaseModel):
@@ -79,12 +82,25 @@ class AnalysisResult(Result, Generic[B]):
 
     def to_json(self) -> dict[str, Any]:
         """See :meth:`explainlab.result.Result.to_json`."""
+        return self._record(self.body_json())
+
+    def in_parts(self) -> dict[str, Any]:
+        """See :meth:`explainlab.result.Result.in_parts`."""
+        texts: Sequence[Record] = getattr(self.body, "texts", ())
+        if len(texts) <= PART:
+            return self.to_json()
+        starts = range(0, len(texts), PART)
+        parts = ([text.model_dump(mode="json") for text in texts[start : start + PART]] for start in starts)
+        body = self.body.model_dump(mode="json", exclude={"texts"})
+        return self._record({name: parts if name == "texts" else body[name] for name in type(self.body).model_fields})
+
+    def _record(self, body: Mapping[str, Any]) -> dict[str, Any]:
         request = self.request.to_json("study")
         target = request.pop("target")
         skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
         sample = {} if self.sample is None else {"sample": self.sample.model_dump()}
         cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        return {**request, "target_asked": target, **self.body_json(), **skipped, **sample, **cost}
+        return {**request, "target_asked": target, **body, **skipped, **sample, **cost}
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
@@ -187,6 +203,10 @@ class Analysis(ABC):
         """The numbers behind the headline, a line each: those of the result's body unless overridden."""
         values = result.body_json().items()
         return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
+
+    def numbers(self, result: Any) -> Sequence[Number]:
+        """What of a data set's ``result`` stands in a table of several models and data sets: none unless overridden."""
+        return ()
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""

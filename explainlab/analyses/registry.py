@@ -16,17 +16,20 @@ from explainlab.declared import named, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, Relay, RunContext
+from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import CompleteRequest, Request, checked
 from explainlab.result import Result
+
+_SETS = "sets"
+"""The one folder that is no analysis."""
 
 
 @cache
 def analyses() -> dict[str, Analysis]:
     """Every analysis by id: the methods, each as a question, then the studies, by id."""
     for module in pkgutil.iter_modules(package.__path__):
-        if module.ispkg:
+        if module.ispkg and module.name != _SETS:
             importlib.import_module(f"{package.__name__}.{module.name}.analysis")
     listed = [analysis for cls in _concrete(Analysis) for analysis in cls.instances()]
     return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (a.kind, a.id))}
@@ -91,10 +94,13 @@ class Answers(Relay):
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
-    """The result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`."""
+    """The result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`.
+
+    A ``context`` may be given again to another run, which then finds what this one has kept; it grows with the texts.
+    """
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
-    known = Answers(context or RunContext(), classifier)
+    known = Answers(context or Momentary(), classifier)
     return get_analysis(request.question).answer(classifier, complete_request, known)
 
 

@@ -12,7 +12,7 @@ from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Momentary, RunContext
 
 
 def study(
@@ -120,7 +120,7 @@ def evaluate_one(
     (target, output, unit, seed) are as in :func:`study_one`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
-    context = context or RunContext()
+    context = context or Momentary()
     parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, attributions)
     if not skip_bad:
         read_dataset(

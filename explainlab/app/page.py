@@ -24,6 +24,8 @@ from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
 from explainlab.app.question import Question
+from explainlab.app.sets.further import draw_further
+from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.app.text import duration, plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
@@ -203,7 +205,7 @@ class AnalysisPage(Place):
             st.caption(_STALE.format(button=self.button))
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
-        if (same or not ready) and view.data_request() == before.data_request():
+        if (same or not ready) and view.data_requests() == before.data_requests():
             self.redraw(view)
         else:
             self.ask(service, view, record=self._memory.record)
@@ -237,10 +239,15 @@ class AnalysisPage(Place):
         st.header("A data set", anchor=False, help=help)
         controls(partial(self.ask_data, service))
         draw_mapping(self.question, None)
+        draw_further(self.question, None)
         st.caption(cost())
-        request = view.data_request()
-        if request is not None:
-            study = self.answer(service, request)
+        requests = view.data_requests()
+        if len(requests) > 1:
+            answers = self.answer_set(service, requests)
+            section_of(self, service).draw(service, view.cells, answers)
+        elif requests:
+            draw_way_back(self, view)
+            study = self.answer(service, requests[0])
             self.draw_state(service, [study])
             if study.result is not None:
                 draw(study.result)
@@ -285,11 +292,14 @@ class AnalysisPage(Place):
             return plain(str(error))
         rows = view.data.rows
         if view.data.sample == "all":
-            return f"**{each:,} {work} for each text**{more}, for all rows. All other settings are those above."
+            return (
+                f"**{each:,} {work} for each text**{more}, for all rows.{cells_words(view)} "
+                "All other settings are those above."
+            )
         words = f"**{each:,} {work} for each text, {each * rows:,} for {counted(rows, 'row')}**{more}."
         if seconds_each:
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
-        return f"{words} All other settings are those above."
+        return f"{words}{cells_words(view)} All other settings are those above."
 
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
         """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""
@@ -327,8 +337,10 @@ class AnalysisPage(Place):
         """The data set of ``view``: the one chosen now if its result is stored, else the one before."""
         if _data_of(draft) is None:
             return None
-        if draft.data.source and view.same_setting(draft) and _stored(service, draft.data_request()):
-            return draft.data
+        if draft.data.source and view.same_setting(draft):
+            asked = self.view.data_requests()
+            if (asked and draft.data_requests() == asked) or _stored(service, draft.data_requests()):
+                return draft.data
         return _data_of(self.view) if view.same_setting(self.view) else None
 
     def _draft(self, with_data: bool = False) -> Any:
@@ -346,6 +358,12 @@ class AnalysisPage(Place):
             return None
 
 
+def cells_words(view: AnalysisView) -> str:
+    """That all this is asked for each of several cells; empty for one."""
+    several = counted(len(view.cells), "cell")
+    return "" if len(view.cells) < 2 else f" All this for each of **{several}**: every model on every data set."
+
+
 def _data_of(view: AnalysisView) -> Any:
     """The choices of its section about a data set; None without choices or without such a section."""
     return getattr(view, "data", None)
@@ -360,9 +378,9 @@ def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
     return bool(requests) and all(service.has(request, session.user()) for request in requests)
 
 
-def _stored(service: Service, request: Request) -> bool:
-    """Whether the data set's result is stored; an invalid request is reported below its controls."""
+def _stored(service: Service, requests: Sequence[Request]) -> bool:
+    """Whether all results of data sets are stored; an invalid request is reported below its controls."""
     try:
-        return service.has(request, session.user())
+        return _all_stored(service, requests)
     except ExplainLabError:
         return False

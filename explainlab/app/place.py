@@ -245,7 +245,10 @@ class Place:
     def _stored(self, service: Service, request: Request) -> Answer:
         """The stored result, or why the request is refused; neither if it is to be computed."""
         try:
-            return Answer(service.find(request, session.user()))
+            result = service.find(request, session.user())
+            if result is None:
+                service.key(request, session.user())  # finds no data set that is not there
+            return Answer(result)
         except ExplainLabError as error:
             return Answer(problem=str(error))
 

@@ -13,7 +13,6 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
-from explainlab.app.view import ChosenData
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import MethodRequest, methods, parse_method
@@ -186,15 +185,6 @@ class Question:
         if card is not None and self.now("data") in EXAMPLES and self.now("data") not in known:
             self.set("data", known[0] if known else None)
         return known
-
-    def data_controls(self, choice: ChosenData) -> dict[str, Any]:
-        """The values of the controls for ``choice``."""
-        reading = {"source": choice.source, "columns": choice.columns, "classes": choice.classes}
-        return {"data": choice.source, "rows": choice.rows, "sample": choice.sample, "reading": reading}
-
-    def data_choice(self) -> dict[str, Any]:
-        """The data set chosen now, as the fields of a :class:`ChosenData`."""
-        return {**self.reading(), "rows": self.now("rows"), "sample": self.now("sample")}
 
     def reading(self) -> dict[str, Any]:
         """The data set and how its ``columns`` and ``classes`` are read; choices for another one do not count."""

@@ -15,6 +15,8 @@ from explainlab.request import Dtype, Output, Request, Unit, checked
 
 V = TypeVar("V", bound="AnalysisView")
 _BEGIN = 48  # characters of the text in a line
+MOST_FURTHER = 20
+"""Further models, and further data sets."""
 
 
 class CarriedText(TypedDict, total=False):
@@ -55,20 +57,33 @@ def beginning(text: str) -> str:
     return text if len(text) <= _BEGIN else f"{text[:_BEGIN].rstrip()}…"
 
 
-class ChosenData(BaseModel):
-    """A data set: an embedded id or a file's path, which of its rows are studied, and how they are read.
-
-    ``columns`` and ``classes`` as for :func:`explainlab.data.read_dataset`. Links without ``sample`` are older than
-    that choice and show the first rows; whatever is new asks for random ones.
-    """
+class Reading(BaseModel):
+    """How a file is read: ``columns`` and ``classes`` as for :func:`explainlab.data.read_dataset`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+
+
+class ChosenData(Reading):
+    """A data set: an embedded id or a file's path, which of its rows are studied, and how they are read.
+
+    Links without ``sample`` are older than that choice and show the first rows; whatever is new asks for random ones.
+
+    ``models`` and ``sources`` are further models and data sets: every model is studied on every data set. ``readings``
+    say how further files are read, those whose own column names do not do. ``by`` is what is measured in the tables
+    over all cells, ``on`` the data set of their figures; empty: the first.
+    """
 
     source: str
     rows: int = Field(100, ge=1)
     sample: Sample = "first"
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
+    models: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
+    sources: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
+    readings: dict[str, Reading] = Field(default_factory=dict)
+    by: str = ""
+    on: str = ""
 
     @property
     def subject(self) -> dict[str, Any]:
@@ -80,6 +95,17 @@ class ChosenData(BaseModel):
         """The parameters that say which rows are studied."""
         return {"rows": self.rows, "sample": self.sample}
 
+    def cells_with(self, model: str) -> list[tuple[str, str]]:
+        """Every model with every data set, ``model`` being the first."""
+        models = dict.fromkeys((model, *self.models))
+        return [(name, source) for name in models for source in dict.fromkeys((self.source, *self.sources))]
+
+    def alone(self, source: str) -> Self:
+        """The same for one of the data sets and one model."""
+        reading = self if source == self.source else self.readings.get(source, Reading())
+        read_as = {"columns": reading.columns, "classes": reading.classes}
+        return self.model_copy(update={"source": source, **read_as, "models": (), "sources": (), "readings": {}})
+
 
 class AnalysisView(BaseModel, ABC):
     """The view of a page; choices of a section about a data set are in a field ``data``."""
@@ -90,14 +116,34 @@ class AnalysisView(BaseModel, ABC):
     def text_requests(self) -> Sequence[Request]:
         """The requests of the main part."""
 
-    def data_request(self) -> Any:
-        """The request of the section about a data set; None without one."""
+    def data_request(self) -> Request | None:
+        """The request of the section about a data set, its first cell; None without one."""
         return None
+
+    @property
+    def chosen(self) -> ChosenData | None:
+        """The models and data sets of its section about data sets; None without one."""
+        chosen: ChosenData | None = getattr(self, "data", None)
+        return chosen
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """Every model with every data set that it studies."""
+        return [] if self.chosen is None else self.chosen.cells_with(self.carried()["model"])
+
+    def of_cell(self, model: str, source: str) -> Self:
+        """The view of one model and one data set alone."""
+        assert self.chosen is not None
+        return self.model_copy(update={"model": model, "data": self.chosen.alone(source)})
+
+    def data_requests(self) -> list[Request]:
+        """The requests of the section about data sets, one for each cell."""
+        requests = (self.of_cell(*cell).data_request() for cell in self.cells)
+        return [request for request in requests if request is not None]
 
     def requests(self) -> list[Request]:
         """All requests; raises :class:`explainlab.errors.RequestError` for an invalid one."""
-        data = self.data_request()
-        return [*self.text_requests(), *([data] if data else [])]
+        return [*self.text_requests(), *self.data_requests()]
 
     def shown_requests(self) -> list[Request]:
         """All requests whose answers it shows: also those of sections with a button; raises as :meth:`requests`."""
@@ -134,6 +180,39 @@ class AnalysisView(BaseModel, ABC):
         """This view with what it can take of ``carried``."""
         fields = {name: value for name, value in carried.items() if name in type(self).model_fields}
         return self.model_copy(update=fields)
+
+
+class DataView(ChosenData, AnalysisView):
+    """The view of a page that is about data sets as a whole."""
+
+    model: str
+
+    @abstractmethod
+    def request(self) -> Request:
+        """The request of the first model on the first data set."""
+
+    def text_requests(self) -> list[Request]:
+        """The request of every cell."""
+        return [self.of_cell(*cell).request() for cell in self.cells]
+
+    @property
+    def chosen(self) -> ChosenData:
+        """See :attr:`AnalysisView.chosen`."""
+        return self
+
+    def of_cell(self, model: str, source: str) -> Self:
+        """See :meth:`AnalysisView.of_cell`."""
+        return self.alone(source).model_copy(update={"model": model})
+
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.source
+
+    def line(self) -> str:
+        """See :meth:`AnalysisView.line`."""
+        several = len(self.cells)
+        return super().line() if several == 1 else f"{super().line()} · {several} cells"
 
 
 def view_of(

@@ -59,9 +59,8 @@ def test_a_failure_stops_no_other_but_a_cancel_does() -> None:
 
 
 def test_the_command_line_prints_cells_that_are_kept_under_their_own_keys(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     arguments = ["evaluate", "--model", BERT, "--model", GPT2, "--data", SENTIMENT, "--limit", "3"]
     arguments += ["--methods", "random,gradient:norm=signed_sum", "--metrics", "log_odds"]
 
@@ -86,7 +85,7 @@ def test_the_command_line_prints_cells_that_are_kept_under_their_own_keys(
 
 
 def test_any_study_of_a_data_set_is_asked_of_several(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bert = explainlab.load_model(BERT, device="cpu")
     asked = {"rows": 3, "sample": "first"}
@@ -95,7 +94,6 @@ def test_any_study_of_a_data_set_is_asked_of_several(
     assert grid[0].result.body == explainlab.study(bert, "predictions", data=SENTIMENT, **asked).body
     with pytest.raises(RequestError, match="not on a text"):
         explainlab.study([bert, GPT2], "activation", "a text")
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     shared = ["study", "activation", "--model", BERT, "--model", BERT, "--set", "rows=2", "--set", "methods=gradient"]
 
     def printed(*more: str) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""Which rows a view asks for: random ones where it is new, the first where its link is older than the choice."""
+"""What a view asks for: which rows, and every model on every data set, each file read by its own columns."""
 
 from __future__ import annotations
 
@@ -35,3 +35,18 @@ def test_a_page_of_a_data_set_asks_for_random_rows_unless_its_link_is_older(view
     assert view.request().parameters.items() >= {"rows": rows, "sample": "random"}.items()
     older = view.model_dump(mode="json", exclude={"sample"})
     assert checked(type(view), **older).request().parameters["sample"] == "first"
+
+
+@pytest.mark.parametrize("page", ["activation", "candidates", "integration", "errors"])
+def test_every_model_is_asked_about_every_data_set_read_by_its_own_columns(page: str) -> None:
+    first = import_module(f"explainlab.analyses.{page}.page.view").first_view()
+    more = {**DATA, "models": ("other",), "sources": ("b.csv", "embedded:sentiment"), "readings": {"b.csv": READING}}
+    body = {**first.model_dump(mode="json"), **(more if page == "errors" else {"data": more})}
+    view = checked(type(first), **body)
+    assert view.cells == [(model, data) for model in (view.model, "other") for data in ("embedded:sentiment", "b.csv")]
+    requests = view.text_requests() if page == "errors" else view.data_requests()
+    assert [(request.model, request.data) for request in requests] == view.cells
+    assert [request.columns for request in requests] == [{}, READING["columns"]] * 2
+    alone = view.of_cell("other", "b.csv")
+    assert alone.cells == [("other", "b.csv")]
+    assert alone.chosen.classes == READING["classes"]

@@ -23,6 +23,7 @@ from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import (
     Methods,
     Outputs,
@@ -139,6 +140,16 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             ],
         )
 
+    def numbers(self, result: AnalysisResult[AblationData]) -> list[Number]:
+        """By every metric the first map of each method, and the best of all its maps."""
+        body, n = result.body, result.body.summary.n
+        return [
+            Number(_measure(metric, choice), getattr(own.selection[metric.key], choice), n, own.method, own.label)
+            for metric in body.metrics
+            for choice in ("first", "best")
+            for own in body.methods
+        ]
+
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
         """Who is ahead by the first metric with a single attribution, and who with the best of all."""
         body = result.body
@@ -168,6 +179,11 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             for metric in body.metrics
         ]
         return [table(rows)]
+
+
+def _measure(metric: MetricFacts, choice: str) -> Measure:
+    """A metric of the ``first`` map or of the ``best``."""
+    return Measure(f"{metric.key}:{choice}", f"{metric.label} of the {choice} map", metric.higher_is_better)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
 from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
@@ -51,6 +52,10 @@ DECIMALS = 7
 """Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
 """The metric of each direction."""
+_AREAS: dict[Direction, Measure] = {
+    "activation": Measure("activation", "AS AUC", True),
+    "inverse_activation": Measure("inverse_activation", "IAS AUC", False),
+}
 GRID = np.linspace(0, 1, 51)
 """Shares of the features at which the curves of texts of different lengths are averaged."""
 
@@ -144,6 +149,13 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             similarity={name: _similarity([body.similarity[name] for body in bodies]) for name in bodies[0].similarity},
             texts=texts,
         )
+
+    def numbers(self, result: AnalysisResult[ActivationData]) -> list[Number]:
+        """Both mean areas of every method."""
+        rows = result.body.rows
+        return [
+            Number(area, row.area(way), row.n, row.method, row.label) for way, area in _AREAS.items() for row in rows
+        ]
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
         """Whose order tells the target soonest, beside random."""

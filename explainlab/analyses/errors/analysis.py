@@ -24,7 +24,9 @@ from explainlab.analyses.errors.result import (
     PredictionsData,
 )
 from explainlab.analyses.errors.verdict import verdict
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
+from explainlab.analyses.records import Interval, as_interval
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -38,6 +40,9 @@ TOGETHER = 512
 """Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
 CHARACTERS = 4.5
 """About how many characters a token has."""
+_ACCURACY = Measure("accuracy", "Accuracy", True, ".1%")
+_MACRO_F1 = Measure("macro_f1", "Macro F1", True)
+_CALIBRATION = Measure("calibration_error", "Calibration error", False, ".1%")
 _STORED = "predictions/2"  # part of the storage key: rises when the stored format changes
 
 
@@ -104,6 +109,15 @@ class Predictions(DataAnalysis[PredictionsData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
+
+    def numbers(self, result: AnalysisResult[PredictionsData]) -> list[Number]:
+        """Accuracy, macro F1 and calibration error."""
+        body, accuracy = result.body, result.body.accuracy
+        return [
+            Number(_ACCURACY, Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high), body.n),
+            Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
+            Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
+        ]
 
     def headline(self, result: AnalysisResult[PredictionsData]) -> str:
         """The accuracy with its interval, and the most frequent mistake."""

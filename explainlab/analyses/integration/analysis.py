@@ -24,11 +24,13 @@ from explainlab.analyses.integration.result import (
     TextErrors,
     within,
 )
-from explainlab.analyses.integration.verdict import data_verdict, text_verdict
+from explainlab.analyses.integration.verdict import data_verdict, rule_name, text_verdict
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Rows, Rules, Sample, Steps
 from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import counted
 from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
@@ -39,6 +41,7 @@ from explainlab.data import Row
 
 MOST_DOUBLED = 1024
 WITHIN = 1000
+_WITHIN = Measure("within_1000", f"Texts for which {WITHIN:,} steps are enough", True, ".1%")
 
 
 class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData]):
@@ -100,6 +103,18 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
+    def numbers(self, result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
+        """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+        summary = result.body.summary
+        steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
+        errors = [
+            Number(_mean_error(int(count)), as_interval(means[count]), summary.n, rule, rule_name(rule))
+            for count in steps
+            for rule, means in summary.mean.items()
+        ]
+        shares = {rule: as_interval(n / summary.n if summary.n else None) for rule, n in summary.within_1000.items()}
+        return [*errors, *(Number(_WITHIN, share, summary.n, rule, rule_name(rule)) for rule, share in shares.items())]
+
     def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
         """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
         body = result.body
@@ -126,6 +141,10 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
         spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
         return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
+
+
+def _mean_error(steps: int) -> Measure:
+    return Measure(f"error_{steps}", f"Mean error at {counted(steps, 'step')}", False, ",.2%")
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:

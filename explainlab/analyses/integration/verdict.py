@@ -22,6 +22,11 @@ _SUMS: dict[Rule, str] = {
 }
 
 
+def rule_name(rule: Rule) -> str:
+    """What readers call a rule where it stands alone."""
+    return capital(_SUMS[rule])
+
+
 def text_verdict(body: IntegrationErrorText) -> str:
     """The steps that two rules need, the evaluations of the adaptive rule, and where the colours stop moving."""
     spent = f"adaptive took {counted(body.adaptive.trace[-1].evaluations, 'evaluation')}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -23,8 +24,8 @@ from explainlab.service.looks import Look
 from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
-_ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
-WITH_RATIONALES = {**_ROLES, "rationale": "Rationale", "rationale_b": "Second rationale"}
+ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
+WITH_RATIONALES = {**ROLES, "rationale": "Rationale", "rationale_b": "Second rationale"}
 """The columns of a file that may mark the evidence in its texts."""
 _FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
@@ -50,20 +51,23 @@ class _Filled(NamedTuple):
         return f"{self.problem} {cure}"
 
 
-def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] = _ROLES) -> None:
+def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] = ROLES, name: str = "") -> None:
     """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit.
 
-    ``roles`` are the columns that can be picked, with what readers call them.
+    ``roles`` are the columns that can be picked, with what readers call them. A further file has a ``name``, and is
+    there already.
     """
     words = _checked(question, classes)
-    label = "File and columns" if classes is None else "File, columns and labels"
+    label = "columns" if classes is None else "columns and labels"
+    label = f"{plain(name)}: {label}" if name else f"File, {label}" if classes else f"File and {label}"
     folded = st.expander(label, icon=":material/dataset:", key=_key(question), on_change="rerun")
     if not folded.open:
         return
     with folded:
         if words:
             st.warning(plain(words), icon=":material/rule:")
-        _draw_upload(question)
+        if not name:
+            draw_upload(question, partial(question.set, "data"))
         if not question.now("data"):
             return
         try:
@@ -166,7 +170,8 @@ def _key(question: Question) -> str:
     return question.key("data_options")
 
 
-def _draw_upload(question: Question) -> None:
+def draw_upload(question: Question, put: Callable[[str], None], label: str = "Upload a file") -> None:
+    """A file to be uploaded; ``put`` is called with what names it from then on."""
     key = question.key("upload")
     problem = question.key("upload_problem")
 
@@ -175,7 +180,7 @@ def _draw_upload(question: Question) -> None:
         if not isinstance(file, UploadedFile):  # none, or one that was let go
             return
         try:
-            question.set("data", keep_upload(file.getvalue(), file.name, session.user()))
+            put(keep_upload(file.getvalue(), file.name, session.user()))
         except ExplainLabError as error:
             st.session_state[problem] = str(error)
         finally:
@@ -183,7 +188,7 @@ def _draw_upload(question: Question) -> None:
 
     most = settings().max_upload_mb
     st.file_uploader(
-        "Upload a file",
+        label,
         _FORMATS,
         key=key,
         on_change=take,

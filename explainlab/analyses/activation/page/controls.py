@@ -9,6 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, Reference
+from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question
 from explainlab.app.words.terms import explained
 from explainlab.metrics.presets import Filler
@@ -28,7 +29,7 @@ def seed_controls(view: ActivationView, force: bool = False) -> None:
     values: dict[str, Any] = {name: getattr(view, name) for name in _ASKED}
     values |= {"methods": list(view.methods), **question.text_controls(view)}
     data = view.data or DataChoice(source="embedded:news", sample="random")
-    values |= {**question.data_controls(data), "reference": data.reference}
+    values |= {**data_controls(data), "reference": data.reference}
     question.seed(values, force)
 
 
@@ -39,7 +40,7 @@ def draft() -> ActivationView:
         **{name: question.now(name) for name in _ASKED},
         text_pair=question.text_pair,
         methods=tuple(question.now("methods")),
-        data=checked(DataChoice, **question.data_choice(), reference=question.now("reference")),
+        data=checked(DataChoice, **data_choice(question), reference=question.now("reference")),
     )
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.page.view import METRICS, CandidatesView, DataChoice
+from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question, chip
 from explainlab.app.words.terms import explained
 from explainlab.attribution.diffusion import PresetId
@@ -52,7 +53,7 @@ def seed_controls(view: CandidatesView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
     data = view.data or DataChoice(source="embedded:sentiment", sample="random")
-    values |= {"metrics": list(view.metrics), **question.text_controls(view), **question.data_controls(data)}
+    values |= {"metrics": list(view.metrics), **question.text_controls(view), **data_controls(data)}
     question.seed(values, force)
 
 
@@ -63,7 +64,7 @@ def draft() -> CandidatesView:
         **{name: question.now(name) for name in (*_ASKED, *DRAWN)},
         text_pair=question.text_pair,
         metrics=tuple(question.now("metrics")),
-        data=checked(DataChoice, **question.data_choice()),
+        data=checked(DataChoice, **data_choice(question)),
     )
 
 

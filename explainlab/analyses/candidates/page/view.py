@@ -10,6 +10,7 @@ from explainlab.analyses.ablation.analysis import TABLE_6, Ablation
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
+from explainlab.app.question import card_of
 from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
@@ -73,6 +74,14 @@ class CandidatesView(AnalysisView):
     def data_request(self) -> Request | None:
         """The same for each text of the data set."""
         return None if self.data is None else self._request(self.data.drawn, **self.data.subject)
+
+    def data_requests(self) -> list[Request]:
+        """Of a single cell all candidates; of several the methods with equal budgets, which tells them apart."""
+        if len(self.cells) < 2:
+            return super().data_requests()
+        cards = {model: card_of(model) for model, _ in self.cells}
+        architectures = {model: card.architecture if card else None for model, card in cards.items()}
+        return [self.of_cell(*cell).ablation(architectures[cell[0]], of_data=True) for cell in self.cells]
 
     def metric_result(self, body: CandidatesText, candidate: int) -> Request:
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""

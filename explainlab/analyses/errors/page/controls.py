@@ -9,6 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app.components import bring_into_view
+from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.models.loading import ModelCard
@@ -22,7 +23,8 @@ question = Question(PAGE)
 _ASKED = ("model", "dtype")
 _FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
 OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
-DRAWN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
+_OPEN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
+DRAWN = (*_OPEN, "by", "on")
 _SHOWS = {"mistakes": "Mistakes", "all": "All rows"}
 _SORTS = {
     "loss": "Largest loss first",
@@ -36,13 +38,13 @@ _SORTS = {
 
 def seed_controls(view: ErrorsView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
-    question.seed({**values, **question.data_controls(view)}, force)
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *_OPEN)}
+    question.seed({**values, **data_controls(view)}, force)
 
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *DRAWN)}, **question.data_choice())
+    return checked(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *_OPEN)}, **data_choice(question))
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:

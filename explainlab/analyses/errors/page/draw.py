@@ -14,12 +14,16 @@ from explainlab.analyses.errors.page import results as errors_results
 from explainlab.analyses.errors.page import row as errors_row
 from explainlab.analyses.errors.page import rows as errors_list
 from explainlab.analyses.errors.page.main import PAGE
+from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app import links, session
 from explainlab.app.data.mapping import draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
+from explainlab.app.sets.further import draw_further
+from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.service import looks
+from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
 
@@ -34,11 +38,23 @@ def draw() -> None:
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
         card = errors_controls.draw_question(ask, PAGE.button)
-    draw_mapping(errors_controls.question, card.labels if card else None)
+    labels = card.labels if card else None
+    draw_mapping(errors_controls.question, labels)
+    draw_further(errors_controls.question, labels)
     view = errors_page.settle(service)
-    predictions = errors_page.find(service, view)
 
     st.divider()
+    if len(view.cells) > 1:
+        section_of(PAGE, service).draw(service, view.cells, PAGE.answer_set(service, view.text_requests()))
+        links.draw(PAGE.link(service, view))
+    else:
+        draw_way_back(PAGE, view)
+        _draw_one(service, view)
+
+
+def _draw_one(service: Service, view: ErrorsView) -> None:
+    """One model on one data set: the whole, the rows, and what drives the mistakes."""
+    predictions = errors_page.find(service, view)
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [predictions.answer])
     if predictions.table is not None:

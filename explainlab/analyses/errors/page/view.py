@@ -9,7 +9,7 @@ from pydantic import Field
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
-from explainlab.app.view import AnalysisView, ChosenData
+from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, checked
@@ -18,7 +18,7 @@ Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
 
 
-class ErrorsView(ChosenData, AnalysisView):
+class ErrorsView(DataView):
     """Predictions of a data set, the rows let through and in which order, and the row that is open.
 
     ``true`` and ``predicted`` are class names (empty: any), ``search`` is looked for in the texts, ``numbers`` (empty:
@@ -28,7 +28,6 @@ class ErrorsView(ChosenData, AnalysisView):
     """
 
     page: Literal["errors"] = "errors"
-    model: str
     rows: int = Field(10_000, ge=1)
     dtype: Dtype = "float32"
     show: Show = "mistakes"
@@ -56,16 +55,7 @@ class ErrorsView(ChosenData, AnalysisView):
         return self._request(MistakeDrivers.id, method=self.drivers)
 
     def shown_requests(self) -> list[Request]:
-        return [self.request(), self.drivers_request()]
-
-    @property
-    def whole_data(self) -> str | None:
-        """See :attr:`AnalysisView.whole_data`."""
-        return self.source
-
-    def text_requests(self) -> list[Request]:
-        """The predictions."""
-        return [self.request()]
+        return [*self.text_requests(), *([] if len(self.cells) > 1 else [self.drivers_request()])]
 
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
         """The complete request for the map of a text against the class ``target``."""

@@ -11,6 +11,7 @@ import streamlit as st
 from explainlab.analyses.evaluation.page.chain import chain_controls
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app.components import bring_into_view
+from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question, card_of
 from explainlab.app.words.terms import explained
 from explainlab.errors import RequestError
@@ -24,39 +25,37 @@ CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
 question = Question(PAGE)
 
 _ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-DRAWN = (
-    *("cell_method", "cell_metric", "order", "by", "on", "opened", "published"),
+_OPEN = (
+    *("cell_method", "cell_metric", "order", "opened", "published"),
     *("first", "second", "row", "row_in", "truth"),
 )
+DRAWN = (*_OPEN, "by", "on")
 _MOST_SEED = 2**32 - 1
 
 
 def seed_controls(view: BenchmarkView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *_OPEN)}
     by_family = {
         f"metrics_{family}": [name for name in view.metrics if _family(name) == family] for family in _families()
     }
-    values["by"] = view.by or next(iter(view.metrics), "")
-    lists: dict[str, Any] = {name: list(getattr(view, name)) for name in ("methods", "models", "sources")}
-    lists = {**lists, "metrics_order": view.metrics, **by_family}
-    question.seed({**values, **lists, **question.data_controls(view), **chain_controls(view.truth)}, force)
+    values |= {**data_controls(view), "by": view.by or next(iter(view.metrics), "")}
+    lists = {"methods": list(view.methods), "metrics_order": view.metrics, **by_family}
+    question.seed({**values, **lists, **chain_controls(view.truth)}, force)
 
 
 def draft() -> BenchmarkView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    values = {name: question.now(name) for name in (*_ASKED, *DRAWN)}
+    values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
     methods, settings = tuple(question.now("methods")), values.pop("settings")
     ids = [spec.partition(":")[0] for spec in methods]
     return checked(
         BenchmarkView,
         **values,
         methods=methods,
-        models=tuple(question.now("models")),
-        sources=tuple(question.now("sources")),
         metrics=_chosen_metrics(),
         settings={name: chosen for name, chosen in settings.items() if name in ids},
-        **question.data_choice(),
+        **data_choice(question),
     )
 
 

@@ -10,18 +10,18 @@ import streamlit as st
 from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
-from explainlab.analyses.evaluation.page.further import draw_further, result_of, set_of
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
 from explainlab.analyses.evaluation.page.running import draw_so_far
-from explainlab.analyses.evaluation.page.set_results import draw_set
+from explainlab.analyses.evaluation.page.set_results import draw_set, evaluated_set, result_of
 from explainlab.analyses.evaluation.page.truth import draw_truth, follow
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app import links, session
 from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.place import Answer
+from explainlab.app.sets.further import draw_further
 from explainlab.app.text import plain
 from explainlab.models.loading import ModelCard
 from explainlab.service import looks
@@ -42,7 +42,7 @@ def draw() -> None:
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
         cost = st.container()
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
-    draw_further(benchmark_controls.question)
+    draw_further(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
     view = PAGE.settle(service)
     benchmark_page.draw_missing_rationales(view)
     answers = benchmark_page.find(service, view)
@@ -86,6 +86,6 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
         if card is not None:
             draw_cure(benchmark_controls.question, card.labels, result.skipped)
         draw_results(service, view, result)
-        draw_published(set_of(view, [answer]))
+        draw_published(evaluated_set(view, [answer]))
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from explainlab.analyses.evaluation.agreement_figures import pair_of
 from explainlab.analyses.evaluation.page.view import Order
-from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 
@@ -24,8 +27,8 @@ def names_of(body: EvaluationData) -> list[str]:
 def behind(body: EvaluationData, method: str, metric: str, order: Order) -> list[EvaluatedRow]:
     """The texts with a value of ``method`` by ``metric``, in ``order``; equal ones as in the file."""
     sign = metric_facts(body)[metric].sign * (-1 if order == "best" else 1)
-    known = [(value, text) for text in body.texts if (value := text.values[method][metric]) is not None]
-    return [text for _, text in sorted(known, key=lambda pair: sign * pair[0])]
+    values = sign * body.texts.column(method, metric)
+    return [body.texts[place] for place in np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]]
 
 
 def cell_records(body: EvaluationData, method: str, metric: str, order: Order) -> list[dict[str, Any]]:

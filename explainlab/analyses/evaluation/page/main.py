@@ -15,7 +15,7 @@ from explainlab.analyses.registry import complete
 from explainlab.analyses.wording import counted
 from explainlab.app import session
 from explainlab.app.data.reading import is_there
-from explainlab.app.page import AnalysisPage
+from explainlab.app.page import AnalysisPage, cells_words
 from explainlab.app.place import Answer
 from explainlab.app.text import duration, plain
 from explainlab.errors import ExplainLabError, RequestError
@@ -75,8 +75,7 @@ def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | Non
         f"at most {counted(maps * inputs, 'perturbed text')} for a text of {_TYPICAL} tokens. Equal ones run once, and "
         "what was computed before is not computed again."
     )
-    if len(draft.cells) > 1:
-        words += f" All this for each of **{counted(len(draft.cells), 'cell')}**: every model on every data set."
+    words += cells_words(draft)
     same = draft.model_copy(update={"rows": view.rows, "sample": view.sample}).request() == view.request()
     if result is not None and same and draft.sample != "all" and draft.rows > view.rows:
         more = draft.rows - result.body.n

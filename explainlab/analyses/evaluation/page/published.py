@@ -10,13 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.evaluation.page.controls import PAGE, keep_known, question
-from explainlab.analyses.evaluation.page.further import drawn
 from explainlab.analyses.evaluation.published.figure import beside_published, published_latex, published_rows
 from explainlab.analyses.evaluation.published.matching import Beside, beside_best
 from explainlab.analyses.evaluation.published.papers import paper_tables
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.app.chart import draw_chart
 from explainlab.app.components import is_narrow
+from explainlab.app.sets.cells import drawn
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.figures.chart import Chart

@@ -24,7 +24,8 @@ from explainlab.analyses.evaluation.page.listing import (
 )
 from explainlab.analyses.evaluation.page.main import PAGE
 from explainlab.analyses.evaluation.page.view import BenchmarkView
-from explainlab.analyses.evaluation.result import EvaluatedRow, EvaluationData
+from explainlab.analyses.evaluation.result import EvaluationData
+from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 from explainlab.app.page import draw_open_in

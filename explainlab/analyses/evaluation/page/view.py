@@ -12,45 +12,38 @@ from explainlab.analyses.evaluation.page.chain import Chain
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
-from explainlab.app.view import AnalysisView, CarriedText, ChosenData
+from explainlab.app.view import CarriedText, DataView
 from explainlab.attribution.registry import parse_method, swept
 from explainlab.metrics.registry import parse_metric
 from explainlab.request import Dtype, Output, Request, Unit, checked
 
 Order = Literal["best", "worst"]
-_MOST = 20
-"""Further models, and further data sets."""
 TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
 """What a benchmark with a known truth compares with it."""
 
 
-class BenchmarkView(ChosenData, AnalysisView):
+class BenchmarkView(DataView):
     """Methods by metrics on a data set, and what of the answer is open.
 
     ``methods`` and ``metrics`` may have options after colons, ``settings`` are parameters of methods by id;
     ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
 
-    ``models`` and ``sources`` are further models and data sets, which are read by the names of their own columns: every
-    model is evaluated on every data set. ``on`` is the data set of the figures by model (empty: the first); ``opened``
-    is the cell whose own benchmark is shown, a model and a data set (None: all cells are).
+    ``opened`` is the cell whose own benchmark is shown, a model and a data set (None: all cells are).
 
     ``published`` is the table of a paper that is shown (empty: the one that fits best).
 
     ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
     values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
-    sections below (empty: the first). ``row`` is the text that is open, in the list ``row_in``. ``truth``: how a model
-    with a known truth was made, if one was.
+    sections below as well. ``row`` is the text that is open, in the list ``row_in``. ``truth``: how a model with a
+    known truth was made, if one was.
     """
 
     page: Literal["benchmark"] = "benchmark"
-    model: str
     rows: int = Field(40, ge=1)
     methods: tuple[str, ...]
     metrics: tuple[str, ...]
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     attributions: tuple[str, ...] = ()
-    models: tuple[str, ...] = Field((), max_length=_MOST)
-    sources: tuple[str, ...] = Field((), max_length=_MOST)
     target: str = "predicted"
     output: Output | Literal["own"] = "own"
     unit: Unit = "token"
@@ -59,8 +52,6 @@ class BenchmarkView(ChosenData, AnalysisView):
     cell_method: str = ""
     cell_metric: str = ""
     order: Order = "best"
-    by: str = ""
-    on: str = ""
     opened: tuple[str, str] | None = None
     published: str = ""
     first: str = ""
@@ -81,31 +72,6 @@ class BenchmarkView(ChosenData, AnalysisView):
         shared = self.model_dump(include={"model", "target", "unit", "seed", "dtype"})
         output = None if self.output == "own" else self.output
         return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
-
-    @property
-    def cells(self) -> list[tuple[str, str]]:
-        """Every model with every data set."""
-        models = dict.fromkeys((self.model, *self.models))
-        return [(model, source) for model in models for source in dict.fromkeys((self.source, *self.sources))]
-
-    def of_cell(self, model: str, source: str) -> BenchmarkView:
-        """The benchmark of one model on one data set."""
-        alone: dict[str, Any] = {"model": model, "source": source, "models": (), "sources": ()}
-        return self.model_copy(update=alone | ({} if source == self.source else {"columns": {}, "classes": {}}))
-
-    def text_requests(self) -> list[Request]:
-        """The evaluation of every cell."""
-        return [self.of_cell(*cell).request() for cell in self.cells]
-
-    def line(self) -> str:
-        """See :meth:`AnalysisView.line`."""
-        several = len(self.cells)
-        return super().line() if several == 1 else f"{super().line()} · {several} cells"
-
-    @property
-    def whole_data(self) -> str | None:
-        """See :attr:`AnalysisView.whole_data`."""
-        return self.source
 
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]

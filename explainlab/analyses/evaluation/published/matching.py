@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from explainlab.analyses.evaluation.published.papers import PaperTable, paper_tables
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.sets.records import SetCell
+from explainlab.analyses.sets.records import SetCell
 from explainlab.attribution.registry import get_method, methods, parse_method
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import get_metric

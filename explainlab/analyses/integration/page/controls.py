@@ -9,6 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.integration.page.view import COARSE, RULES, DataChoice, IntegrationView
 from explainlab.analyses.parameters import MOST_STEPS, PAPER_GRID
+from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import BASELINE_HELP, Baseline
@@ -30,7 +31,7 @@ def seed_controls(view: IntegrationView, force: bool = False) -> None:
     values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
     values["first"], values["second"] = view.compare
     data = view.data or DataChoice(source="embedded:sentiment", sample="random")
-    values |= {**question.data_controls(data), "grid": data.steps, "rules": list(data.rules)}
+    values |= {**data_controls(data), "grid": data.steps, "rules": list(data.rules)}
     question.seed(values, force)
 
 
@@ -38,7 +39,7 @@ def draft() -> IntegrationView:
     """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
     data = checked(
         DataChoice,
-        **question.data_choice(),
+        **data_choice(question),
         steps=question.now("grid"),
         rules=tuple(question.now("rules")),
     )

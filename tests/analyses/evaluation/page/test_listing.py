@@ -15,11 +15,11 @@ from explainlab.analyses.evaluation.page.listing import (
 from explainlab.analyses.evaluation.result import (
     Agreed,
     Agreement,
-    EvaluatedRow,
     EvaluationData,
     MethodMetric,
     TextAgreement,
 )
+from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.metrics.registry import parse_metric
 
 COMP, SUFF = parse_metric("comprehensiveness"), parse_metric("sufficiency")

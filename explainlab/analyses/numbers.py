@@ -1,0 +1,57 @@
+"""Headline numbers: what of a data set's result stands beside the results of other models and data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explainlab.analyses.records import Interval
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured: ``key`` is its name in files and links, ``spec`` the format of its values in words."""
+
+    key: str
+    label: str
+    higher_is_better: bool
+    spec: str = ".3f"
+
+    @property
+    def directed_label(self) -> str:
+        """The label with an arrow that says which way is better."""
+        return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
+
+    @property
+    def sign(self) -> int:
+        """1 if higher values are better, -1 if lower ones are."""
+        return 1 if self.higher_is_better else -1
+
+    def words(self, value: float | None) -> str:
+        """``value`` as readers see it; of a share under 0.1% two digits."""
+        if value is None:
+            return "–"
+        if self.spec.endswith("%") and 0 < value < 1e-3:
+            return f"{100 * value:.2g}%" if value >= 1e-5 else "under 0.001%"
+        return f"{value:{self.spec}}".replace("-", "−")
+
+    def between(self, value: Interval) -> str:
+        """``0.790 to 0.833``; empty without an interval."""
+        return "" if value.low is None else f"{self.words(value.low)} to {self.words(value.high)}"
+
+    def mean_words(self, value: Interval) -> str:
+        """The mean, and its interval in brackets."""
+        return self.words(value.mean) + (f" ({between})" if (between := self.between(value)) else "")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value of a ``measure`` with its interval, over ``n`` texts.
+
+    ``of`` is the method or the rule that it is about, which readers call ``label``; empty: the model itself.
+    """
+
+    measure: Measure
+    value: Interval
+    n: int
+    of: str = ""
+    label: str = ""

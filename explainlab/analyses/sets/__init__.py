@@ -1,0 +1,1 @@
+"""One study of several models and data sets, side by side."""

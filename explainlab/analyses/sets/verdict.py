@@ -1,0 +1,112 @@
+"""What a set of studies says in words, from the headline numbers of its cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from explainlab.analyses.numbers import Measure
+from explainlab.analyses.records import Interval
+from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.sets.records import Mean, SetCell, StudySet
+from explainlab.analyses.wording import counted, joined, leaders
+
+
+def overview(studies: StudySet, measure: str = "") -> str:
+    """How a measure (its key; empty: the first) runs over all cells, and what is ahead in how many of them."""
+    if not studies.done:
+        return none_done(studies)
+    over = f"Over {cells_words(studies)}"
+    if not studies.measures:
+        return f"{over}, there is no number that could be compared."
+    facts = studies.measures.get(measure) or next(iter(studies.measures.values()))
+    means = studies.means(facts.key)
+    if not means:
+        return f"{over}, {inside(facts.label)} has no value."
+    return f"{over}, {'; '.join(filter(None, (_range(studies, facts, means), _ahead(studies, facts, means))))}."
+
+
+def points(studies: StudySet) -> list[str]:
+    """The numbers behind it: the sentence for every measure, and the answer of every cell."""
+    cells = [f"{cell.model.name} on {cell.data_name}: {_answer(cell)}" for cell in studies.cells]
+    return [*(overview(studies, measure) for measure in studies.measures), *cells]
+
+
+def none_done(studies: StudySet) -> str:
+    """That there is no result, or none yet."""
+    yet = " yet" if any(cell.status == "waiting" for cell in studies.cells) else ""
+    return f"None of {counted(len(studies.cells), 'cell')} has a result{yet}."
+
+
+def cells_words(studies: StudySet) -> str:
+    """``3 of 4 cells (2 models × 2 data sets)``: how many have a result."""
+    models = len({cell.model.id for cell in studies.cells})
+    done = "" if len(studies.done) == len(studies.cells) else f"{len(studies.done)} of "
+    grid = f"{counted(models, 'model')} × {counted(len(studies.data), 'data set')}"
+    return f"{done}{counted(len(studies.cells), 'cell')} ({grid})"
+
+
+def inside(label: str) -> str:
+    """``label`` within a sentence; an abbreviation stays in capitals."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
+
+
+def _answer(cell: SetCell) -> str:
+    if cell.result is None:
+        return cell.reason or "waiting"
+    return get_analysis(cell.result.request.question).headline(cell.result)
+
+
+def _range(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
+    """From the lowest to the highest value; where there are several methods, of the best in each cell."""
+    best: dict[str, Mean] = {}
+    for mean in means:
+        place = studies.place(mean.group, mean.data)
+        best[place] = max(best.get(place, mean), mean, key=lambda own: own.merit)
+    several = len(studies.series) > 1
+    words = {
+        place: _value(mean, facts, f"{mean.number.label}, {place}" if several else place)
+        for place, mean in best.items()
+    }
+    ordered = sorted(best, key=lambda place: best[place].value.mean or 0.0)
+    name = f"the {'highest' if facts.higher_is_better else 'lowest'} " if several else ""
+    runs = f"is {words[ordered[0]]}" if len(best) == 1 else f"runs from {words[ordered[0]]} to {words[ordered[-1]]}"
+    return f"{name}{inside(facts.label)}{' in a cell' if several and len(best) > 1 else ''} {runs}"
+
+
+def _value(mean: Mean, facts: Measure, where: str) -> str:
+    return f"{facts.words(mean.value.mean)} ({'; '.join(filter(None, (facts.between(mean.value), where)))})"
+
+
+def _ahead(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
+    """In how many cells which method is ahead; of numbers that are the model's own, on how many data sets which model.
+
+    Empty where there is nothing to compare.
+    """
+    several = len(studies.series) > 1
+    contests: dict[str, dict[str, Interval]] = {}
+    for mean in means:
+        place = studies.place(mean.group, mean.data) if several else studies.data[mean.data]
+        contests.setdefault(place, {})[mean.number.label if several else mean.group.name] = mean.value
+    held = {place: values for place, values in contests.items() if len(values) > 1}
+    if len(held) == 1:
+        (values,) = held.values()
+        first = leaders(values, facts.higher_is_better)
+        overlap = f"none is ahead, as the intervals of {joined(first)} overlap"
+        return f"{first[0]} is ahead" if len(first) == 1 else overlap
+    return _counts(held, facts, "cell" if several else "data set") if held else ""
+
+
+def _counts(held: Mapping[str, Mapping[str, Interval]], facts: Measure, unit: str) -> str:
+    firsts = [leaders(values, facts.higher_is_better) for values in held.values()]
+    alone = Counter(first[0] for first in firsts if len(first) == 1).most_common()
+    untold = sum(len(first) > 1 for first in firsts)
+    words = [f"{name} is ahead {_in(times, len(held), unit)}" for name, times in alone]
+    if untold:
+        words.append(f"the intervals of the first overlap {_in(untold, len(held), unit)}")
+    return joined(words)
+
+
+def _in(times: int, of: int, unit: str) -> str:
+    every = str(times) if times < of else "both" if of == 2 else f"all {of}"
+    return f"{'in' if unit == 'cell' else 'on'} {every} {unit}{'' if times == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Further models and data sets on a page, and the answer of all cells."""

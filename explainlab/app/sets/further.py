@@ -1,0 +1,59 @@
+"""Further models and data sets beside the first: a folded control, with how further files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.data.choice import further
+from explainlab.app.data.mapping import ROLES, draw_mapping, draw_upload
+from explainlab.app.question import Question
+from explainlab.data import EXAMPLES
+from explainlab.data.hub import PREFIX as HUB
+from explainlab.models.loading import model_name
+from explainlab.models.stored.places import embedded_models
+from explainlab.service import looks
+from explainlab.service.store.made import own_names
+
+
+def draw_further(question: Question, classes: Sequence[str] | None, roles: Mapping[str, str] = ROLES) -> None:
+    """Any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first data set."""
+    models, sources = question.now("models"), question.now("sources")
+    every = (1 + len(models)) * (1 + len(sources))
+    label = "Further models and data sets" + (f": {every} cells" if every > 1 else "")
+    with st.expander(label, icon=":material/grid_view:", key=question.key("further")):
+        own = own_names(session.user().id)
+        known = [*embedded_models(), *own]
+        typed = "Embedded models and those that you have made; or type a directory or a hub id."
+        _draw_list(question, "Further models", "models", known, lambda model: own.get(model, model_name(model)), typed)
+        typed = "Embedded examples, or type the path of a file; its columns can be picked below."
+        _draw_list(question, "Further data sets", "sources", list(EXAMPLES), _name, typed)
+
+        def add(source: str) -> None:
+            question.set("sources", [*(known for known in question.now("sources") if known != source), source])
+
+        draw_upload(Question(question.key("further")), add, "Upload a further file")
+        for source in sources:
+            if source not in EXAMPLES and not source.startswith(HUB):
+                draw_mapping(further(question, source), classes, roles, _name(source))
+
+
+def _draw_list(
+    question: Question, label: str, name: str, known: Sequence[str], called_as: Callable[[str], str], typed: str
+) -> None:
+    st.multiselect(
+        label,
+        list(dict.fromkeys([*known, *question.now(name)])),
+        question.now(name),
+        key=question.key(name),
+        accept_new_options=True,
+        format_func=called_as,
+        placeholder="None",
+        help=f"{typed} Every model is studied on every data set.",
+    )
+
+
+def _name(source: str) -> str:
+    return looks.source_name(source, session.user())

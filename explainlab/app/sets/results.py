@@ -1,0 +1,193 @@
+"""The answer of several cells: in words, as a figure over the models, as a table, and cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from explainlab.analyses.sets.charts import by_model, weights_words
+from explainlab.analyses.sets.export import number_rows, set_csv, set_html, set_json
+from explainlab.analyses.sets.records import SetCell, StudySet
+from explainlab.analyses.sets.table import set_cells, set_frame, set_table
+from explainlab.analyses.sets.verdict import none_done, overview, points
+from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
+from explainlab.app.components import is_narrow
+from explainlab.app.place import Answer, Place
+from explainlab.app.progress import draw_jobs
+from explainlab.app.question import Question
+from explainlab.app.sets.cells import drawn, set_of
+from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
+from explainlab.service.service import Service
+
+OpenCell = Callable[[str, str], None]
+"""Called with the model and the data set of a cell that is to be opened."""
+FIGURE_HELP = (
+    "A line or a colour a method, a rule or a data set. The bands are 95% intervals: over texts, or over models that "
+    "share a recipe."
+)
+_TABLE_HELP = "Press a cell to open it with the charts and texts behind it; so does a row of the list of cells below."
+_STATES = {"done": "done", "failed": "no result", "waiting": "waiting"}
+
+
+@dataclass(frozen=True)
+class SetSection:
+    """Where the answer of several cells stands on the page of a ``question``, asked in a ``place``.
+
+    ``open_cell`` opens one of them.
+    """
+
+    place: Place
+    question: Question
+    open_cell: OpenCell
+
+    def key(self, name: str) -> str:
+        """The key of an element."""
+        return self.question.key(f"set_{name}")
+
+    def draw(self, service: Service, cells: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> None:
+        """All that there is of the ``cells`` so far, and how the others are getting on."""
+        studies = set_of(StudySet, cells, answers)
+        if studies.done:
+            self.keep_known("by", list(studies.measures))
+            self.keep_known("on", list(studies.data))
+            measure = self.question.now("by")
+            name = self.question.page
+            page = partial(set_html, name.capitalize(), [drawn(studies, overview), *drawn(studies, points)], studies)
+            files: list[File] = [
+                ("CSV", lambda: set_csv(number_rows(studies)), f"{name}.csv", "text/csv"),
+                ("JSON", lambda: set_json(studies, [overview(studies)]), f"{name}.json", "application/json"),
+                ("HTML", page, f"{name}.html", "text/html"),
+            ]
+            self.draw_words(drawn(studies, overview, measure), files)
+            self._draw_behind(studies)
+        elif all(answer.problem for answer in answers):
+            self.draw_words(none_done(studies), ())
+        self.draw_state(service, answers)
+        if studies.done and studies.measures:
+            self._draw_choices(studies)
+            self.draw_figure(studies, self.question.now("by"))
+            self.draw_table(studies, self.question.now("by"))
+        elif any(answer.running for answer in answers):
+            st.skeleton(height=320)
+        self.draw_list(studies, {})
+
+    def draw_words(self, words: str, files: Iterable[File]) -> None:
+        """The sentence over all cells, with the ``files`` of the whole set."""
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(f"**{plain(words)}**", width="stretch")
+            if files:
+                with st.popover("Export all cells", icon=":material/download:", key=self.key("export")):
+                    draw_files(files, self.key("file"))
+
+    def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:
+        """The job of the set while it runs or where it was stopped; else a button, where cells have failed in it."""
+        job = next((answer.job for answer in answers if answer.job is not None), None)
+        if job is None:
+            return
+        if job.progress.status != "done":
+            draw_jobs(service, [job], self.place)
+        elif any(answer.job is job and answer.problem for answer in answers):
+            failed = sum(isinstance(outcome, str) for outcome in job.outcomes)
+            label = f"Run {'the cell that' if failed == 1 else f'the {failed} cells that'} failed again"
+            again = self.place.submit_again
+            st.button(label, icon=":material/replay:", on_click=again, args=(job,), key=self.key("again"))
+
+    def draw_figure(self, studies: StudySet, measure: str) -> None:
+        """A measure over the models, on the data set that is chosen."""
+        chart = drawn(studies, by_model, measure, self.question.now("on"))
+        if chart.rows:
+            key = self.key(f"by_model_{measure}")
+            draw_chart(chart, key, help=explained(FIGURE_HELP, "interval"))
+
+    def draw_table(self, studies: StudySet, measure: str) -> None:
+        """All cells by one measure; a press opens a cell."""
+        rows = drawn(studies, set_frame, measure)
+        if not rows:
+            st.info("No cell has a value of this.", icon=":material/info:")
+            return
+        if is_narrow():
+            self._draw_means(studies, measure)
+            return
+        draw_cells(
+            drawn(studies, set_table, measure),
+            drawn(studies, set_cells, measure, theme() == "dark"),
+            self.key("table"),
+            (measure,),
+            lambda cell: self.open_cell(cell["model"], cell["data"]),
+            explained(_TABLE_HELP, "interval"),
+        )
+        sorting = st.expander(
+            "The same, to sort", icon=":material/table:", key=self.key("table_sorted"), on_change="rerun"
+        )
+        if sorting.open:
+            with sorting:
+                self._draw_means(studies, measure)
+
+    def draw_list(self, studies: StudySet, more: dict[str, Callable[[SetCell], str]]) -> None:
+        """Every cell with its state, and ``more`` columns; one that is picked is opened."""
+        key = self.key("cells")
+
+        def picked() -> None:
+            for row in st.session_state[key].selection.rows:
+                self.open_cell(studies.cells[row].model.id, studies.cells[row].data)
+
+        st.header("Cells", anchor=False, help="Pick one to open it with the charts and texts behind it.")
+        rows = [
+            {
+                "Model": cell.model.name,
+                "Architecture": cell.model.family,
+                "Parameters": weights_words(cell.model.weights) if cell.model.weights else "",
+                "Data set": cell.data_name,
+                "State": _STATES[cell.status],
+                "Texts": f"{max((number.n for number in cell.numbers), default=0):,}" if cell.result else "",
+                "Rows drawn": cell.result.sample_words if cell.result else "",
+                **{name: value(cell) for name, value in more.items()},
+                "Reason": cell.reason,
+            }
+            for cell in studies.cells
+        ]
+        st.dataframe(
+            pd.DataFrame(rows),
+            hide_index=True,
+            height="content",
+            key=key,
+            on_select=picked,
+            selection_mode="single-row",
+            column_config={
+                "Data set": st.column_config.TextColumn(width="medium"),
+                "Reason": st.column_config.TextColumn(width="large"),
+            },
+            alt=f"{len(rows)} cells, a model on a data set each; pick one to open it.",
+        )
+
+    def keep_known(self, name: str, known: Sequence[str]) -> None:
+        """Reset a choice that this answer does not have to the first."""
+        if self.question.now(name) not in known:
+            self.question.set(name, next(iter(known), ""))
+
+    def _draw_choices(self, studies: StudySet) -> None:
+        """What is measured, and on which data set the figure shows it, where there is a choice."""
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            if len(studies.measures) > 1:
+                names = {name: measure.directed_label for name, measure in studies.measures.items()}
+                self.question.select("Number", "by", names)
+            if len(studies.data) > 1 and len(studies.series) > 1 and len(studies.groups) > 1:
+                self.question.select("Data set", "on", studies.data, "The data set of the figure.")
+
+    def _draw_behind(self, studies: StudySet) -> None:
+        key = self.key("numbers")
+        behind = st.expander("The numbers behind this", icon=":material/calculate:", key=key, on_change="rerun")
+        if behind.open:
+            behind.markdown("\n".join(f"* {plain(words)}" for words in drawn(studies, points)))
+
+    def _draw_means(self, studies: StudySet, measure: str) -> None:
+        """The means alone."""
+        rows = drawn(studies, set_frame, measure)
+        spec = "percent" if studies.measures[measure].spec.endswith("%") else "%.3f"
+        columns = {name: st.column_config.NumberColumn(format=spec) for name in pd.DataFrame(rows).columns[1:]}
+        st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", column_config=columns)

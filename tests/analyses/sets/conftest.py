@@ -1,0 +1,107 @@
+"""Sets of studies made by hand: activation of three models, two of which differ in their seed alone; predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from explainlab.analyses.activation.result import ActivationData, MethodMeans
+from explainlab.analyses.base import AnalysisResult, Record, Sampled
+from explainlab.analyses.errors.result import Accuracy, Calibration, PredictionsData
+from explainlab.analyses.records import KnownInterval
+from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
+from explainlab.attribution.registry import label_of
+from explainlab.request import Request
+from explainlab.result import Cost
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\" {_%$} \\ 50%"
+SMALL, SEED, LARGE = (
+    SetModel("made:1", "made:1", "BERT", 1_000_000, "recipe"),
+    SetModel("made:2", "made:2", "BERT", 1_000_000, "recipe"),
+    SetModel("dir/large", "large", "BERT", 20_000_000, "dir/large"),
+)
+MakeSet = Callable[..., StudySet]
+MakeAccuracies = Callable[[dict[tuple[SetModel, str], float | None]], StudySet]
+
+
+def _set(question: str, bodies: dict[tuple[SetModel, str], Record | None]) -> StudySet:
+    return StudySet(
+        tuple(
+            SetCell(
+                model,
+                data,
+                data.partition(":")[2],
+                body and _result(question, model.id, data, body),
+                "" if body else "It <b>failed</b>.",
+            )
+            for (model, data), body in bodies.items()
+        )
+    )
+
+
+def _result(question: str, model: str, data: str, body: Record) -> AnalysisResult:
+    return AnalysisResult(
+        request=Request(model=model, question=question, data=data),
+        body=body,
+        sample=Sampled(drawn="all", rows=10, total=10, seed=0),
+        cost=Cost(0, 0, 0.0),
+        warnings=(),
+        versions={"model": model},
+    )
+
+
+@pytest.fixture
+def make_set() -> MakeSet:
+    """Makes a set of ``{(model, data): {method: area}}``; the other area is 1 minus it; None is a cell that failed."""
+
+    def make(cells: dict[tuple[SetModel, str], dict[str, float] | None], half: float = 0.05) -> StudySet:
+        return _set("activation", {place: column and _areas(column, half) for place, column in cells.items()})
+
+    return make
+
+
+@pytest.fixture
+def make_accuracies() -> MakeAccuracies:
+    """Makes a set of ``{(model, data): accuracy}``."""
+
+    def make(cells: dict[tuple[SetModel, str], float | None]) -> StudySet:
+        return _set("predictions", {place: None if own is None else _predictions(own) for place, own in cells.items()})
+
+    return make
+
+
+def _areas(column: dict[str, float], half: float) -> ActivationData:
+    def known(mean: float) -> KnownInterval:
+        return KnownInterval(mean=mean, low=mean - half, high=mean + half)
+
+    costs = {"forward": 1.0, "backward": 0.0, "seconds": 0.0, "passes": 1.0, "relative": 0.0}
+    rows = [
+        MethodMeans(
+            method=method,
+            id=method,
+            label=label_of(method),
+            activation=known(area),
+            inverse_activation=known(1 - area),
+            **costs,
+            n=10,
+        )
+        for method, area in column.items()
+    ]
+    return ActivationData(
+        n=10, baseline="mask", grid=[0.0, 1.0], curves=[], rows=rows, reference="", similarity={}, texts=[]
+    )
+
+
+def _predictions(accuracy: float) -> PredictionsData:
+    right = round(100 * accuracy)
+    return PredictionsData(
+        labels=["no", "yes"],
+        n=100,
+        accuracy=Accuracy(mean=accuracy, low=accuracy - 0.05, high=accuracy + 0.05),
+        macro_f1=accuracy,
+        per_class=[],
+        calibration=Calibration(ece=0.5 - accuracy / 2, bins=[]),
+        confusion=[[right, 100 - right], [0, 0]],
+        rows=[],
+    )
