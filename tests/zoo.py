@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from explainlab.models.networks.registration import register_networks
+from explainlab.models.stored.building import BUILDING
 
 register_networks()
 LABELS = ("negative", "neutral", "positive")
@@ -197,7 +198,8 @@ def model_of(name: str, speaks: bool = False, **options: Any) -> PreTrainedModel
     config = AutoConfig.for_model(species.model_type, **settings)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
-        model = (AutoModelForCausalLM if speaks else AutoModelForSequenceClassification).from_config(config)
+        with BUILDING:
+            model = (AutoModelForCausalLM if speaks else AutoModelForSequenceClassification).from_config(config)
         for parameter in model.parameters():
             noise = torch.randn_like(parameter)
             parameter.copy_(0.2 * noise if parameter.ndim > 1 else parameter + 0.1 * noise)

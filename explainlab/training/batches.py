@@ -63,10 +63,14 @@ def masked(
     The share of masked tokens is drawn for each text: between 0 and ``mask_share``, or with probability ``heavy_mask``
     between 0 and 1. ``content`` is bool [batch, n].
     """
-    share = torch.rand(len(inputs), 1, generator=generator)
-    heavy = torch.rand(len(inputs), 1, generator=generator) < settings.heavy_mask
+
+    def draw(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=generator, dtype=torch.float32)
+
+    share = draw(len(inputs), 1)
+    heavy = draw(len(inputs), 1) < settings.heavy_mask
     share = torch.where(heavy, share, share * settings.mask_share)
-    return inputs.masked_fill((torch.rand(inputs.shape, generator=generator) < share) & content, mask)
+    return inputs.masked_fill((draw(*inputs.shape) < share) & content, mask)
 
 
 def position_weights(attention: Tensor, prefix_weight: float) -> Tensor:

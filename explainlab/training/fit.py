@@ -115,7 +115,8 @@ class Training:
         if start.mask_id is not None:
             content = ~torch.isin(ids, self._specials)
             batch["input_ids"] = masked(ids, content, start.mask_id, settings, self._order)
-        weights = position_weights(attention, settings.prefix_weight) if start.causal else torch.ones(len(rows), 1)
+        uniform = torch.ones(len(rows), 1, dtype=torch.float32)
+        weights = position_weights(attention, settings.prefix_weight) if start.causal else uniform
         logits = head_logits(start.network, start.causal, batch)
         losses = _loss(logits, self._targets[rows], None if self._teacher is None else self._teacher[rows], settings)
         loss = (weights.to(losses.device) * losses).sum() / len(rows)

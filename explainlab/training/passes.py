@@ -43,7 +43,7 @@ def teacher_logits(
             "Name the data's classes as the teacher does, with label_names.",
         )
     columns = [teacher.labels.index(name) for name in names]
-    logits = torch.empty(len(examples), len(names))
+    logits = torch.empty(len(examples), len(names), dtype=torch.float32)
     causal = teacher.architecture.causal
     reading = _read(teacher.model.network, causal, _tokens(teacher, examples), batch_size, "teacher", report)
     for rows, batch, lengths in reading:

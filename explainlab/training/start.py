@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from explainlab.errors import RequestError
 from explainlab.models.stored.base import base_labels, load_base
+from explainlab.models.stored.building import BUILDING
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
 from explainlab.training.lora import add_lora
@@ -84,5 +85,6 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
         tokenizer = loaded.tokenizer
         return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id)
     tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs], settings.vocabulary, settings.max_tokens)
-    network = new.build_network(settings, tokenizer, classes)
+    with BUILDING:
+        network = new.build_network(settings, tokenizer, classes)
     return Start(network, tokenizer, new.causal, settings.max_tokens, tokenizer.pad_token_id, tokenizer.mask_token_id)

@@ -11,6 +11,7 @@ import transformers
 from explainlab.errors import ModelError
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import read_config
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
@@ -79,7 +80,8 @@ def _files(model_id: str) -> Files:
 def _network(model_id: str, files: Files, config: Any, same_head: bool) -> transformers.PreTrainedModel:
     """The network with the stored weights; its head is new unless it is the ``same_head``, as is what is missing."""
     factory = transformers.AutoModelForSequenceClassification
-    fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
+    with BUILDING:
+        fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
     network, info = read_network(
         model_id, factory, files.directory, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
     )

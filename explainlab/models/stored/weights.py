@@ -24,6 +24,7 @@ from safetensors import safe_open
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
+from explainlab.models.stored.building import BUILDING
 
 # What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
 # of its own this logger says more, not less.
@@ -73,14 +74,15 @@ def read_network(model_id: str, factory: Any, directory: Path, **options: Any) -
     From safetensors on this machine alone; no code of a model is run. Raises :class:`ModelError` if it cannot.
     """
     try:
-        network, info = factory.from_pretrained(
-            directory,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-            **options,
-        )
+        with BUILDING:
+            network, info = factory.from_pretrained(
+                directory,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+                **options,
+            )
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
     return network, info
@@ -220,7 +222,8 @@ def _adapted(
     """The model with the adapter merged into its weights, or beside them where these are quantised."""
     peft = _require_library("peft", f"{model_id} is an adapter")
     try:
-        changed = peft.PeftModel.from_pretrained(model, str(adapter))
+        with BUILDING:
+            changed = peft.PeftModel.from_pretrained(model, str(adapter))
     except Exception as error:
         raise ModelError(f"The adapter {model_id} cannot be loaded: {first_line(error)}") from error
     if changed.active_peft_config.is_prompt_learning:
