@@ -37,7 +37,7 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service, m
     data = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
     running = service.submit(endless, ANN)
     waiting = service.submit(data, BOB)
-    while running.progress.status == "queued":
+    while not status(service, ANN).loaded:
         service.engine.wait(running, 0.01)
     try:
         for user, jobs in ((ANN, [running, None]), (BOB, [None, waiting]), (User("cy", "Cy"), [None, None])):
