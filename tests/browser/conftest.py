@@ -125,6 +125,19 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
     assert not dialogs
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """These tests come last: with a browser begun, no other test of the process could have an event loop of its own.
+
+    One that fails runs once more: on a machine short of time a page may move under a click.
+    """
+    here = Path(__file__).parent
+    items.sort(key=lambda item: here in item.path.parents)
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
     """Remember that a test has failed, for the fixtures that are torn down after it."""
