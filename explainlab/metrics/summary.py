@@ -77,15 +77,18 @@ def together(
 def _mean(values: np.ndarray) -> np.ndarray:
     known = ~np.isnan(values)
     sums: np.ndarray = np.where(known, values, 0.0).sum(axis=0)
-    return sums / known.sum(axis=0)
+    sums /= known.sum(axis=0)
+    return sums
 
 
 def _resampled(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
     """float64 [R, w]: the means of the columns of ``values`` float64 [n, w] in resamples ``drawn`` float64 [R, n]."""
     unknown = np.isnan(values)
     if not unknown.any():
-        return drawn @ values / len(values)
-    return drawn @ np.where(unknown, 0.0, values) / (drawn @ ~unknown)
+        means: np.ndarray = drawn @ values / len(values)
+        return means
+    means = drawn @ np.where(unknown, 0.0, values) / (drawn @ ~unknown)
+    return means
 
 
 def _drawn(rng: np.random.Generator, resamples: int, n: int) -> np.ndarray:
