@@ -166,7 +166,7 @@ def study(
     if len(models) * len(sources or [""]) > 1:
         return _print_cells(models, sources, answer, as_json, text)
     result = answer(models[0], sources[0] if sources else None)
-    _print_result(result, result.to_json(), as_json)
+    _print_result(result, result.in_parts(), as_json)
 
 
 @app.command()
@@ -358,7 +358,8 @@ def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json
     from explainlab.service.users import LOCAL
 
     asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
-    _print({"cells": [cell.to_json() for cell in asked]}, as_json, [line for cell in asked for line in cell.lines()])
+    records = ([cell.to_json()] for cell in asked)
+    _print({"cells": records}, as_json, [line for cell in asked for line in cell.lines()])
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:

@@ -5,15 +5,17 @@ Values are float64 [M, T], of M methods for T texts; NaN where a metric is undef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
+from typing import Literal
 
 import numpy as np
-from scipy.stats import friedmanchisquare, rankdata, wilcoxon
+from scipy.special import chdtrc
+from scipy.stats import rankdata, wilcoxon
 
-from explainlab.metrics.summary import bands
+from explainlab.metrics.summary import bands_of, together
 
 LEVEL = 0.05
 """A difference with a smaller corrected p is told apart from chance."""
@@ -21,15 +23,26 @@ FEWEST_TEXTS, FEWEST_METHODS = 5, 3
 """What a critical difference needs."""
 _ENUMERATED, _EXACT = 13, 50
 """Up to so many differences all signs are enumerated; up to so many p may be exact without ties."""
+_MULTIPLIED = 8
+"""Rows of a group that is resampled, where there are so many: fewer waste the time of a product of matrices."""
+_RANKED = 10_000
+"""Texts whose methods are ranked at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Means float64 [M] with their 95% intervals; NaN: not known. Fewer than two or equal values have no interval."""
+    """Means float64 [M] of ``n`` int64 [M] values with their 95% intervals; NaN: not known.
+
+    Fewer than two or equal values have no interval.
+    """
 
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    n: np.ndarray
+
+    def __getitem__(self, chosen: slice) -> Means:
+        return Means(self.mean[chosen], self.low[chosen], self.high[chosen], self.n[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +75,29 @@ def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: i
     share their bootstrap resamples (:func:`explainlab.metrics.summary.bands`).
     """
     best = [_best(values[:candidates], sign) for values, sign in zip(metrics, higher, strict=True)]
-    rows = np.concatenate([*metrics, *metrics])
-    differences = np.split(rows, 2 * len(metrics))[len(metrics) :]
-    for values, difference, first, sign in zip(metrics, differences, best, higher, strict=True):
-        difference[:] = (values[first or 0] - values) * (1 if sign else -1)
-    means = _means(rows, [len(values) for values in metrics] * 2)
+    texts, ends = metrics[0].shape[1], np.cumsum([0, *map(len, metrics)]).tolist()
+
+    def differences(m: int) -> Iterator[np.ndarray]:
+        sign = 1 if higher[m] else -1
+        return ((metrics[m][best[m] or 0] - row) * sign for row in metrics[m])
+
+    def rows() -> Iterator[np.ndarray]:
+        yield from chain.from_iterable(metrics)
+        yield from chain.from_iterable(map(differences, range(len(metrics))))
+
+    both = means_of(rows, 2 * ends[-1], texts, axis=0)
+    means, to_best = both[: ends[-1]], both[ends[-1] :]
+    own = [slice(*ends[m : m + 2]) for m in range(len(metrics))]
     return [
         Comparison(
-            means=means[i],
-            undefined=np.isnan(values).sum(axis=1),
-            best=best[i],
-            to_best=means[len(metrics) + i],
-            paired=(~np.isnan(differences[i])).sum(axis=1),
-            p=holm(signed_rank_p(differences[i])),
+            means=means[own[m]],
+            undefined=texts - means.n[own[m]],
+            best=best[m],
+            to_best=to_best[own[m]],
+            paired=to_best.n[own[m]],
+            p=holm(_signed_ranks(differences(m), len(metrics[m]), texts)),
         )
-        for i, values in enumerate(metrics)
+        for m in range(len(metrics))
     ]
 
 
@@ -88,19 +109,20 @@ def _best(values: np.ndarray, higher: bool) -> int | None:
     return int(np.where(counts > 0, means, -np.inf).argmax()) if counts.any() else None
 
 
-def means_of(groups: Sequence[np.ndarray]) -> list[Means]:
-    """The means of the rows of every group, float64 [M, T] each, over the same resamples."""
-    return _means(np.concatenate(groups), [len(group) for group in groups])
+def means_of(rows: Callable[[], Iterable[np.ndarray]], count: int, texts: int, axis: Literal[0, 1] = 1) -> Means:
+    """The means of ``count`` rows float64 [``texts``], over the same resamples; ``rows`` gives them at every call.
 
+    ``axis``: 1 adds the texts one after another, 0 in pairs, which differs in the last digits.
+    """
 
-def _means(rows: np.ndarray, sizes: Sequence[int]) -> list[Means]:
-    """As :func:`means_of`, of groups of these ``sizes`` that stand under each other in ``rows``."""
-    mean, low, high = bands(rows.T)
-    flat = np.fmax.reduce(rows, axis=1) <= np.fmin.reduce(rows, axis=1)
+    def groups() -> Iterator[np.ndarray]:
+        stacked = together(rows(), count, texts, _MULTIPLIED, axis)
+        return stacked if axis else (group.T for group in stacked)
+
+    mean, low, high = bands_of(groups, texts)
+    flat = np.array([np.fmax.reduce(row) <= np.fmin.reduce(row) for row in rows()], dtype=bool)
     low[flat] = high[flat] = np.nan
-    ends = np.cumsum(sizes)[:-1]
-    columns = (np.split(column, ends) for column in (mean, low, high))
-    return [Means(*parts) for parts in zip(*columns, strict=True)]
+    return Means(mean, low, high, np.array([np.count_nonzero(~np.isnan(row)) for row in rows()], dtype=np.int64))
 
 
 # Tests ---------------------------------------------------------------------------------------------------------------
@@ -121,6 +143,11 @@ def signed_rank_p(differences: np.ndarray) -> np.ndarray:
     for row in np.flatnonzero(differing & ~many):
         p[row] = _few(differences[row, known[row]])
     return p
+
+
+def _signed_ranks(rows: Iterable[np.ndarray], count: int, texts: int) -> np.ndarray:
+    """As :func:`signed_rank_p`, of ``count`` rows float64 [``texts``] that are made while they are read."""
+    return np.concatenate([signed_rank_p(group) for group in together(rows, count, texts)])
 
 
 def _few(differences: np.ndarray) -> float:
@@ -177,23 +204,50 @@ def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
     methods = len(values)
     whole = values[:, ~np.isnan(values).any(axis=0)]
     texts = whole.shape[1]
-    ranks = rankdata(-whole if higher else whole, axis=0).mean(axis=1) if texts else np.full(methods, np.nan)
+    sums, squares = _rank_sums(whole)
+    ranks = ((methods + 1) * texts - sums if higher else sums) / texts if texts else np.full(methods, np.nan)
     if methods < FEWEST_METHODS:
         return CriticalDifference(ranks, texts, none=f"A diagram needs at least {FEWEST_METHODS} methods.")
     if texts < FEWEST_TEXTS:
         why = f"A diagram needs at least {FEWEST_TEXTS} texts for which every method has a value."
         return CriticalDifference(ranks, texts, none=why)
     pairs = list(combinations(range(methods), 2))
-    corrected = holm(signed_rank_p(np.stack([whole[i] - whole[j] for i, j in pairs])))
+    corrected = holm(_signed_ranks((whole[i] - whole[j] for i, j in pairs), len(pairs), texts))
     p = np.full((methods, methods), np.nan)
     for (i, j), value in zip(pairs, corrected, strict=True):
         p[i, j] = p[j, i] = value
-    equal = bool((whole == whole[0]).all())
-    friedman = None if equal else float(friedmanchisquare(*whole).pvalue)
+    friedman = _friedman(sums, squares, texts)
     order = np.argsort(ranks, kind="stable")
     differ = (p < LEVEL)[np.ix_(order, order)] & (friedman is not None and friedman < LEVEL)
     groups = tuple(tuple(order[start:end].tolist()) for start, end in _runs(differ))
     return CriticalDifference(ranks, texts, friedman, p, groups)
+
+
+def _rank_sums(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """The sums float64 [M] of the ranks of ``values`` float64 [M, T], 1 the lowest, and the sum of their squares.
+
+    Ranks are halves, so both are exact.
+    """
+    sums, squares = np.zeros(len(values)), 0.0
+    for start in range(0, values.shape[1], _RANKED):
+        ranks = rankdata(values[:, start : start + _RANKED], axis=0)
+        sums += ranks.sum(axis=1)
+        squares += float((ranks**2).sum())
+    return sums, squares
+
+
+def _friedman(sums: np.ndarray, squares: float, texts: int) -> float | None:
+    """The p of Friedman's test, corrected for ties, from :func:`_rank_sums`; None where all values are equal.
+
+    As ``scipy.stats.friedmanchisquare``. A group of t equal values takes (t^3 - t) / 12 from the squares of its ranks.
+    """
+    k = len(sums)
+    ties = 2 * k * (k + 1) * (2 * k + 1) * texts - 12 * squares
+    untied = 1 - ties / (k * (k * k - 1) * texts)
+    if untied == 0:
+        return None
+    statistic = (12.0 / (k * texts * (k + 1)) * (sums**2).sum() - 3 * texts * (k + 1)) / untied
+    return float(chdtrc(k - 1, statistic))
 
 
 def _runs(differ: np.ndarray) -> list[tuple[int, int]]:

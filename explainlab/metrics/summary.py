@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal
 
 import numpy as np
 
 RESAMPLES = 2_000
 _AT_ONCE = 4_000_000
+"""Numbers of resamples in memory; of what is resampled it is a quarter."""
+_LITTLE = 50_000
+"""Numbers that stay in a processor's cache."""
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, float | None, float | None]:
@@ -30,27 +35,69 @@ def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
     All columns share their resamples. NaN is a value that is not known: each mean is over those that are, and NaN where
     there are none. Where all values of a column are equal the three are.
     """
-    rng, n = np.random.default_rng(seed), len(values)
-    known = ~np.isnan(values)
-    whole = bool(known.all())
-    filled = values if whole else np.where(known, values, 0.0)
-    rows = max(1, _AT_ONCE // n)
-    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    return bands_of(lambda: [values], len(values), seed)
+
+
+def bands_of(
+    groups: Callable[[], Iterable[np.ndarray]], n: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As :func:`bands`, of columns that ``groups`` gives in turn, some float64 [n, w] together, each time it is called.
+
+    So very many columns need not be in memory at once.
+    """
+    rng, rows = np.random.default_rng(seed), max(1, _AT_ONCE // n)
     parts = []
     with np.errstate(invalid="ignore"):
-        for size in sizes:
-            drawn = _drawn(rng.integers(n, size=(size, n)), n)
-            parts.append(drawn @ filled / (n if whole else drawn @ known))
-        mean = filled.sum(axis=0) / known.sum(axis=0)
-    low, high = np.full((2, values.shape[1]), np.nan)
-    used, means = known.any(axis=0), np.concatenate(parts)
-    if used.any():
-        quantile = np.percentile if whole else np.nanpercentile
-        low[used], high[used] = quantile(np.ascontiguousarray(means[:, used].T), [2.5, 97.5], axis=1)
+        mean = np.concatenate([_mean(values) for values in groups()])
+        for start in range(0, RESAMPLES, rows):
+            drawn = _drawn(rng, min(rows, RESAMPLES - start), n)
+            parts.append(np.concatenate([_resampled(drawn, values) for values in groups()], axis=1))
+    means = np.concatenate(parts).T
+    low, high = np.full((2, len(mean)), np.nan)
+    somewhere = np.isnan(means).any(axis=1)
+    for quantile, chosen in ((np.percentile, ~somewhere), (np.nanpercentile, somewhere & ~np.isnan(mean))):
+        if chosen.any():
+            low[chosen], high[chosen] = quantile(np.ascontiguousarray(means[chosen]), [2.5, 97.5], axis=1)
     return mean, low, high
 
 
-def _drawn(picks: np.ndarray, n: int) -> np.ndarray:
-    """float64 [R, n]: how often each of ``n`` values is among the ``picks`` int64 [R, n] of every resample."""
-    places = picks + n * np.arange(len(picks))[:, None]
-    return np.bincount(places.ravel(), minlength=n * len(picks)).reshape(len(picks), n).astype(np.float64)
+def together(
+    rows: Iterable[np.ndarray], count: int, n: int, least: int = 1, axis: Literal[0, 1] = 0
+) -> Iterator[np.ndarray]:
+    """The ``count`` rows float64 [n] in groups of about equal size, as many as memory allows.
+
+    A group is float64 [m, n], or [n, m] for the ``axis`` 1, and has ``least`` rows or more, where there are so many.
+    """
+    groups = max(1, min(count // least, -(-4 * count * n // _AT_ONCE)))
+    remaining = iter(rows)
+    for group in range(groups):
+        yield np.stack([*islice(remaining, count * (group + 1) // groups - count * group // groups)], axis)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(values)
+    sums: np.ndarray = np.where(known, values, 0.0).sum(axis=0)
+    sums /= known.sum(axis=0)
+    return sums
+
+
+def _resampled(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float64 [R, w]: the means of the columns of ``values`` float64 [n, w] in resamples ``drawn`` float64 [R, n]."""
+    unknown = np.isnan(values)
+    if not unknown.any():
+        means: np.ndarray = drawn @ values / len(values)
+        return means
+    means = drawn @ np.where(unknown, 0.0, values) / (drawn @ ~unknown)
+    return means
+
+
+def _drawn(rng: np.random.Generator, resamples: int, n: int) -> np.ndarray:
+    """float64 [resamples, n]: how often each of ``n`` values is in every resample."""
+    drawn = np.empty((resamples, n))
+    some = max(1, _LITTLE // n)
+    for start in range(0, resamples, some):
+        part = drawn[start : start + some]
+        picks = rng.integers(n, size=part.shape)
+        picks += n * np.arange(len(part))[:, None]
+        part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(part.shape)
+    return drawn

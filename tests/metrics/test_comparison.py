@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
-from explainlab.metrics.comparison import compare, critical_difference, holm, signed_rank_p
+from explainlab.metrics import comparison, summary
+from explainlab.metrics.comparison import compare, critical_difference, holm, means_of, signed_rank_p
 from explainlab.metrics.summary import bootstrap
 
 
@@ -182,3 +183,35 @@ def test_too_little_for_a_diagram_is_told(shape: tuple[int, int], why: str) -> N
     assert why in tested.none
     assert (tested.groups, tested.p) == ((), None)
     assert len(tested.ranks) == shape[0]
+
+
+# Some at a time ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[False, True], ids=["all known", "some unknown"])
+def many(request: pytest.FixtureRequest) -> np.ndarray:
+    values = rng(10).integers(-4, 5, size=(9, 300)) / 3
+    values[2, ::7] = np.nan if request.param else 0.1
+    return values
+
+
+def test_numbers_are_the_same_however_few_are_in_memory(many: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    def numbers() -> list[np.ndarray]:
+        told = compare([many, many[::-1]], [True, False], 6)
+        tested = critical_difference(many, True)
+        (first, _), means = told, means_of(lambda: many, *many.shape)
+        assert tested.p is not None
+        tests = [first.p, tested.ranks, tested.p, np.array([tested.friedman])]
+        return [first.means.low, first.to_best.high, means.mean, means.low, means.high, means.n, *tests]
+
+    whole = numbers()
+    monkeypatch.setattr(summary, "_AT_ONCE", 3_000)
+    monkeypatch.setattr(summary, "_LITTLE", 700)
+    monkeypatch.setattr(comparison, "_RANKED", 7)
+    for some, all_ in zip(numbers(), whole, strict=True):
+        np.testing.assert_allclose(some, all_, rtol=1e-12)
+
+
+def test_friedmans_test_of_tied_values_is_scipys(many: np.ndarray) -> None:
+    common = many[:, ~np.isnan(many).any(axis=0)]
+    assert critical_difference(many, False).friedman == pytest.approx(friedmanchisquare(*common).pvalue, rel=1e-9)

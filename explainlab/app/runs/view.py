@@ -28,7 +28,7 @@ from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import heatmap
 from explainlab.models.loading import model_name
 from explainlab.request import Request
-from explainlab.result import Result
+from explainlab.result import Result, written
 from explainlab.service.access import OpenRun
 from explainlab.service.questions import request_json
 from explainlab.service.service import Service
@@ -96,10 +96,10 @@ def _draw_result(result: Result) -> None:
         st.warning(plain(warning), icon=":material/warning:")
     record = st.expander("The result as JSON", icon=":material/data_object:", key="run_json", on_change="rerun")
     if record.open:
-        written = json.dumps(result.body_json(), ensure_ascii=False, indent=1)
-        if len(written) > _SHOWN_CHARACTERS:
-            record.caption(f"The first {_SHOWN_CHARACTERS:,} of {len(written):,} characters; the JSON file has all.")
-        record.code(written[:_SHOWN_CHARACTERS], language=None, height=400)
+        body = json.dumps(result.body_json(), ensure_ascii=False, indent=1)
+        if len(body) > _SHOWN_CHARACTERS:
+            record.caption(f"The first {_SHOWN_CHARACTERS:,} of {len(body):,} characters; the JSON file has all.")
+        record.code(body[:_SHOWN_CHARACTERS], language=None, height=400)
 
 
 def _draw_open_page(service: Service, opened: OpenRun) -> str:
@@ -121,7 +121,7 @@ def _draw_files(opened: OpenRun) -> None:
     else:
         assert isinstance(result, AnalysisResult)
         data = opened.run.subject if result.request.data is not None else None
-        files = (lambda: study_bundle(result, data), lambda: json.dumps(result.to_json(), ensure_ascii=False))
+        files = (lambda: study_bundle(result, data), lambda: "".join(written(result.in_parts(), ensure_ascii=False)))
     icon = ":material/folder_zip:"
     help_text = "A zip file with an HTML report, all settings and versions, figures, tables and JSON."
     st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)

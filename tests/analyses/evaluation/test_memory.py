@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explainlab import evaluate, load_model
 from explainlab.analyses import base, text_analysis
-from explainlab.metrics import summary
+from explainlab.analyses.evaluation import statistics
+from explainlab.analyses.evaluation.facts import facts_dtype
+from explainlab.data import Row
+from explainlab.metrics import comparison, summary
+from explainlab.metrics.registry import parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary
 from explainlab.service.store.store import Store
@@ -77,3 +82,35 @@ def test_memory_hardly_grows_with_the_rows(classifier: Classifier, tmp_path: Pat
     few, many = peaks(FEW), peaks(MANY)
     grown = {stage: (many[stage] - few[stage]) / (MANY - FEW) for stage in MOST_BYTES}
     assert all(grown[stage] < most for stage, most in MOST_BYTES.items()), grown
+
+
+def test_memory_of_the_statistics_hardly_grows_with_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 12 methods and their controls by two metrics, whose values alone are 384 bytes of a text."""
+    monkeypatch.setattr(summary, "_AT_ONCE", 100_000)
+    monkeypatch.setattr(comparison, "_RANKED", 500)
+    names = [f"method {i}" for i in range(12)]
+    table = [*names, *(f"reversed:{name}" for name in names)]
+    metrics = [parse_metric("comprehensiveness"), parse_metric("log_odds")]
+
+    def peaks(n: int) -> dict[str, int]:
+        rng, facts = np.random.default_rng(0), np.zeros(n, facts_dtype(12, 0, 12, 2))
+        facts["tau"], facts["conflicts"] = rng.uniform(size=(2, n, 66))
+        facts["features"], facts["predicted"] = rng.integers(5, 50, size=n), "a"
+        rows = [Row(i, "", label="ab"[i % 2]) for i in range(n)]
+        values = statistics.columns(metrics, rng.normal(size=(2, 24, n)))
+        stages: dict[str, Callable[[], Any]] = {
+            "rows": lambda: statistics.method_rows(table, 12, metrics, values, facts),
+            "ranks": lambda: statistics.ranked(names, metrics, values),
+            "agreement": lambda: statistics.agreements(names, [True] * 12, rows, facts),
+            "slices": lambda: statistics.slices(table, metrics, values, rows, facts),
+        }
+        return {stage: _peak(do)[1] for stage, do in stages.items()}
+
+    tracemalloc.start()
+    try:
+        peaks(60)
+        few, many = peaks(1_000), peaks(3_000)
+    finally:
+        tracemalloc.stop()
+    grown = {stage: (many[stage] - few[stage]) / 2_000 for stage in few}
+    assert all(most < 400 for most in grown.values()), grown
