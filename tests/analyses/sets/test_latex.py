@@ -19,7 +19,7 @@ def test_methods_are_columns_and_the_best_of_a_row_is_bold(make_set: MakeSet) ->
     assert r"Model & \shortstack{LIME} & \shortstack{Occlusion} & \shortstack{Random} \\" in higher
     assert "BERT, 2 seeds on a &" in higher
     assert r"large on a & $0.200 \pm 0.050$ & $\mathbf{0.400} \pm 0.050$ & $0.200 \pm 0.050$ \\" in higher
-    assert r"large on a & $\mathbf{0.800} \pm 0.050$ & $0.600 \pm 0.050$ & $\mathbf{0.800} \pm 0.050$ \\" in lower
+    assert r"large on a & $0.800 \pm 0.050$ & $\mathbf{0.600} \pm 0.050$ & $0.800 \pm 0.050$ \\" in lower
     assert "the best of a row" in higher
 
 
