@@ -13,7 +13,9 @@ from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.beliefs import beliefs_request
 from explainlab.request import Request
 from explainlab.service.service import service
+from explainlab.settings import ROOT
 from tests.conftest import ASKED
+from tests.pages.scripted import SECONDS, charts
 from tests.pages.test_explain import answered, opened
 
 NEWS = "embedded:gpt2-mini-ag-news"
@@ -28,7 +30,7 @@ def asked(model: str, text: str, unit: str = "token") -> AppTest:
 
 
 def unfolded(app: AppTest) -> AppTest:
-    app.session_state["beliefs"] = True
+    app.session_state["explain_beliefs"] = True
     return answered(app.run())
 
 
@@ -87,3 +89,23 @@ def test_a_view_that_moves_on_forgets_the_question() -> None:
     answered(app.text_area(key="explain_text").set_value("The team lost the final.").run())
     assert not drawn(app)
     assert not app.session_state["explain.beliefs.place"].view.requests()
+
+
+def test_the_comparison_with_masked_texts_is_part_of_the_link() -> None:
+    text = "Oil fell on Monday."
+    app = unfolded(asked(NEWS, text))
+    folded = app.query_params["r"]
+    answered(app.toggle(key="explain_masked").set_value(True).run())
+    request = beliefs_request(Request(model=NEWS, text=text, question="gradient"), masked=True)
+    assert all(position.masked for position in service().find(request).body.positions)
+    link = app.query_params["r"]
+    assert link != folded
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
+    again.query_params["r"] = link
+    answered(again.run())
+    assert again.toggle(key="explain_masked").value, "the section is unfolded, and the toggle on"
+    assert drawn(again)
+    assert any("rest masked" in alt for alt in charts(again))
+    assert again.query_params["r"] == link
+    answered(again.toggle(key="explain_masked").set_value(False).run())
+    assert again.query_params["r"] != link

@@ -116,6 +116,8 @@ def test_finished_cells_are_shown_and_failed_ones_say_why(case: Case, pages: dic
     assert [chart.proto.alt for chart in app.get("vega_lite_chart") if "all cells" in chart.proto.alt]
     assert len(app.selectbox(key=f"{case.page}_by").options) == case.measures
     assert case.page == "errors" or "each of **6 cells**" in words(app.caption)
+    files = [button.label for button in app.get("download_button") if button.key.startswith(f"{case.page}_set_file")]
+    assert files == ["CSV", "JSON", "HTML", "LaTeX"]
     assert "<img" not in "".join(element.value.replace("\\<", "") for element in app.markdown)
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explainlab.analyses.sets.charts import by_model, weights_words
 from explainlab.analyses.sets.export import number_rows, set_csv, set_html, set_json
+from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell, StudySet
 from explainlab.analyses.sets.table import set_cells, set_frame, set_table
 from explainlab.analyses.sets.verdict import none_done, overview, points
@@ -62,6 +63,7 @@ class SetSection:
                 ("CSV", lambda: set_csv(number_rows(studies)), f"{name}.csv", "text/csv"),
                 ("JSON", lambda: set_json(studies, [overview(studies)]), f"{name}.json", "application/json"),
                 ("HTML", page, f"{name}.html", "text/html"),
+                ("LaTeX", partial(set_latex, studies), f"{name}.tex", "application/x-tex"),
             ]
             self.draw_words(drawn(studies, overview, measure), files)
             self._draw_behind(studies)

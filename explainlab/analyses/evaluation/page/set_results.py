@@ -15,13 +15,13 @@ from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.evaluation.published.figure import beside_published
 from explainlab.analyses.evaluation.published.matching import beside_best
 from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.evaluation.sets.export import set_latex
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
 from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.sets.export import set_csv, set_html, set_json
+from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell
 from explainlab.app.chart import File
 from explainlab.app.once import once

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from explainlab.analyses.evaluation.latex import document, escaped, stacked, table_of_rows
 from explainlab.analyses.evaluation.published.matching import Beside, Ours, Place
 from explainlab.analyses.evaluation.published.papers import PaperRow
 from explainlab.analyses.wording import counted
 from explainlab.figures.chart import Chart
+from explainlab.figures.latex import document, escaped, stacked, table_of_rows
 from explainlab.figures.matrix import Cell, Matrix
 
 _OURS = 0.3

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.explain.page.controls import BELIEFS, question
 from explainlab.analyses.intermediate_predictions.analysis import apart_words
 from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.intermediate_predictions.figures import masked_curves
@@ -48,14 +49,14 @@ def draw_beliefs(service: Service, request: Request, palette: str) -> None:
     if why:
         st.caption(f":material/footprint: {ASK}: {why}")
         return
-    folded = st.expander(ASK, icon=":material/footprint:", key="beliefs", on_change="rerun")
+    folded = st.expander(ASK, icon=":material/footprint:", key=question.key(BELIEFS), on_change="rerun")
     if folded.open:
         with folded:
             _draw_open(service, request, palette)
 
 
 def _draw_open(service: Service, request: Request, palette: str) -> None:
-    masked = st.toggle(_MASKED, key="beliefs_masked", help=_MASKED_HELP)
+    masked = st.toggle(_MASKED, key=question.key("masked"), help=_MASKED_HELP)
     (answer,) = _PLACE.answer_all(service, [beliefs_request(request, masked)])
     if answer.result is None:
         _PLACE.draw_state(service, [answer])

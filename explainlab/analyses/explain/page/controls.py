@@ -20,7 +20,9 @@ from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, checked
 
 PAGE = "explain"
-_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top")
+_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
+BELIEFS = "beliefs"
+"""Whether what a decoder believed on the way is unfolded; a view that compares it with masked texts opens so."""
 _METHODS_HELP = (
     "Each method makes a map of its own. For several settings of one method, type its id with its options: "
     "integrated_gradients:rule=right:steps=10+20."
@@ -32,6 +34,7 @@ def seed_controls(view: View, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
     values["methods"] = view.names
+    values |= {BELIEFS: True} if view.masked else {}
     for name, request in zip(view.names, view.text_requests(), strict=True):
         if name == request.question:
             values |= {_name(name, parameter): value for parameter, value in request.parameters.items()}

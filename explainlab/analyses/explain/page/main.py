@@ -21,7 +21,7 @@ PAGE = AnalysisPage(
     seed=controls.seed_controls,
     draft=controls.draft,
     button="Explain",
-    drawn=("palette", "scale", "top"),
+    drawn=("palette", "scale", "top", "masked"),
     shows=shows,
 )
 

@@ -54,7 +54,8 @@ class Choice(BaseModel):
 class View(AnalysisView):
     """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
 
-    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks.
+    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks. ``masked``:
+    whether a decoder's predictions on the way are compared with those of the text whose rest is masked.
     """
 
     model: str
@@ -69,10 +70,11 @@ class View(AnalysisView):
     palette: PaletteName = DEFAULT
     scale: Scale = "each"
     top: int = Field(0, ge=0, le=MOST_TOP)
+    masked: bool = False
 
     def text_requests(self) -> list[Request]:
         """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
-        shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top"})
+        shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
         return [
             complete(
                 checked(

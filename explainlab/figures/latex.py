@@ -1,0 +1,124 @@
+"""Tables in LaTeX that compile alone, or are copied from ``\\begin{table}`` on."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+RULE: tuple[str, ...] = ()
+"""A line between two rows of a table."""
+_BREAK = r" \\ "
+_TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
+_HEAD = r"""\documentclass{article}
+\usepackage[a4paper,landscape,margin=2cm]{geometry}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs}
+\begin{document}
+"""
+_MARKS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "'": "{'}",
+    "`": "{`}",
+    "-": "{-}",
+    "*": "{*}",
+    "[": "{[}",
+    "]": "{]}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "–": "--",
+    "—": "---",
+    "‘": "`",
+    "’": "'",
+    "“": "``",
+    "”": "''",
+    "…": r"\ldots{}",
+}
+_LETTERS = "".join(map(chr, set(range(0xC0, 0x100)) - {0xD7, 0xF7})) + (
+    "ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
+)
+"""What the T1 fonts have beyond ASCII."""
+
+
+def document(tables: Iterable[str]) -> str:
+    """A standalone document of tables that need nothing but ``booktabs``; its pages are wide enough for wide ones."""
+    listed = list(tables)
+    pages = ["\n".join(listed[start : start + _TOGETHER]) for start in range(0, len(listed), _TOGETHER)]
+    return _HEAD + "\\clearpage\n".join(pages) + "\\end{document}\n"
+
+
+def escaped(text: str) -> str:
+    """``text`` as plain words of LaTeX: every character that it interprets is escaped, one it has not is spelled."""
+    return "".join(_character(character) for character in text)
+
+
+def table_of_rows(
+    caption: str,
+    columns: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    size: str = r"\scriptsize\setlength{\tabcolsep}{4pt}",
+) -> str:
+    """A table of cells in LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
+    lines = [
+        r"\begin{table}",
+        rf"\centering\setlength{{\belowcaptionskip}}{{6pt}}{size}",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line(headings),
+        r"\midrule",
+        *(r"\midrule" if row is RULE else _line(row) for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def stacked(lines: Sequence[str]) -> str:
+    """Words in several lines of a cell."""
+    return rf"\shortstack{{{_BREAK.join(map(escaped, lines))}}}"
+
+
+def measured(mean: str, half: str = "", bold: bool = False) -> str:
+    """A ``mean`` as readers see it, with ``half`` the width of its interval (empty: it has none), in a cell."""
+    number = rf"\mathbf{{{_number(mean)}}}" if bold else _number(mean)
+    return rf"${number} \pm {_number(half)}$" if half else f"${number}$"
+
+
+def _number(words: str) -> str:
+    """A number in words, such as ``−1,000``, ``5%`` or ``under 5%``, for LaTeX's mathematics."""
+    marks = {"−": "-", ",": "{,}", "%": r"\%", "under ": "<"}
+    for mark, written in marks.items():
+        words = words.replace(mark, written)
+    return words
+
+
+def _character(character: str) -> str:
+    if character in _MARKS:
+        return _MARKS[character]
+    if " " <= character <= "~" or character in _LETTERS:
+        return character
+    if unicodedata.category(character)[0] in "ZC":
+        return " " if character.isspace() else ""
+    return rf"\texttt{{U+{ord(character):04X}}}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"{' & '.join(cells)}{_BREAK.rstrip()}"
