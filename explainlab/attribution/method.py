@@ -175,6 +175,11 @@ class Method(InPlainWords, ABC):
         return ()
 
     @classmethod
+    def chosen_by(cls, parameters: Any) -> str | None:
+        """The id of the metric by which it picks one of many maps, and which therefore flatters it; usually none."""
+        return None
+
+    @classmethod
     def idle(cls, parameters: Any) -> frozenset[str]:
         """Names of parameters without effect beside the others; their values need not be shown."""
         return frozenset()

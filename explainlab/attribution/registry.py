@@ -85,6 +85,15 @@ def label_of(name: str) -> str:
         return name
 
 
+def chosen_by(name: str) -> str | None:
+    """The id of the metric by which a method with its options picks one of many maps; usually none (see the method)."""
+    try:
+        request = parse_method(name)
+    except RequestError:
+        return None
+    return get_method(request.method).chosen_by(request.parameters)
+
+
 def request_label(request: Request) -> str:
     """The label of the method of ``request`` with the options that differ from their defaults.
 

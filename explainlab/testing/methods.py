@@ -252,17 +252,13 @@ def units(run: MethodRun) -> None:
         assert [f.text for f in result.features] == expected, f"the features of the unit {unit} are others"
         assert result.scores.shape == (len(expected),), f"there is not a score for each {unit}"
         assert np.isfinite(result.scores).all(), f"the score of a {unit} is not finite"
-        if adds_up and not _chooses(run.method):
+        # The unit may change which of many attributions is chosen.
+        if adds_up and not run.method.chosen_by(run.method.Parameters()):
             total, whole = result.scores.sum(), tokens.scores.sum()
             limit = 1e-9 * float(np.abs(tokens.scores).sum())
             assert abs(total - whole) <= limit, (
                 f"the scores of every {unit} add up to {total}, of the tokens to {whole}"
             )
-
-
-def _chooses(method: Method) -> bool:
-    """Whether the method selects one of many attributions: the unit may change which is selected."""
-    return "select_by" in method.Parameters.model_fields
 
 
 def texts(run: MethodRun) -> None:

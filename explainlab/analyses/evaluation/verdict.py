@@ -10,7 +10,7 @@ from explainlab.analyses.evaluation.truth import said_by
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
-from explainlab.attribution.registry import label_of
+from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.text.rationale import ABSENCES
 
@@ -50,8 +50,13 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
 def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     """The best method, those that are not told apart from it, and its difference to random.
 
-    Of a result without tests, which is older than these, what its intervals allow.
+    Of a result without tests, which is older than these, what its intervals allow. Methods that pick their map by this
+    very metric are named, and the best of the others.
     """
+    return _compared(body, metric) + _flattered(body, metric)
+
+
+def _compared(body: EvaluationData, metric: MetricRequest) -> str:
     rows = [row for row in _candidates(body, metric.name) if row.mean is not None]
     if not rows:
         return "no method has a value"
@@ -63,6 +68,20 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     if not tied:
         return f"{_best(best, others)}, and all others are told apart from it"
     return f"{_best(best, others)}; {_untold(tied)} not told apart from it"
+
+
+def _flattered(body: EvaluationData, metric: MetricRequest) -> str:
+    rows = [row for row in _candidates(body, metric.name) if row.mean is not None]
+    flattered = {row.method for row in rows if chosen_by(row.method) == metric.metric}
+    if not flattered:
+        return ""
+    names = joined([shown_name(row.method) for row in rows if row.method in flattered])
+    words = f"; {names} {'picks its map' if len(flattered) == 1 else 'pick their maps'} by this very metric"
+    others = [row for row in rows if row.method not in {*flattered, RANDOM}]
+    if not others:
+        return words
+    first = max(others, key=lambda row: row.sign * (row.mean or 0.0))
+    return f"{words}, of the others {shown_name(first.method)} is first with {mean_words(first.interval)}"
 
 
 def overview(body: EvaluationData) -> str:

@@ -43,6 +43,10 @@ class BestOfMany(Method):
         """The kind of attributions that are drawn."""
 
     @classmethod
+    def chosen_by(cls, parameters: Any) -> str | None:
+        return parse_metric(parameters.select_by).metric
+
+    @classmethod
     def drawn(cls, parameters: Any, n: int, depth: int) -> tuple[int, float]:
         """How many maps there are, and their work as in :meth:`work`: a gradient a step unless overridden."""
         return parameters.samples, parameters.samples * parameters.steps

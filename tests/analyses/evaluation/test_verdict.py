@@ -49,15 +49,26 @@ def body(**rows: tuple[float, float | None, bool | None]) -> EvaluationData:
             "no method is better than a random one (0.500 (0.400 to 0.600)); "
             "LIME and Occlusion are not told apart from it",
         ),
-        (
-            {"lime": (0.9, None, None), "random": (0.8, None, None)},
-            "none of these is ahead, as their intervals overlap: "
-            "LIME 0.900 (0.800 to 1.000) and Random 0.800 (0.700 to 0.900)",
-        ),
     ],
 )
 def test_the_sentence(rows: dict, said: str) -> None:
     assert data_verdict(body(**rows), METRIC) == said
+
+
+@pytest.mark.parametrize(("other", "label"), [("lime", "LIME"), ("rpi:select_by=log_odds", "{}, select by log_odds")])
+def test_a_method_that_picks_its_map_by_the_metric_is_named(other: str, label: str) -> None:
+    said = data_verdict(
+        body(
+            **{"rpi": (0.9, None, None), other: (0.8, 0.1, True), "gae": (0.7, 0.2, True), "random": (0.5, 0.4, True)}
+        ),
+        METRIC,
+    )
+    rpi = "Randomized path-integration"
+    assert said.startswith(f"{rpi} is best with 0.900")
+    assert said.endswith(
+        f"; {rpi} picks its map by this very metric, "
+        f"of the others {label.format(rpi)} is first with 0.800 (0.700 to 0.900)"
+    )
 
 
 def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> None:
