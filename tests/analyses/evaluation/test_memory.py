@@ -23,7 +23,7 @@ from explainlab.models.context import Momentary
 from explainlab.service.store.store import Store
 from tests import zoo
 
-FEW, MANY = 84, 244
+FEW, MANY = 44, 124
 """Rows that leave the last group of texts full: 4, then 8 at a time."""
 MOST_BYTES = {"evaluated": 2_000, "stored": 300, "opened": 400}
 """Of a row with a text of 60 characters, three maps and a metric: beside the result itself where it is stored."""
