@@ -176,9 +176,11 @@ def through(step: Step, vectors: Tensor | None, biases: bool, rows: slice = slic
     """
     block = step.block
     if vectors is None:
-        mixed, bias = step.mixed(rows), block.attention_output.bias
+        mixed = step.mixed(rows)
+        bias: Tensor = block.attention_output.bias
     else:
-        mixed, bias = _attended(step, vectors, rows), affine(block.attention_output, block.value.bias.to(vectors))
+        mixed = _attended(step, vectors, rows)
+        bias = affine(block.attention_output, block.value.bias.to(vectors))
     numbers = step.length * block.intermediate.out_features
     for part in in_parts(len(mixed), numbers):
         whole = [states[rows][part] for states in (step.summed, step.inner, step.last_summed)]

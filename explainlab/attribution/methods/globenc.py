@@ -38,7 +38,7 @@ class GlobEnc(BatchedMethod):
             vectors = normalised(step.block.attention_norm, step.mixed(rows), step.summed[rows])
             if parameters.include_ffn_norm:
                 vectors = normalised(step.block.output_norm, vectors, step.last_summed[rows])
-            return vectors.norm(dim=-1)
+            return vectors.square().sum(dim=-1).sqrt()
 
         scores = rolled_out(subjects, sizes)
         return [Outcome(subject.units.sum_tokens(each)) for subject, each in zip(subjects, scores, strict=True)]
