@@ -17,6 +17,7 @@ from torch import Tensor
 from explainlab.attribution.batch import Batch, stream
 from explainlab.metrics import remembered
 from explainlab.metrics.remembered import name_of, note_key, tokens_of
+from explainlab.models.replay import Layer, record
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
@@ -207,6 +208,26 @@ def attention_gradients(
         return [weigh(layer.detach(), gradient) for layer, gradient in zip(maps, gradients, strict=True)]
 
     return _attention(subjects, weights, read)
+
+
+def recordings(subjects: Sequence[Subject], read: Callable[[Subject, Sequence[Layer], int], T]) -> list[T]:
+    """``read(subject, layers, row)`` of every subject; one pass each on the text itself, which fixes the targets.
+
+    The text is ``row`` of the recorded layers of its batch, the bottom one first; it may be padded there.
+    """
+    results: dict[int, T] = {}
+
+    def run(batch: Batch) -> None:
+        with torch.no_grad():
+            layers, logits = record(batch.classifier, batch.inputs)
+            batch.see(logits)
+            batch.count(forward=1)
+            for part in batch.parts:
+                results[part.number] = read(part.subject, layers, part.rows.start)
+
+    # gradients=True: every layer's states and probabilities stay in memory
+    _exhaust(stream(subjects, [1] * len(subjects), run, gradients=True, phase="attention"))
+    return [results[i] for i in range(len(subjects))]
 
 
 def _attention(

@@ -20,7 +20,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Request, digest
 
-FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Others", "Control")
+FAMILIES = ("Gradients", "Paths", "Perturbation", "Attention", "Decomposition", "Others", "Control")
 """The families in the order shown; any other follows."""
 
 MEMBERS = "members"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from explainlab.models.anatomy import Anatomy, PostNorm
+
 Pooling = Literal["first", "last", "mean", "eos"]
 
 
@@ -20,7 +22,7 @@ class Architecture:
     see no later rows, and the head can be applied at every position. ``rounds``: the weights have 8 bits and every
     layer rounds its inputs (with weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the
     rules of relevance propagation cover its layers. ``speaks``: a language model that classifies by a prompt, so it can
-    also go on with any text.
+    also go on with any text. ``anatomy``: where its networks keep their parts (None: not known).
     """
 
     family: str
@@ -30,6 +32,7 @@ class Architecture:
     rounds: bool = False
     relevance: bool = True
     speaks: bool = False
+    anatomy: Anatomy | None = None
 
     @property
     def capabilities(self) -> dict[str, str]:
@@ -43,9 +46,16 @@ class Architecture:
             "attention": absent,
             "layered attention": absent or (layered if self.attention == "cross" else ""),
             "replaceable attention": absent or replaced,
+            "post-norm blocks": absent or self._undecomposed,
             "language model": "" if self.speaks else "it does not classify by a prompt, so it cannot be asked in words",
             "causal decoder": "" if self.causal else "it is not a causal decoder",
         }
+
+    @property
+    def _undecomposed(self) -> str:
+        if self.anatomy is None:
+            return "what its blocks are made of is not known"
+        return "" if isinstance(self.anatomy.parts, PostNorm) else self.anatomy.parts
 
     def missing(self, needs: Sequence[str]) -> list[str]:
         """Why ``needs``, names of :attr:`capabilities`, are not all met: each reason once, in their order."""

@@ -15,6 +15,7 @@ import transformers
 from torch import nn
 
 from explainlab.errors import ModelError, RequestError
+from explainlab.models.anatomy import SCORE
 from explainlab.models.templates import Template, read_template
 from explainlab.text.prompt import read_prompt
 
@@ -86,7 +87,7 @@ def take_head(model: transformers.PreTrainedModel, ids: list[int], device: torch
         head.weight.copy_(whole.weight[rows])
         if whole.bias is not None:
             head.bias.copy_(whole.bias[rows])
-    model.score = head.requires_grad_(False).eval()
+    setattr(model, SCORE, head.requires_grad_(False).eval())
 
 
 def _answer(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
+from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.inputs import Inputs
@@ -76,6 +77,21 @@ class Model(Protocol):
     def depth(self) -> int:
         """How many layers a pass runs: a layer that is shared counts each time."""
         return len(self.layers)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """What the network is made of, top first; every parameter is in exactly one. Unknown parts: a single unit."""
+        return (Unit("model", (self.network,)),)
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """The parts of every block, bottom first (``post-norm blocks``)."""
+        raise self._lacks()
+
+    @property
+    def head(self) -> Head:
+        """The parts of the head (``post-norm blocks``)."""
+        raise self._lacks()
 
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""

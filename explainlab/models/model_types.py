@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import transformers
 
 from explainlab.errors import ModelError
+from explainlab.models import anatomy
+from explainlab.models.anatomy import Anatomy
 from explainlab.models.architectures import Architecture
 from explainlab.models.transformer import (
     DecoderModel,
@@ -30,30 +32,34 @@ class ModelType:
 
 
 def _roberta(family: str) -> ModelType:
-    return ModelType(Architecture(family), positions_after_padding=True)
+    return ModelType(Architecture(family, anatomy=anatomy.ROBERTA), positions_after_padding=True)
 
 
-def _decoder(family: str) -> ModelType:
-    return ModelType(Architecture(family, pooling="last", causal=True), DecoderModel)
+def _decoder(family: str, parts: Anatomy = anatomy.LLAMA) -> ModelType:
+    return ModelType(Architecture(family, pooling="last", causal=True, anatomy=parts), DecoderModel)
 
 
 MODEL_TYPES: dict[str, ModelType] = {
-    "bert": ModelType(Architecture("BERT")),
+    "bert": ModelType(Architecture("BERT", anatomy=anatomy.BERT)),
     "roberta": _roberta("RoBERTa"),
     "xlm-roberta": _roberta("XLM-RoBERTa"),
     "camembert": _roberta("CamemBERT"),
-    "distilbert": ModelType(Architecture("DistilBERT")),
-    "electra": ModelType(Architecture("ELECTRA")),
-    "albert": ModelType(Architecture("ALBERT")),
-    "gpt2": _decoder("GPT-2"),
+    "distilbert": ModelType(Architecture("DistilBERT", anatomy=anatomy.DISTILBERT)),
+    "electra": ModelType(Architecture("ELECTRA", anatomy=anatomy.ELECTRA)),
+    "albert": ModelType(Architecture("ALBERT", anatomy=anatomy.ALBERT)),
+    "gpt2": _decoder("GPT-2", anatomy.GPT2),
     "llama": _decoder("Llama"),
     "mistral": _decoder("Mistral"),
     "qwen2": _decoder("Qwen2"),
     "qwen3": _decoder("Qwen3"),
-    "deberta-v2": ModelType(Architecture("DeBERTa-v2", attention="read"), OutputAttentionModel),
-    "modernbert": ModelType(Architecture("ModernBERT")),
-    "t5": ModelType(Architecture("T5", pooling="eos", attention="cross"), EncoderDecoderModel),
-    "explainlab_t5_encoder": ModelType(Architecture("T5 encoder", pooling="mean"), StackModel),
+    "deberta-v2": ModelType(
+        Architecture("DeBERTa-v2", attention="read", anatomy=anatomy.DEBERTA), OutputAttentionModel
+    ),
+    "modernbert": ModelType(Architecture("ModernBERT", anatomy=anatomy.MODERNBERT)),
+    "t5": ModelType(Architecture("T5", pooling="eos", attention="cross", anatomy=anatomy.T5), EncoderDecoderModel),
+    "explainlab_t5_encoder": ModelType(
+        Architecture("T5 encoder", pooling="mean", anatomy=anatomy.T5_ENCODER), StackModel
+    ),
 }
 
 
@@ -71,6 +77,8 @@ def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -
     architecture = replace(row.architecture, speaks=speaks)
     if getattr(config, "classifier_pooling", "cls") == "mean":
         architecture = replace(architecture, pooling="mean")
-    if (getattr(config, "quantization_config", None) or {}).get("load_in_8bit"):
-        architecture = replace(architecture, rounds=True)
+    if quantised := getattr(config, "quantization_config", None):
+        assert architecture.anatomy is not None
+        parts = replace(architecture.anatomy, parts="its weights are quantised")
+        architecture = replace(architecture, anatomy=parts, rounds=bool(quantised.get("load_in_8bit")))
     return replace(row, architecture=architecture)

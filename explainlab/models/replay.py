@@ -24,8 +24,8 @@ from explainlab.text.encoding import Encoding
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
-    """A layer with its input [1, N, d], its attention probabilities [1, heads, N, N] and values [1, heads, N, d_h]."""
+class Layer:
+    """A layer with its input [B, N, d], its attention probabilities [B, heads, N, N] and values [B, heads, N, d_h]."""
 
     module: nn.Module
     state: Tensor
@@ -35,6 +35,23 @@ class _Layer:
 
 class _Reached(Exception):
     """Stops a pass at the attention of the last layer."""
+
+
+def record(classifier: Classifier, inputs: Inputs) -> tuple[list[Layer], Tensor]:
+    """All layers in one pass of B texts, bottom first, and its logits float32 [B, classes].
+
+    Raises :class:`UnsupportedError` where attention cannot be tapped.
+    """
+    layers: list[Layer] = []
+
+    def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        module, state = entered[-1]
+        layers.append(Layer(module, state, probabilities, values))
+        return probabilities, values
+
+    model = classifier.model
+    with classifier.lock, torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
+        return layers, classifier.logits(inputs)
 
 
 class Replay:
@@ -55,8 +72,8 @@ class Replay:
         length = int(encoding.attention.sum())
         self._inputs = _part(classifier.inputs([encoding]), slice(length))
         self._row = {"first": 0, "last": length - 1}.get(architecture.pooling)
-        self._layers: list[_Layer] = []
-        self.original = self._record()
+        self._layers, logits = record(classifier, self._inputs)
+        self.original = logits[0]
 
     @property
     def depth(self) -> int:
@@ -91,17 +108,6 @@ class Replay:
         if probabilities.shape[2] > 1:
             probabilities = probabilities[:, :, self.rows(layer)]
         return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
-
-    def _record(self) -> Tensor:
-        model = self._classifier.model
-
-        def read(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-            module, state = entered[-1]
-            self._layers.append(_Layer(module, state, probabilities, values))
-            return probabilities, values
-
-        with self._classifier.lock, torch.no_grad(), _entering(model.layers) as entered, model.tapped(read):
-            return self._classifier.logits(self._inputs)[0]
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
         """The logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through ``tap``."""

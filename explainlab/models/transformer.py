@@ -12,6 +12,18 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from explainlab.models.anatomy import (
+    SCORE,
+    Anatomy,
+    Block,
+    Head,
+    Unit,
+    blocks_of,
+    found,
+    post_norm_blocks,
+    post_norm_head,
+    units_of,
+)
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.inputs import Inputs
@@ -67,6 +79,19 @@ class TransformerModel(Model):
     def depth(self) -> int:
         return int(self.network.config.num_hidden_layers)
 
+    @property
+    def units(self) -> Sequence[Unit]:
+        parts = self.architecture.anatomy
+        return super().units if parts is None else units_of(self.network, parts, self.depth)
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        return post_norm_blocks(self.network, self._anatomy)
+
+    @property
+    def head(self) -> Head:
+        return post_norm_head(self.network, self._anatomy)
+
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         return tapped(self.network, tap)
 
@@ -81,6 +106,12 @@ class TransformerModel(Model):
         with self.tapped(read):
             logits = self.logits(inputs, embeddings)
         return maps, logits
+
+    @property
+    def _anatomy(self) -> Anatomy:
+        if self.architecture.anatomy is None:
+            raise self._lacks()
+        return self.architecture.anatomy
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
@@ -125,11 +156,11 @@ class StackModel(TransformerModel):
 
     @property
     def layers(self) -> Sequence[nn.Module]:
-        return list(cast(nn.ModuleList, self.body.block))
+        return blocks_of(self.network, self._anatomy)[0]
 
 
 class DecoderModel(TransformerModel):
-    """A causal decoder, whose head ``score`` we apply: transformers' own pooling looks for padding ids."""
+    """A causal decoder, whose head we apply: transformers' own pooling looks for padding ids."""
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._head(self._last_state(inputs, embeddings, prefix))
@@ -170,7 +201,7 @@ class DecoderModel(TransformerModel):
 
     def _head(self, states: Tensor) -> Tensor:
         """[..., classes] from states [..., d] of the last layer."""
-        head = cast(nn.Module, self.network.score)
+        head: nn.Module = getattr(self.network, SCORE)
         logits: Tensor = head(states.to(self.device))
         return logits
 
@@ -201,8 +232,8 @@ class EncoderDecoderModel(TransformerModel):
 
     @cached_property
     def _cross_attention(self) -> set[nn.Module]:
-        blocks: Any = self._decoder.block
-        return {block.layer[1].EncDecAttention for block in blocks}
+        blocks = blocks_of(self.network, self._anatomy)[-1]
+        return {module for block in blocks if (module := found(block, self._anatomy.cross)) is not None}
 
     @cached_property
     def _decoder_tables(self) -> set[nn.Module]:

@@ -244,7 +244,7 @@ def stores(run: MethodRun) -> None:
 
 def units(run: MethodRun) -> None:
     """Each word or sentence has a score; methods that score tokens sum them."""
-    adds_up = run.method.family in ("Gradients", "Paths", "Attention")
+    adds_up = run.method.family in ("Gradients", "Paths", "Attention", "Decomposition")
     tokens = run()
     for unit in ("word", "sentence"):
         result = run(unit=unit)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import RequestError
+from explainlab.models.anatomy import SCORE
 from explainlab.models.classifier import Classifier
 from explainlab.training.batches import Tokens, tokenized
 from explainlab.training.examples import Examples
@@ -23,7 +24,7 @@ def head_logits(network: nn.Module, causal: bool, batch: dict[str, Tensor]) -> T
     batch = {name: tensor.to(device) for name, tensor in batch.items()}
     logits: Tensor
     if causal:
-        backbone, head = cast(nn.Module, network.base_model), cast(nn.Module, network.score)
+        backbone, head = cast(nn.Module, network.base_model), cast(nn.Module, getattr(network, SCORE))
         logits = head(backbone(**batch, use_cache=False).last_hidden_state)
     else:
         logits = network(**batch).logits[:, None]

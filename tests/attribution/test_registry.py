@@ -35,7 +35,7 @@ def spec(method: str, name: str) -> ParameterSpec:
 
 def test_methods_come_family_by_family() -> None:
     families = [method.family for method in methods().values()]
-    order = ["Gradients", "Paths", "Perturbation", "Attention", "Others", "Control"]
+    order = ["Gradients", "Paths", "Perturbation", "Attention", "Decomposition", "Others", "Control"]
     assert families == sorted(families, key=order.index)
     assert set(families) == set(order)
     assert all(method.id == name for name, method in methods().items())

@@ -18,6 +18,7 @@ FAMILIES = {
     "Paths": "Go step by step from a baseline to the text: slower and more careful.",
     "Perturbation": "Hide parts of the text and watch the prediction: easy to explain, and for nearly any model.",
     "Attention": "Show what the model looks at: fast, but looking at a word is not deciding by it.",
+    "Decomposition": "Follow what each word gave to every vector inside an encoder.",
     "Others": "Take the mean of several methods, or ask a language model in words.",
     "Control": "What every method must beat.",
 }

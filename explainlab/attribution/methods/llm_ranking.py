@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
+from explainlab.attribution.answers import Ranking, ranking
 from explainlab.attribution.decoding import decode, prompt_ids
 from explainlab.attribution.method import BatchedMethod, Outcome, require_affordable
-from explainlab.attribution.methods.answers import Ranking, ranking
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.attribution.methods.answers import SHOWN, Ranking, ranking
+from explainlab.attribution.answers import SHOWN, Ranking, ranking
 
 TEXT = ["The", "film", "is", "funny", ",", "the", "plot", "is", "good", "!"]
 
