@@ -85,7 +85,7 @@ def test_probability_is_explained_by_default_and_logits_where_methods_are_define
     model_for: Zoo, method: str
 ) -> None:
     found = explain(model_for(method), "film", method)
-    expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp") else "probability"
+    expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp", "decompx") else "probability"
     assert found.request.output == methods()[method].output == expected
 
 

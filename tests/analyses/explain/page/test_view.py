@@ -9,7 +9,7 @@ from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.request import Request, checked
 
-LOGITS = {"lrp", "gae", "sp_pi", "mp_pi"}
+LOGITS = {"lrp", "decompx", "gae", "sp_pi", "mp_pi"}
 EVERY = tuple(Choice(method=method) for method in methods())
 
 
