@@ -51,7 +51,7 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     """The best method, those that are not told apart from it, and its difference to random.
 
     Of a result without tests, which is older than these, what its intervals allow. Methods that pick their map by this
-    very metric are named, and the best of the others.
+    very metric are named, and where one of them is best, the best of the others.
     """
     return _compared(body, metric) + _flattered(body, metric)
 
@@ -77,11 +77,11 @@ def _flattered(body: EvaluationData, metric: MetricRequest) -> str:
         return ""
     names = joined([shown_name(row.method) for row in rows if row.method in flattered])
     words = f"; {names} {'picks its map' if len(flattered) == 1 else 'pick their maps'} by this very metric"
-    others = [row for row in rows if row.method not in {*flattered, RANDOM}]
-    if not others:
+    first, *others = sorted(rows, key=lambda row: -row.sign * (row.mean or 0.0))
+    best = next((row for row in others if row.method not in {*flattered, RANDOM}), None)
+    if first.method not in flattered or best is None:
         return words
-    first = max(others, key=lambda row: row.sign * (row.mean or 0.0))
-    return f"{words}, of the others {shown_name(first.method)} is first with {mean_words(first.interval)}"
+    return f"{words}, of the others {shown_name(best.method)} is first with {mean_words(best.interval)}"
 
 
 def overview(body: EvaluationData) -> str:

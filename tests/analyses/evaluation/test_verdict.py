@@ -71,6 +71,11 @@ def test_a_method_that_picks_its_map_by_the_metric_is_named(other: str, label: s
     )
 
 
+def test_who_is_first_without_being_chosen_by_the_metric_is_told_once() -> None:
+    said = data_verdict(body(lime=(0.9, None, None), rpi=(0.8, 0.1, True), random=(0.5, 0.4, True)), METRIC)
+    assert said.endswith("told apart from it; Randomized path-integration picks its map by this very metric")
+
+
 def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> None:
     values = {"lime": 0.4, "occlusion": None, "random": 0.3, "reversed:lime": 0.9}
     whole = {name: {METRIC.name: value} for name, value in values.items()}
