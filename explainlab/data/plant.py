@@ -23,6 +23,8 @@ from explainlab.files import write_file
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import checked
 
+VERSION = 1
+"""Of what :func:`planted_files` makes of its arguments: a change of its bytes needs a new one."""
 ENDING = ".csv"
 WORD = "planted_word"
 """The column by which a planted file is known: the word that was put into each text, or nothing."""

@@ -66,9 +66,9 @@ def upload_name(upload_id: str, folder: Path | None) -> str:
 
 
 def delete_upload(upload_id: str, folder: Path) -> None:
-    """Delete an upload and its name; nothing happens if it is not in ``folder``. Raises :class:`OSError`."""
+    """Delete an upload, its name and origin; nothing happens if it is not in ``folder``. Raises :class:`OSError`."""
     if _ID.fullmatch(upload_id):
-        for path in (_path(upload_id, folder), _name_path(_path(upload_id, folder))):
+        for path in (_path(upload_id, folder), _name_path(_path(upload_id, folder)), origin_path(upload_id, folder)):
             path.unlink(missing_ok=True)
 
 
@@ -76,6 +76,11 @@ def touch_upload(upload_id: str, folder: Path) -> None:
     """The upload has been used just now: its name's time says so. Raises :class:`OSError` if it is not there."""
     if _ID.fullmatch(upload_id):
         os.utime(_name_path(_path(upload_id, folder)))
+
+
+def origin_path(upload_id: str, folder: Path) -> Path:
+    """The file that may say how an upload was made; no id leads there, and it is deleted with the upload."""
+    return folder / "origins" / upload_id.removeprefix(PREFIX)
 
 
 def stored_uploads(folder: Path) -> list[StoredUpload]:

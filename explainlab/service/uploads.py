@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from explainlab import data
-from explainlab.data.plant import ENDING, Planting, planted_files, standing_words
-from explainlab.data.uploads import delete_upload, touch_upload
+from explainlab.data.plant import ENDING, VERSION, Planting, planted_files, standing_words
+from explainlab.data.uploads import delete_upload, origin_path, touch_upload, upload_path
+from explainlab.errors import DataError
+from explainlab.files import write_file
 from explainlab.models.stored.made import made_folder
 from explainlab.reader import Reader
-from explainlab.request import Request
+from explainlab.request import Request, digest
 from explainlab.service.users import User
 from explainlab.settings import settings
 
@@ -52,17 +55,26 @@ def keep_planted(
 ) -> PlantedUploads:
     """Plant words into ``source``, called ``name``, and keep the two files among the uploads of ``user``.
 
-    Raises as :func:`explainlab.data.plant.planted_files` and :func:`explainlab.data.keep_upload`.
+    What was planted before is not planted again while both files are there. Raises as
+    :func:`explainlab.data.plant.planted_files` and :func:`explainlab.data.keep_upload`.
     """
+    settled = planting.model_dump(mode="json")
+    key = digest([VERSION, data.source_digest(source, reader), name, dict(columns), settled, seed])
+    kept = _planted_before(key, user)
+    if kept is not None:
+        return kept
     files = planted_files(source, planting, columns=columns, seed=seed, reader=reader)
     stem = f"{name.partition('.')[0]}-planted{'' if planting.share == 1 else f'-{planting.share:g}'}"
-    return PlantedUploads(
+    planted = PlantedUploads(
         learn=keep_upload(files.content, f"{stem}{ENDING}", user),
         held_out=keep_upload(files.held_out, f"{stem}-held-out{ENDING}", user),
         rows=files.rows - files.held_out_rows,
         held_out_rows=files.held_out_rows,
         warning=standing_words(files.already, files.rows),
     )
+    with suppress(OSError):
+        write_file(origin_path(planted.learn, folder_of(user.id)), json.dumps([key, asdict(planted)]).encode())
+    return planted
 
 
 def touch(upload_id: str, user: User) -> None:
@@ -86,3 +98,18 @@ def upload_folders() -> list[Path]:
 def folder_of(user_id: str) -> Path:
     """The folder of the uploads of the user with this id."""
     return settings().home / "uploads" / hashlib.sha256(user_id.encode()).hexdigest()
+
+
+def _planted_before(key: str, user: User) -> PlantedUploads | None:
+    """What ``user`` planted with this ``key``, used just now; None unless both files are there."""
+    folder = folder_of(user.id)
+    for path in origin_path("", folder).glob("*"):
+        with suppress(OSError, ValueError, TypeError, DataError):
+            found, record = json.loads(path.read_bytes())
+            if found == key:
+                planted = PlantedUploads(**record)
+                for each in (planted.learn, planted.held_out):
+                    upload_path(each, folder)
+                    touch(each, user)
+                return planted
+    return None
