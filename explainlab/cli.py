@@ -352,12 +352,16 @@ def _ask(device: str | None, **fields: Any) -> Any:
 def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
     """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
     from explainlab.analyses.cells import cells, require_data
+    from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
     asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
     records = ([cell.to_json()] for cell in asked)
-    _print({"cells": records}, as_json, [line for cell in asked for line in cell.lines()])
+    shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
+    more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
+    lines = [line for cell in asked for line in cell.lines()]
+    _print({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
