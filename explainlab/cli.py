@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -29,6 +27,7 @@ from explainlab.options import (
     Unit,
     own,
 )
+from explainlab.reporting import reporter
 from explainlab.result import Result, with_verdict, written
 
 app = typer.Typer(
@@ -39,7 +38,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_EACH = 10.0  # seconds
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
@@ -289,7 +287,7 @@ def train(
         reader=reader_for(LOCAL.id),
         checkpoints=checkpoints,
         device=device,
-        report=_reporter(sys.stderr.isatty()),
+        report=reporter(sys.stderr.isatty()),
         **assignments(assigned),
     )
     bodies = [
@@ -354,12 +352,16 @@ def _ask(device: str | None, **fields: Any) -> Any:
 def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
     """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
     from explainlab.analyses.cells import cells, require_data
+    from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
     asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
     records = ([cell.to_json()] for cell in asked)
-    _print({"cells": records}, as_json, [line for cell in asked for line in cell.lines()])
+    shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
+    more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
+    lines = [line for cell in asked for line in cell.lines()]
+    _print({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
@@ -372,21 +374,6 @@ def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
     lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
     _print(with_verdict(body, words), as_json, lines)
-
-
-def _reporter(terminal: bool, now: Callable[[], float] = time.monotonic) -> Callable[[int, int, str], None]:
-    """Tells on stderr how far a command is: a ``terminal`` in one line that changes; else a line after each 10 s."""
-    told = now()
-
-    def report(done: int, total: int, phase: str) -> None:
-        nonlocal told
-        if terminal:
-            typer.echo(f"\r{phase}: {done} of {total}", err=True, nl=done == total)
-        elif now() - told >= _EACH:
-            told = now()
-            typer.echo(f"{phase}: {done} of {total}", err=True)
-
-    return report
 
 
 def _complain(message: str) -> int:

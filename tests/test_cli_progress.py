@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.cli import _reporter
+from explainlab.reporting import reporter
 
 
 def test_a_log_gets_a_line_after_each_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = [100.0]
-    report = _reporter(False, lambda: seconds[-1])
+    report = reporter(False, lambda: seconds[-1])
     told = {}
     for done in range(1, 36):
         seconds.append(100.0 + done)
@@ -21,7 +21,7 @@ def test_a_log_gets_a_line_after_each_ten_seconds(capsys: pytest.CaptureFixture[
 
 
 def test_a_terminal_has_one_line_that_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    report = _reporter(True)
+    report = reporter(True)
     for done in (1, 2):
         report(done, 2, "training")
     assert capsys.readouterr().err == "\rtraining: 1 of 2\rtraining: 2 of 2\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +14,11 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.activation.page import view as activation
 from explainlab.analyses.candidates.page import view as candidates
+from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.errors.page import view as errors
 from explainlab.analyses.integration.page import view as integration
-from tests.pages.scripted import charts, following, opened, press, words
+from explainlab.service.service import service
+from tests.pages.scripted import SECONDS, answered, charts, following, link_of, opened, press, words
 
 BERT, GONE = "embedded:bert-mini-sst2", "gone.csv"
 HOSTILE = "<img src=x onerror=alert(1)> *b*.jsonl"
@@ -163,3 +166,43 @@ def test_a_further_file_is_brought_and_read_by_its_own_columns(files: tuple[str,
     assert reading.columns == {"text": "review", "label": "mood"}
     other = opened("errors", r="".join(app.query_params["r"]))
     assert cells(other) == cells(app)
+
+
+def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / f"{name}.jsonl" for name in ("first", "second", "third")]
+    for file in files:
+        file.write_text(json.dumps({"text": f"A {file.stem} film.", "label": "positive"}), encoding="utf-8")
+    begun, free, answer = threading.Event(), threading.Event(), Predictions.answer
+    asked: list[str] = []
+
+    def held(self: Predictions, classifier: Any, request: Any, context: Any) -> Any:
+        asked.append(Path(request.data).stem)
+        while asked[-1] == "second" and not free.is_set():
+            begun.set()
+            context.check_cancelled()
+            free.wait(0.02)
+        return answer(self, classifier, request, context)
+
+    first, *others = map(str, files)
+    sets = {"source": first, "rows": 5, "sample": "all", "sources": tuple(others)}
+    app = press(opened("errors"), "Predict")  # who has only looked stores nothing
+    monkeypatch.setattr(Predictions, "answer", held)
+    app.query_params["r"] = link_of(errors.first_view(), **sets)
+    app.run()
+    assert begun.wait(SECONDS)
+    (job,) = service().engine.unfinished()
+    press(app, "Cancel")
+    assert service().engine.wait(job, SECONDS)
+    assert (job.progress.status, asked) == ("cancelled", ["first", "second"])
+    answered(app.run())
+    assert "was cancelled" in words(app.info)
+    assert [cell["State"] for cell in cells(app)] == ["done", "waiting", "waiting"]
+    view = app.session_state["errors.place"].view
+    alone = following(opened("errors"), view.of_cell(*view.cells[0]))
+    assert alone.session_state["errors.place"].view.cells == [view.cells[0]]
+    assert charts(alone)
+    assert asked == ["first", "second"], "what was finished is not computed again"
+    free.set()
+    press(app, "Run again")
+    assert [cell["State"] for cell in cells(app)] == ["done"] * 3
+    assert asked == ["first", "second", "second", "third"]

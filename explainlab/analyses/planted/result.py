@@ -26,3 +26,8 @@ class PlantedData(Record):
     cut: int
     known: bool
     failed: list[str]
+
+    @property
+    def share(self) -> float:
+        """Of the rows, those with a planted word: from 0 to 1."""
+        return self.planted / self.n

@@ -43,8 +43,11 @@ def set_csv(rows: Iterable[Mapping[str, object]]) -> str:
     return table
 
 
-def set_json(studies: StudySet, sentences: Sequence[str]) -> str:
-    """``{"finding", "cells": [{"model", "data", "status", "reason", "body"}]}``, the bodies without their texts."""
+def set_json(studies: StudySet, sentences: Sequence[str], **more: object) -> str:
+    """``{"finding", "cells": [{"model", "data", "status", "reason", "body"}]}``, the bodies without their texts.
+
+    What is given as ``more`` follows.
+    """
     cells = [
         {
             **cell.facts,
@@ -53,7 +56,8 @@ def set_json(studies: StudySet, sentences: Sequence[str]) -> str:
         }
         for cell in studies.cells
     ]
-    return json.dumps({"finding": sentences, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=2)
+    record = {"finding": sentences, "cells": cells, **more}
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)
 
 
 def set_charts(studies: StudySet) -> Iterator[Chart]:

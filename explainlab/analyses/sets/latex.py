@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from explainlab.analyses.numbers import Measure
+from explainlab.analyses.records import Interval
 from explainlab.analyses.sets.records import Mean, StudySet
 from explainlab.analyses.sets.table import Row, set_means
 from explainlab.figures.latex import document, escaped, measured, stacked, table_of_rows
@@ -16,12 +17,20 @@ Rows = Mapping[Row, Mapping[str, Mean]]
 """The means of each row by column: a method; or a data set's source, all of which a row is about then."""
 
 
-def set_latex(studies: StudySet) -> str:
+def set_latex(studies: StudySet, more: Iterable[str] = ()) -> str:
     """A standalone document with ``booktabs``: models by methods for each measure; the best of a row is bold.
 
-    Of numbers that are the model's own: models by data sets, the best of a column bold.
+    Of numbers that are the model's own: models by data sets, the best of a column bold. ``more`` tables follow.
     """
-    return document(table for measure in studies.measures for table in _tables(studies, measure))
+    return document([*(table for measure in studies.measures for table in _tables(studies, measure)), *more])
+
+
+def value_cell(facts: Measure, value: Interval, best: bool = False) -> str:
+    """A mean with half the width of its interval, as readers see ``facts``; the best one is bold."""
+    if value.mean is None:
+        return "--"
+    half = "" if value.low is None or value.high is None else facts.words((value.high - value.low) / 2)
+    return measured(facts.words(value.mean), half, best)
 
 
 def _tables(studies: StudySet, measure: str) -> Iterator[str]:
@@ -49,7 +58,7 @@ def _table(studies: StudySet, facts: Measure, names: Mapping[str, str], rows: Ro
     cells = [
         [
             escaped(studies.place(group, data) if by_method else group.name),
-            *(_cell(facts, row[key], row[key] in best) if key in row else "--" for key in names),
+            *(value_cell(facts, row[key].value, row[key] in best) if key in row else "--" for key in names),
         ]
         for (group, data), row in rows.items()
     ]
@@ -64,9 +73,3 @@ def _best(rows: Rows, by_method: bool) -> list[Mean]:
             contests.setdefault(place if by_method else column, []).append(mean)
     held = [(means, max(mean.merit for mean in means)) for means in contests.values() if len(means) > 1]
     return [mean for means, best in held for mean in means if mean.merit == best]
-
-
-def _cell(facts: Measure, mean: Mean, best: bool) -> str:
-    value = mean.value
-    half = None if value.low is None or value.high is None else (value.high - value.low) / 2
-    return measured(facts.words(value.mean), "" if half is None else facts.words(half), best)

@@ -16,6 +16,7 @@ from explainlab.analyses.evaluation.published.figure import beside_published
 from explainlab.analyses.evaluation.published.matching import beside_best
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
+from explainlab.analyses.evaluation.sets.shares import set_shares, share_tables
 from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import shown
@@ -71,11 +72,15 @@ def _files(evaluated: EvaluatedSet) -> list[File]:
     def page() -> str:
         return set_html("Benchmark", sentences(), evaluated, [beside_published(beside_best(evaluated.cells))])
 
+    def record() -> str:
+        shares = [row.model_dump(mode="json") for row in set_shares(evaluated)]
+        return set_json(evaluated, sentences(), **({"shares": shares} if shares else {}))
+
     return [
         ("CSV", lambda: set_csv(set_rows(evaluated)), "benchmark.csv", "text/csv"),
-        ("JSON", lambda: set_json(evaluated, sentences()), "benchmark.json", "application/json"),
+        ("JSON", record, "benchmark.json", "application/json"),
         ("HTML", page, "benchmark.html", "text/html"),
-        ("LaTeX", partial(set_latex, evaluated), "benchmark.tex", "application/x-tex"),
+        ("LaTeX", lambda: set_latex(evaluated, share_tables(evaluated)), "benchmark.tex", "application/x-tex"),
     ]
 
 

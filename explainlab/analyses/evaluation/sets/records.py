@@ -9,7 +9,7 @@ from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import kind_of
 from explainlab.analyses.evaluation.verdict import shown_name
-from explainlab.analyses.sets.records import StudySet
+from explainlab.analyses.sets.records import SetCell, StudySet
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,29 @@ class EvaluatedSet(StudySet):
 
 
 def set_rows(evaluated: EvaluatedSet) -> list[dict[str, object]]:
-    """Every number of every cell as a flat row; a cell without a result has one row with its reason."""
-    rows: list[dict[str, object]] = []
-    for cell in evaluated.cells:
-        listed = cell.result.body.rows if cell.result else []
-        rows += [
-            {
-                **cell.facts,
-                "method": row.method,
-                "label": shown_name(row.method),
-                "metric": row.asked,
-                "higher_is_better": row.higher_is_better,
-                **row.interval.model_dump(),
-                "n": row.n,
-                "undefined": row.undefined,
-                "told_apart": row.told_apart,
-            }
-            for row in listed
-        ] or [cell.facts]
-    return rows
+    """Every number of every cell as a flat row; a cell without a result has one row with its reason.
+
+    ``share``, only of ground truth: of the rows of the cell's data, those with a planted word, from 0 to 1.
+    """
+    return [row for cell in evaluated.cells for row in _rows(cell) or [cell.facts]]
+
+
+def _rows(cell: SetCell) -> list[dict[str, object]]:
+    if cell.result is None:
+        return []
+    body: EvaluationData = cell.result.body
+    return [
+        {
+            **cell.facts,
+            "method": row.method,
+            "label": shown_name(row.method),
+            "metric": row.asked,
+            "higher_is_better": row.higher_is_better,
+            **row.interval.model_dump(),
+            "n": row.n,
+            "undefined": row.undefined,
+            "told_apart": row.told_apart,
+            **({"share": body.planted.share} if body.planted and kind_of(body, row.metric) == "ground_truth" else {}),
+        }
+        for row in body.rows
+    ]
