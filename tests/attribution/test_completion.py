@@ -38,7 +38,8 @@ STORY = Template(
     text="Once upon a time, {text} Timmy was very",
     labels={"glad": " happy", "grown": " big"},
 )
-EVERY = sorted(set(methods()) - {"llm_ranking"})
+NOT_A_DECODERS = {"llm_ranking", "alti", "decompx", "globenc"}
+EVERY = sorted(set(methods()) - NOT_A_DECODERS)
 """All but the method that puts a question of its own, too long for the tiny models."""
 PATHS = (
     "integrated_gradients",

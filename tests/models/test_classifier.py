@@ -227,9 +227,12 @@ def test_a_missing_filler_is_named(zoo: Zoo, kind: str) -> None:
     ("name", "lacking"),
     [
         ("bert", {"causal decoder", "language model"}),
-        ("deberta", {"causal decoder", "replaceable attention", "language model"}),
-        ("t5", {"causal decoder", "replaceable attention", "layered attention", "language model"}),
-        ("mistral", {"language model"}),
+        ("deberta", {"causal decoder", "replaceable attention", "language model", "post-norm blocks"}),
+        (
+            "t5",
+            {"causal decoder", "replaceable attention", "layered attention", "language model", "post-norm blocks"},
+        ),
+        ("mistral", {"language model", "post-norm blocks"}),
     ],
 )
 def test_what_is_lacking_has_a_reason(zoo: Zoo, name: str, lacking: set[str]) -> None:

@@ -71,6 +71,7 @@ def test_further_models_are_added_in_the_controls(sst2: str) -> None:
     assert "There is no data file" in words(app.error), "asked all the same, it is a cell without a result"
     press(app, "Compare")
     for _ in range(2):
+        answered(app.run())  # the set may have ended while the page was drawn
         assert [cell["State"] for cell in cells(app)] == ["done", "no result", "no result"]
         assert "There is no data file" in cells(app)[1]["Reason"]
         assert "No row of embedded:news can be used" in cells(app)[2]["Reason"]
