@@ -91,7 +91,8 @@ class SetSection:
         job = next((answer.job for answer in answers if answer.job is not None), None)
         if job is None:
             return
-        if job.progress.status != "done":
+        behind = any(answer.job is job and not answer.problem for answer in answers)
+        if job.progress.status != "done" or behind:  # a job that ended since its answers were read: the page reruns
             draw_jobs(service, [job], self.place)
         elif any(answer.job is job and answer.problem for answer in answers):
             failed = sum(isinstance(outcome, str) for outcome in job.outcomes)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.evaluation.page.view import first_view
+from explainlab.app.place import Answer
+from explainlab.app.sets.results import SetSection
 from explainlab.metrics.registry import parse_metric
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from explainlab.service.service import Service
+from tests.pages.scripted import answered, charts, following, link_of, opened, press, words
 
 BERT, NONE = "embedded:bert-mini-sst2", "embedded:none"
 SUFF = parse_metric("sufficiency").name
@@ -65,13 +68,25 @@ def test_a_link_reopens_all_cells_and_a_cell_opens_alone(app: AppTest) -> None:
     assert cells(alone) == cells(app)
 
 
+def test_a_set_that_ends_while_its_page_is_drawn_is_shown_whole(sst2: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, ended = SetSection.draw_state, []
+
+    def late(section: SetSection, service: Service, answers: Sequence[Answer]) -> None:
+        ended.extend(service.engine.wait(answer.job, 60) for answer in answers if answer.job is not None)
+        draw(section, service, answers)
+
+    monkeypatch.setattr(SetSection, "draw_state", late)
+    app = opened("benchmark", r=link_of(first_view(), **CELLS, source=sst2, models=(NONE,), seed=7))
+    assert any(ended)
+    assert [cell["State"] for cell in cells(app)] == ["done", "no result"]
+
+
 def test_further_models_are_added_in_the_controls(sst2: str) -> None:
     app = following(opened("benchmark"), first_view(), **CELLS, source=sst2)
     app.multiselect(key="benchmark_sources").set_value([f"{sst2}.gone", "embedded:news"]).run()
     assert "There is no data file" in words(app.error), "asked all the same, it is a cell without a result"
     press(app, "Compare")
     for _ in range(2):
-        answered(app.run())  # the set may have ended while the page was drawn
         assert [cell["State"] for cell in cells(app)] == ["done", "no result", "no result"]
         assert "There is no data file" in cells(app)[1]["Reason"]
         assert "No row of embedded:news can be used" in cells(app)[2]["Reason"]
