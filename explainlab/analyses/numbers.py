@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explainlab.analyses.records import Interval
+from explainlab.analyses.records import Directed, Interval
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Directed):
     """What is measured: ``key`` is its name in files and links, ``spec`` the format of its values in words."""
 
     key: str
     label: str
     higher_is_better: bool
     spec: str = ".3f"
-
-    @property
-    def directed_label(self) -> str:
-        """The label with an arrow that says which way is better."""
-        return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
-
-    @property
-    def sign(self) -> int:
-        """1 if higher values are better, -1 if lower ones are."""
-        return 1 if self.higher_is_better else -1
 
     def words(self, value: float | None) -> str:
         """``value`` as readers see it; of a share under 0.1% two digits."""

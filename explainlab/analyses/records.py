@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
 import numpy as np
 
@@ -55,7 +55,29 @@ class Quartiles(Record):
     q3: float | None
 
 
-class MetricFacts(Record):
+class Directed:
+    """What has a ``label``, and values of which the higher ones are better, or the lower ones."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def label(self) -> str: ...
+
+        @property
+        def higher_is_better(self) -> bool: ...
+
+    @property
+    def directed_label(self) -> str:
+        """The label with an arrow that says which way is better."""
+        return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
+
+    @property
+    def sign(self) -> int:
+        """1 if higher values are better, -1 if lower ones are."""
+        return 1 if self.higher_is_better else -1
+
+
+class MetricFacts(Directed, Record):
     """What a result says of a metric with its options.
 
     ``key`` names the metric in the result's values, without default options; ``asked`` is the name with its preset;
@@ -69,16 +91,6 @@ class MetricFacts(Record):
     label: str
     definition: str
     higher_is_better: bool
-
-    @property
-    def directed_label(self) -> str:
-        """The label with an arrow that says which way is better."""
-        return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
-
-    @property
-    def sign(self) -> int:
-        """1 if higher values are better, -1 if lower ones are."""
-        return 1 if self.higher_is_better else -1
 
 
 def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
