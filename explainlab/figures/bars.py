@@ -91,7 +91,8 @@ def waterfall_bars(attribution: Attribution) -> Bars:
         bars.append(Bar(step.name, step.size, step.kind, at))
         at += step.size
     bars.append(Bar(names[1], end, "total"))
-    title = f"From the baseline's output to the text's, by {method_label(attribution)}"
+    title = "From the baseline's output to the text's" if known else "How the scores add up to the change"
+    title = f"{title}, by {method_label(attribution)}"
     return Bars(title, f"{output.capitalize()}{'' if known else ', from the start,'} of {label}", tuple(bars))
 
 
