@@ -179,7 +179,9 @@ def _norm(module: nn.Module, path: str) -> nn.LayerNorm:
 
 
 def _activation(module: nn.Module, path: str) -> Callable[[Tensor], Tensor]:
-    return found(module, path) or _FUNCTIONS[path]
+    """What it computes, without the module's hooks: another thread may have set some for a pass of its own."""
+    part = found(module, path)
+    return _FUNCTIONS[path] if part is None else part.forward
 
 
 # The rows ------------------------------------------------------------------------------------------------------------

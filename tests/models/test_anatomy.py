@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
+import torch
 from torch import nn
 
 from explainlab.models.completion import take_head
@@ -66,6 +67,19 @@ def test_a_post_norm_block_names_all_its_parts(name: str) -> None:
         assert {p for part in parts for p in part.parameters()} == set(unit.parameters)
     head = [found.head.dense, found.head.classifier]
     assert {p for part in head for p in part.parameters()} == set(found.units[0].parameters)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "electra", "distilbert"])
+def test_activations_are_computed_without_the_hooks_of_another_thread(name: str) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a hook of another thread")
+
+    found, states = model(model_of(name)), torch.linspace(-2, 2, 5)
+    activations = [found.head.activation, *(block.activation for block in found.blocks)]
+    expected = [activation(states) for activation in activations]
+    for module in found.network.modules():
+        module.register_forward_pre_hook(fail)
+    assert all(map(torch.equal, [activation(states) for activation in activations], expected))
 
 
 def test_a_network_of_unknown_parts_is_one_unit(zoo: Zoo) -> None:
