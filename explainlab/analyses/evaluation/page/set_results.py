@@ -18,18 +18,21 @@ from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_tables
 from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
+from explainlab.analyses.evaluation.share_figures import share_charts
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.sets.export import set_csv, set_html, set_json
 from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell
-from explainlab.app.chart import File
+from explainlab.app.chart import File, draw_chart
 from explainlab.app.once import once
 from explainlab.app.place import Answer
-from explainlab.app.sets.cells import set_of
+from explainlab.app.sets.cells import drawn, set_of
 from explainlab.app.sets.results import SetSection
 from explainlab.app.text import plain
+from explainlab.app.words.terms import explained
+from explainlab.figures.chart import Chart
 from explainlab.service.service import Service
 
 _SECTION = SetSection(PAGE, question, open_alone)
@@ -70,7 +73,8 @@ def _files(evaluated: EvaluatedSet) -> list[File]:
         return [set_overview(evaluated), *set_paragraphs(evaluated)]
 
     def page() -> str:
-        return set_html("Benchmark", sentences(), evaluated, [beside_published(beside_best(evaluated.cells))])
+        more = [*share_charts(evaluated), beside_published(beside_best(evaluated.cells))]
+        return set_html("Benchmark", sentences(), evaluated, more)
 
     def record() -> str:
         shares = [row.model_dump(mode="json") for row in set_shares(evaluated)]
@@ -94,6 +98,12 @@ def _draw_figures(evaluated: EvaluatedSet) -> None:
         question.select("Data set", "on", sources)
     for metric in evaluated.measures:
         _SECTION.draw_figure(evaluated, metric)
+    for chart in drawn(evaluated, _share_charts):
+        draw_chart(chart, f"benchmark_{chart.name}", help=explained("", "rationale"))
+
+
+def _share_charts(evaluated: EvaluatedSet) -> list[Chart]:
+    return [*share_charts(evaluated)]
 
 
 def _best(evaluated: EvaluatedSet, cell: SetCell) -> str:

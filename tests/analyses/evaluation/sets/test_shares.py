@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import sys
@@ -15,6 +16,7 @@ from explainlab.analyses import cells
 from explainlab.analyses.evaluation.page.set_results import _files
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_lines, share_rows
+from explainlab.analyses.evaluation.share_figures import share_charts
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.cli import main
 from explainlab.metrics.registry import parse_metric
@@ -72,7 +74,7 @@ def test_what_failed_the_checks_is_left_out_of_raw_results_too(with_rationales: 
 
 
 def test_the_files_of_a_set_have_them(planted: EvaluatedSet, with_rationales: MakeSet) -> None:
-    files = {label: make() for label, make, *_ in _files(planted) if label != "HTML"}
+    files = {label: make() for label, make, *_ in _files(planted)}
     listed = [row for row in csv.DictReader(io.StringIO(files["CSV"])) if row["share"]]
     found = {(row["model"], row["data"], float(row["share"]), row["method"], float(row["mean"])) for row in listed}
     assert found - {row for row in found if row[3].startswith("reversed:")} == set(EXPECTED)
@@ -88,6 +90,19 @@ def test_the_files_of_a_set_have_them(planted: EvaluatedSet, with_rationales: Ma
     assert "share" not in files["CSV"].splitlines()[0]
     assert "shares" not in json.loads(files["JSON"])
     assert "planted word" not in files["LaTeX"]
+
+
+def test_a_model_with_several_shares_has_a_chart_of_them(planted: EvaluatedSet, with_rationales: MakeSet) -> None:
+    (chart,) = share_charts(planted)
+    small = [row for row in set_shares(planted) if row.model == SMALL.id]
+    assert [(row["method"], row["share"], row["mean"]) for row in chart.rows] == [
+        (row.method, row.share, row.mean) for row in small
+    ]
+    assert chart.title.endswith(f"with a planted word: {SMALL.name}")
+    assert chart.alt.startswith(chart.title)
+    page = next(make() for label, make, *_ in _files(planted) if label == "HTML")
+    assert html.escape(chart.alt) in page
+    assert list(share_charts(with_rationales({(SMALL, "d:a"): STRONG}))) == []
 
 
 def test_the_command_line_prints_them(
