@@ -138,7 +138,6 @@ def _draw_table(body: CandidatesText, sort: str, candidate: int) -> None:
         pd.DataFrame([rows[i] for i in order]),
         hide_index=True,
         key=key,
-        height=320,
         column_config={"candidate": "Map", "layer": "Layer", "timestep": "Timestep", "draw": "Draw", **columns},
         on_select=picked,
         selection_mode="single-row-required",

@@ -23,7 +23,6 @@ from explainlab.service.store.remarks import Remark
 OPENED = "errors_open_row"
 """The container of the open row."""
 _TABLE = "errors_table"
-_HEIGHT = 320
 _NAMES = {
     "row": "Row",
     "text": "Text",
@@ -118,7 +117,6 @@ def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, rem
     st.session_state[_TABLE] = {"selection": {"rows": [place_of(table, order, view.row)], "columns": [], "cells": []}}
     st.dataframe(
         _shown(table, order, remarks),
-        height=_HEIGHT,
         hide_index=True,
         column_config=_COLUMNS,
         key=_TABLE,

@@ -81,6 +81,4 @@ def _draw_table(rows: Sequence[dict[str, Any]]) -> None:
     ]
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in ("Published", "Ours", "Low", "High")}
     frame = pd.DataFrame(shown).astype(dict.fromkeys(numbers, float))
-    st.dataframe(
-        frame, hide_index=True, height=320, column_config={**numbers, "To run": st.column_config.Column(width="large")}
-    )
+    st.dataframe(frame, hide_index=True, column_config={**numbers, "To run": st.column_config.Column(width="large")})

@@ -160,7 +160,7 @@ def _draw_cancelling(body: IntegrationErrorText) -> None:
         }
         for row in body.rows
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height=280)
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
 def _draw_ideal(body: IntegrationErrorText) -> None:
