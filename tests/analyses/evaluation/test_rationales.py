@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def classifier() -> Classifier:
-    return explainlab.load_model("embedded:bert-mini-sst2", device="cpu")
+    """It reads little of the long text, which would cost most of the time."""
+    return replace(explainlab.load_model("embedded:bert-mini-sst2", device="cpu"), max_tokens=32)
 
 
 @pytest.fixture
