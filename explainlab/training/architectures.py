@@ -21,13 +21,15 @@ class NewModel:
     """How a model of an architecture begins.
 
     ``causal``: the head (``network.score``) reads every position, and the last position predicts; ``defaults``:
-    settings that differ from those of :class:`TrainingSettings`.
+    settings that differ from those of :class:`TrainingSettings`; ``version`` rises where equal settings come to begin
+    with other weights.
     """
 
     build_tokenizer: Callable[[Sequence[str], int, int], PreTrainedTokenizerFast]
     build_network: Callable[[TrainingSettings, PreTrainedTokenizerFast, dict[str, Any]], PreTrainedModel]
     causal: bool
     defaults: dict[str, Any]
+    version: int = 1
 
 
 def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
@@ -87,6 +89,7 @@ def _t5_encoder(
             num_layers=settings.layers,
             num_heads=settings.heads,
             dropout_rate=settings.dropout,
+            initializer_factor=0.05,  # T5's own, of std 1, is for a step relative to the weights: AdamW hardly moves it
             classifier_dropout=settings.dropout,
             pad_token_id=tokenizer.pad_token_id,
             **classes,
@@ -102,6 +105,6 @@ ARCHITECTURES = {
         causal=True,
         defaults={"epochs": 3, "batch_size": 32, "learning_rate": 8e-4, "width": 192, "heads": 6, "max_tokens": 256},
     ),
-    "t5_encoder": NewModel(train_untyped_wordpiece, _t5_encoder, causal=False, defaults=SHAPES["tiny"]),
+    "t5_encoder": NewModel(train_untyped_wordpiece, _t5_encoder, causal=False, defaults=SHAPES["tiny"], version=2),
 }
 """The architectures that training can begin without weights."""

@@ -181,11 +181,17 @@ def training_digest(
         {
             "examples": examples.digest,
             "validation": validation.digest if validation else settings.validation_share,
-            "base": base if base in ARCHITECTURES else model_digest(base),
+            "base": _new_name(base) if base in ARCHITECTURES else model_digest(base),
             "teacher": model_digest(settings.teacher) if settings.teacher else None,
             "settings": body,
         }
     )
+
+
+def _new_name(architecture: str) -> str:
+    """What tells the random weights of an architecture from those of its earlier versions."""
+    version = ARCHITECTURES[architecture].version
+    return architecture if version == 1 else f"{architecture} {version}"
 
 
 def _validator(

@@ -97,7 +97,7 @@ class Training(ModelFree):
     label = "Training"
     source = "Ritter 2022 (the thesis), chapter 3; Madsen et al. 2022 (paper 003), appendix"
     definition = "the weights of the epoch with the best accuracy on validation data"
-    version = 2
+    version = 3
 
     def known_digest(self, model_id: str) -> str | None:
         """See :meth:`Analysis.known_digest`."""
