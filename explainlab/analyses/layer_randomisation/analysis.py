@@ -53,8 +53,9 @@ THESIS = [
     "attention_rollout:residual=false:reading=received",
 ]
 """The thesis' methods but for LIME and SHAP, which it leaves out here too."""
-ENDS = 2
+_ENDS = 2
 """Units beside the blocks: the head and the embeddings."""
+_EQUAL = "all scores are equal, there or on the model itself."
 
 
 class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
@@ -118,7 +119,9 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        classifier = subjects[0].classifier
+        classifier, methods = subjects[0].classifier, self.method_requests(parameters)
+        for own in methods:
+            get_method(own.method).require(classifier, own.parameters)
         require_drawable(classifier)
         units = units_named(classifier, parameters.units)
         if parameters.explained == "randomised" and not subjects[0].explains_prediction:
@@ -127,7 +130,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
                 "Leave out the target, or explained=randomised.",
             )
         read_originals(subjects)
-        originals = _originals(subjects, self.method_requests(parameters), parameters)
+        originals = _originals(subjects, methods, parameters)
         plan = self._plan(subjects[0], units, parameters)
         absent = _most_models(parameters, classifier.model.depth) - parameters.draws * len(plan.sets)
         subjects[0].context.skip(absent * sum(own.work for own in originals))
@@ -149,7 +152,10 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             methods=[MethodFacts(**own.model_dump(exclude={"scores"})) for own in first.methods],
             rows=[_mean([body.rows[i] for body in bodies]) for i in range(len(first.rows))],
             controls=controls(bodies),
-            texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
+            texts=[
+                body.texts[0].model_copy(update={"row": row.number, "label": row.label})
+                for row, body in zip(rows, bodies, strict=True)
+            ],
         )
 
     def kept(self, body: RandomisationText) -> RandomisationText:
@@ -221,7 +227,7 @@ def _modes(parameters: LayerRandomisation.Parameters) -> list[Mode]:
 
 def _most_models(parameters: LayerRandomisation.Parameters, depth: int) -> int:
     """How many random models there are of a model whose ``depth`` layers are units; the first of both modes is one."""
-    units, modes = len(parameters.units) or depth + ENDS, len(_modes(parameters))
+    units, modes = len(parameters.units) or depth + _ENDS, len(_modes(parameters))
     return parameters.draws * (modes * units - (modes - 1))
 
 
@@ -268,6 +274,16 @@ def _text_body(originals: Sequence[Original], found: Sequence[Sequence[Found]], 
         methods=[_facts(original) for original in originals],
         rows=rows,
         controls=[],
+        texts=[
+            RandomisationRow(
+                row=1,
+                text=subject.encoding.text,
+                text_pair=subject.encoding.text_pair,
+                label=None,
+                values=_values(rows, absolute=False),
+                absolute=_values(rows, absolute=True),
+            )
+        ],
         maps=maps,
     )
     return body.model_copy(update={"controls": controls([body])})
@@ -293,7 +309,12 @@ def _undefined(original: Original, draws: Sequence[Found]) -> list[str]:
     return warnings
 
 
-_EQUAL = "all scores are equal, there or on the model itself."
+def _values(rows: Sequence[Survival], absolute: bool) -> Rhos:
+    values: Rhos = {}
+    for row in rows:
+        if row.absolute == absolute:
+            values.setdefault(row.mode, {}).setdefault(row.unit, {})[row.method] = row.mean
+    return values
 
 
 def _survival(method: str, mode: Mode, unit: str, absolute: bool, draws: Sequence[float | None]) -> Survival:
@@ -327,21 +348,6 @@ def _mean(rows: Sequence[Survival]) -> Survival:
             "n": len(means),
             "undefined": len(rows) - len(means),
         }
-    )
-
-
-def _row(row: Row, body: RandomisationText) -> RandomisationRow:
-    """What a text contributes."""
-    values: dict[bool, Rhos] = {False: {}, True: {}}
-    for own in body.rows:
-        values[own.absolute].setdefault(own.mode, {}).setdefault(own.unit, {})[own.method] = own.mean
-    return RandomisationRow(
-        row=row.number,
-        text=row.text,
-        text_pair=row.text_pair,
-        label=row.label,
-        values=values[False],
-        absolute=values[True],
     )
 
 

@@ -39,7 +39,7 @@ def rho_by_unit(body: Body, mode: Mode, absolute: bool) -> Chart:
         _add_method(figure, units, rows[name], shown(label), *styles[name])
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=units)
     figure.update_yaxes(range=[-1.05, 1.05])
-    title = f"Maps of {'one random unit' if mode == 'independent' else 'more and more random units'}, by {of}"
+    title = f"Maps {'with one unit random' if mode == 'independent' else 'as more units become random'}, by {of}"
     last = {name: own[-1].mean for name, own in rows.items() if own[-1].mean is not None}
     found = ", ".join(f"{labels[name]} {mean:.2f}" for name, mean in last.items()) or "none is defined"
     alt = f"{title}. ρ at {body.units[-1]}: {found}."

@@ -76,17 +76,6 @@ class RandomMap(Record):
     scores: list[float]
 
 
-class RandomisationText(TextBody):
-    """Layer randomisation of one text; ``units`` are those randomised, top first, ``text_seed`` that of its methods."""
-
-    text_seed: int
-    units: list[str]
-    methods: list[OriginalMap]
-    rows: list[Survival]
-    controls: list[Control]
-    maps: list[RandomMap]
-
-
 class RandomisationRow(Record):
     """What a text contributes: ``values`` are of its scores, ``absolute`` of their absolute values."""
 
@@ -96,6 +85,21 @@ class RandomisationRow(Record):
     label: str | None
     values: Rhos
     absolute: Rhos
+
+
+class RandomisationText(TextBody):
+    """Layer randomisation of one text, the only one of ``texts``.
+
+    ``units`` are those randomised, top first; ``text_seed`` is that of its methods.
+    """
+
+    text_seed: int
+    units: list[str]
+    methods: list[OriginalMap]
+    rows: list[Survival]
+    controls: list[Control]
+    texts: list[RandomisationRow]
+    maps: list[RandomMap]
 
 
 class RandomisationData(Record):

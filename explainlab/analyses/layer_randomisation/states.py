@@ -90,9 +90,11 @@ class Original:
             return Compared(signed=None, absolute=None, broken=found)
         content = self.subject.units.content
         own, other = self.attribution.scores[content], found.scores[content]
+        signed = rho(own, other)
+        unsigned = min(own.min(), other.min()) >= 0
         return Compared(
-            signed=rho(own, other),
-            absolute=rho(np.abs(own), np.abs(other)),
+            signed=signed,
+            absolute=signed if unsigned else rho(np.abs(own), np.abs(other)),
             forward=found.cost.forward,
             backward=found.cost.backward,
             scores=found.scores.tolist() if keep else None,
