@@ -112,6 +112,7 @@ def naming(path: str) -> dict[str, Request]:
         "attributions": ask_study("evaluation", parameters={"attributions": [path]}),
         "ablation": ask_study("ablation", parameters={"methods": ["lime"], "settings": {"lime": inside}}),
         "activation": ask_study("activation", parameters={"methods": [option]}),
+        "layer_randomisation": ask_study("layer_randomisation", parameters={"methods": [f"gradient+{option}"]}),
         "reference": ask_study("activation", parameters={"methods": ["random"], "reference": option}),
     }
 
