@@ -33,6 +33,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "planted": {},
     "predictions": {},
     "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
+    "substitution": {"neighbours": 2, "k": 50},
     "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
     "trust": {"method": "occlusion"},
 }

@@ -10,19 +10,17 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
+from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
-from explainlab.analyses.attack.measures import normalised, rank_change, top, top_k_sum_change
 from explainlab.analyses.attack.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.analyses.attack.result import (
     AttackData,
-    AttackedRow,
     AttackedText,
     AttackRow,
     AttackText,
     Course,
     Measures,
-    Original,
 )
 from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Objective, Point, Positions, Run, Search, Settings
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
@@ -148,7 +146,10 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         read_originals(subjects)
         search = Search(subjects, Maps(parameters.method, parameters.nodes), _settings(parameters))
         points = search.originals(subjects)
-        originals = [_original(subject, point, parameters) for subject, point in zip(subjects, points, strict=True)]
+        originals = [
+            original_of(subject, _finite(subject, point, parameters), parameters.k)
+            for subject, point in zip(subjects, points, strict=True)
+        ]
         attacked = {
             i: Attacked(subject, point, np.array(own.listed), goals)
             for i, (subject, point, own) in enumerate(zip(subjects, points, originals, strict=True))
@@ -190,17 +191,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             deviation=first.deviation,
             rows=[_mean(goal, texts) for goal in goals],
             left_out=sum(bool(body.original.left_out) for body in bodies),
-            originals=[
-                AttackedRow(
-                    **body.original.model_dump(),
-                    row=row.number,
-                    text=row.text,
-                    text_pair=row.text_pair,
-                    label=row.label,
-                    prediction=body.prediction,
-                )
-                for row, body in zip(rows, bodies, strict=True)
-            ],
+            originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
             texts=texts,
         )
 
@@ -254,44 +245,23 @@ def _settings(parameters: Attack.Parameters) -> Settings:
 # One text ------------------------------------------------------------------------------------------------------------
 
 
-def _original(subject: Subject, point: Point, parameters: Attack.Parameters) -> Original:
-    """The map before the attacks, and why the text is left out, if it is."""
+def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np.ndarray:
+    """The scores of the map; raises :class:`ModelError` if one is not finite."""
     if not np.isfinite(point.scores).all():
         raise ModelError(
             f"{get_method(parameters.method).label} on {subject.classifier.id} gave scores that are not finite.",
             "Try dtype float32, output logit, or another method.",
         )
-    n = len(subject.units.content)
-    size, shares = parameters.k * n // 100, normalised(point.scores, subject.units)
-    left_out = ""
-    if not size:
-        left_out = f"{parameters.k}% of {counted(n, subject.unit)} is none"
-    elif not np.isfinite(shares).all():
-        left_out = "the map is 0 everywhere"
-    listed = [] if left_out else top(shares, subject.units, size).tolist()
-    return Original(
-        scores=point.scores.tolist(),
-        listed=listed,
-        top_k_sum=None if left_out else float(shares[listed].sum()),
-        left_out=left_out,
-    )
+    return point.scores
 
 
 def _text(subject: Subject, attacked: Attacked, run: Run) -> AttackedText:
     """What an attack did; ``row`` is that of a single text."""
-    units, listed = subject.units, attacked.listed
-    before, after = (normalised(point.scores, units) for point in (attacked.original, run.best))
-    change = attacked.original.probability - run.best.probability
     return AttackedText(
         row=1,
         objective=run.goal.objective,
         epsilon=run.goal.written,
-        measures=Measures(
-            rank_change=rank_change(listed, top(after, units, len(listed))),
-            top_k_sum_change=top_k_sum_change(before, after, listed),
-            probability_change=change,
-            absolute_probability_change=abs(change),
-        ),
+        measures=Measures(**changes(subject, attacked.listed, attacked.original, run.best)),
         steps=run.steps,
         stopped=run.ending or "steps",
         best_step=run.best.step,

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.attack.result import AttackData, AttackedText, AttackRow, AttackText
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.records import TextBody
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
@@ -158,16 +159,16 @@ def _heatmaps(result: AnalysisResult[AttackText]) -> Iterator[Map]:
     """The map before the attacks and after each, as shares on one scale, their top features framed."""
     body, k = result.body, len(result.body.original.listed)
     request = result.request.model_copy(update={"question": body.method, "parameters": {}})
-    before = _shares(body, request, body.original.scores)
-    after = {f"{text.objective}, {text.epsilon}": _shares(body, request, text.scores) for text in body.texts}
+    before = shares_of(body, request, body.original.scores)
+    after = {f"{text.objective}, {text.epsilon}": shares_of(body, request, text.scores) for text in body.texts}
     scale = limit([before, *after.values()])
     yield Map(f"{body.label} before the attack", heatmap(before, scale=scale, top_k=k))
     for name, attribution in after.items():
         yield Map(f"{body.label} after the attack: {name}", heatmap(attribution, scale=scale, top_k=k))
 
 
-def _shares(body: AttackText, request: Request, scores: Sequence[float]) -> Attribution:
-    """|scores| as shares of those of the content features."""
+def shares_of(body: TextBody, request: Request, scores: Sequence[float]) -> Attribution:
+    """|scores| [n_features] as shares of those of the content features, to be drawn as a map of ``request``."""
     sizes = np.abs(np.array(scores))
     content = [not feature.special for feature in body.features]
     total = sizes[content].sum()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -45,6 +44,10 @@ class Maps:
         """Model inputs that one map takes: integrated gradients read their nodes and the moved text itself."""
         return self._points + 1
 
+    def backward(self, second: bool) -> int:
+        """Backward passes that one map takes: one an input that is explained, and ``second`` ones of all inputs."""
+        return (self._points or 1) + (self.inputs if second else 0)
+
     def read(self, batch: Batch, moved_by: Tensor, *, second: bool, surrogate: float = 0.0) -> Reading:
         """The maps of the texts of ``batch``, their word embeddings ``moved_by`` [B, N, d].
 
@@ -70,16 +73,17 @@ class Maps:
 
     def _integrated(self, batch: Batch, ends: Tensor, second: bool) -> tuple[Tensor, Tensor]:
         alphas, weights = nodes("gauss_legendre", self._points)
-        places = torch.as_tensor(np.append(alphas, 1.0), dtype=torch.float32, device=ends.device)[:, None, None]
+        places = torch.as_tensor(alphas, dtype=torch.float32, device=ends.device)[:, None, None]
         starts = batch.stacked(
             [self._baseline(part.subject).expand(part.count, -1, -1) for part in batch.parts]
         ).float()
         paths = torch.lerp(starts[:, None], ends.float()[:, None], places).to(ends.dtype)
-        inputs = batch.inputs.repeat(*[self.inputs] * batch.size)
-        logits = batch.classifier.logits(inputs, paths.flatten(0, 1)).unflatten(0, (batch.size, self.inputs))
+        inputs = batch.inputs.repeat(*[self._points] * batch.size)
+        logits = batch.classifier.logits(inputs, paths.flatten(0, 1)).unflatten(0, (batch.size, self._points))
         explained = [weight * batch.explained(logits[:, k]).sum() for k, weight in enumerate(weights.tolist())]
         (gradients,) = torch.autograd.grad(torch.stack(explained).sum(), paths, create_graph=second)
-        return ((ends.float() - starts) * gradients.float().sum(dim=1)).sum(dim=-1), logits[:, -1]
+        scores = ((ends.float() - starts) * gradients.float().sum(dim=1)).sum(dim=-1)
+        return scores, batch.classifier.logits(batch.inputs, ends)
 
     def _baseline(self, subject: Subject) -> Tensor:
         if subject not in self._baselines:

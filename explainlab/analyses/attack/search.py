@@ -153,7 +153,7 @@ class Search:
             still = torch.zeros_like(batch.texts(), dtype=torch.float32)
             reading = self._maps.read(batch, still, second=False)
             self.met_relu |= reading.met_relu
-            batch.count(forward=self._maps.inputs, backward=self._maps.inputs)
+            batch.count(forward=self._maps.inputs, backward=self._maps.backward(second=False))
             batch.classifier.finite(reading.logits.detach())
             scores, probabilities = self._scores(batch, reading), _probabilities(reading.logits.detach())
             for part in batch.parts:
@@ -206,13 +206,13 @@ class Search:
         surrogate, inputs = self._settings.surrogate, self._maps.inputs
         if last or surrogate:
             reading = self._maps.read(batch, moved_by, second=False)
-            batch.count(forward=inputs, backward=inputs)
+            batch.count(forward=inputs, backward=self._maps.backward(second=False))
             values = self._values(batch, owners, reading)
             if last:
                 return values, self._losses(owners, values), None
         moved_by.requires_grad_()
         followed = self._maps.read(batch, moved_by, second=True, surrogate=surrogate)
-        batch.count(forward=inputs, backward=SECOND * inputs)
+        batch.count(forward=inputs, backward=self._maps.backward(second=True))
         smooth = self._values(batch, owners, followed)
         losses = self._losses(owners, smooth)
         # the second term is for a map that does not depend on where the text is

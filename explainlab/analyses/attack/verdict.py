@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explainlab.analyses.attack.result import AttackData, AttackRow, AttackText
+from explainlab.analyses.attack.result import AttackData, AttackRow, AttackText, Original
+from explainlab.analyses.records import TextBody
 from explainlab.analyses.wording import capital, counted, interval_words, whole_percent
 
 USUAL = "0.1s"
@@ -22,7 +23,7 @@ def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:
 def text_verdict(body: AttackText) -> str:
     """What an attack did to the map of one text."""
     if body.original.left_out:
-        return f"Not attacked, with {counted(_content(body), 'feature')}: {body.original.left_out}."
+        return not_attacked(body, body.original)
     row = sentence_row(body.rows)
     (own,) = [text for text in body.texts if (text.objective, text.epsilon) == (row.objective, row.epsilon)]
     attack = capital(_attack(row))
@@ -34,6 +35,12 @@ def text_verdict(body: AttackText) -> str:
         f"share from {before:.3f} to {before - measures.top_k_sum_change:.3f}, while the probability changed by "
         f"{measures.absolute_probability_change:.3f}."
     )
+
+
+def not_attacked(body: TextBody, original: Original) -> str:
+    """Why a text was left out."""
+    features = sum(not feature.special for feature in body.features)
+    return f"Not attacked, with {counted(features, 'feature')}: {original.left_out}."
 
 
 def data_verdict(body: AttackData) -> str:
@@ -54,7 +61,3 @@ def _attack(row: AttackRow) -> str:
     article = "a" if row.objective == "constrained" else "an"
     standard = " standard deviations" if row.epsilon.endswith("s") else ""
     return f"{article} {row.objective} attack within {row.epsilon.removesuffix('s')}{standard}"
-
-
-def _content(body: AttackText) -> int:
-    return sum(not feature.special for feature in body.features)
