@@ -42,8 +42,8 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 RELU = (
-    "This model has ReLUs, whose second derivatives are 0, so that the attack sees little of what moves the map: "
-    "choose surrogate=30, which follows softplus instead and measures on the model itself."
+    "This model has ReLUs, whose second derivatives are 0, so that the attack does not see what moves the map through "
+    "them: choose surrogate=30, which follows softplus instead and measures on the model itself."
 )
 NO_RELU = "This model has no ReLU: the surrogate changed nothing."
 ZERO = "A radius of 0 allows no change: all its changes are 0."
@@ -156,11 +156,11 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             if not own.left_out
         }
         search.attack(list(attacked.values()))
+        caveats = _caveats(classifier, goals, deviation) + _relu_caveats(search.met_relu, parameters)
         bodies = []
         for i, (subject, own) in enumerate(zip(subjects, originals, strict=True)):
             runs = attacked[i].runs if i in attacked else []
-            subject.warnings += _warnings(classifier, goals, deviation)
-            subject.warnings += _relu_warnings(search.met_relu, parameters) + _broken(runs)
+            subject.warnings += [*caveats, *_broken(runs)]
             texts = [_text(subject, attacked[i], run) for run in runs]
             bodies.append(
                 AttackText(
@@ -168,6 +168,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
                     method=parameters.method,
                     label=get_method(parameters.method).label,
                     deviation=deviation,
+                    caveats=caveats,
                     original=own,
                     rows=[_mean(goal, texts) for goal in goals],
                     texts=texts,
@@ -189,6 +190,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             method=first.method,
             label=first.label,
             deviation=first.deviation,
+            caveats=first.caveats,
             rows=[_mean(goal, texts) for goal in goals],
             left_out=sum(bool(body.original.left_out) for body in bodies),
             originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
@@ -231,7 +233,8 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
         left_out = body.left_out if isinstance(body, AttackData) else int(bool(body.original.left_out))
         tail = [f"Left out: {counted(left_out, 'text')}"] if left_out else []
-        return [head, table(rows), *tail]
+        told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
+        return [head, table(rows), *tail, *told]
 
 
 def _objectives(parameters: Attack.Parameters) -> list[Objective]:
@@ -282,8 +285,8 @@ def _course(run: Run) -> Course:
     )
 
 
-def _warnings(classifier: Classifier, goals: Sequence[Goal], deviation: float) -> list[str]:
-    """What a reader must know of the radii."""
+def _caveats(classifier: Classifier, goals: Sequence[Goal], deviation: float) -> list[str]:
+    """What a reader must know of the radii, and of a model that rounds more coarsely."""
     radii = {goal.written: goal.radius for goal in goals}
     told = [ZERO] if 0.0 in radii.values() else []
     if classifier.dtype.itemsize < 4:
@@ -295,7 +298,7 @@ def _warnings(classifier: Classifier, goals: Sequence[Goal], deviation: float) -
     ]
 
 
-def _relu_warnings(met_relu: bool, parameters: Attack.Parameters) -> list[str]:
+def _relu_caveats(met_relu: bool, parameters: Attack.Parameters) -> list[str]:
     if met_relu:
         return [] if parameters.surrogate else [RELU]
     return [NO_RELU] if parameters.surrogate else []

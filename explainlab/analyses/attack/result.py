@@ -89,11 +89,15 @@ class Original(Record):
 
 
 class AttackText(TextBody):
-    """All attacks on one text. ``deviation`` is the standard deviation of the word table, which ``s`` counts in."""
+    """All attacks on one text. ``deviation`` is the standard deviation of the word table, which ``s`` counts in.
+
+    ``caveats``: what weakens the attacks of this model, or of these radii.
+    """
 
     method: str
     label: str
     deviation: float
+    caveats: list[str]
     original: Original
     rows: list[AttackRow]
     texts: list[AttackedText]
@@ -116,6 +120,7 @@ class AttackData(Record):
     method: str
     label: str
     deviation: float
+    caveats: list[str]
     rows: list[AttackRow]
     left_out: int
     originals: list[AttackedRow]

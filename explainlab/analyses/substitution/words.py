@@ -14,6 +14,7 @@ from explainlab.text.units import trimmed, words
 
 _BEGINNINGS = ("Ġ", "▁")
 """How tokenizers spell the blank before a word."""
+_TINY = 1e-12
 
 
 class Word(NamedTuple):
@@ -47,8 +48,9 @@ class Neighbours:
     """The ``count`` nearest words of a classifier's word table, by the cosine of their rows."""
 
     def __init__(self, classifier: Classifier, count: int) -> None:
-        self._tokenizer = classifier.tokenizer
-        self._table = torch.nn.functional.normalize(classifier.model.word_embeddings.weight.detach().float(), dim=1)
+        self._classifier = classifier
+        self._table = classifier.model.word_embeddings.weight.detach()
+        self._lengths = torch.linalg.vector_norm(self._table, dim=1, dtype=torch.float32).clamp(min=_TINY)
         self._special = set(classifier.tokenizer.all_special_ids)
         self._count = count
         self._found: dict[int, list[tuple[int, str]]] = {}
@@ -78,13 +80,14 @@ class Neighbours:
                 yield other, word
 
     def _ranked(self, token: int) -> Tensor:
-        return (self._table @ self._table[token]).argsort(descending=True, stable=True)
+        return ((self._table @ self._table[token]).float() / self._lengths).argsort(descending=True, stable=True)
 
     def _spelling(self, token: int) -> tuple[bool, str]:
         """Whether a token begins with a blank, and what it spells without it."""
         if token not in self._spelled:
-            piece = self._tokenizer.convert_ids_to_tokens(token) or ""
-            self._spelled[token] = piece.startswith(_BEGINNINGS), self._tokenizer.decode([token]).strip()
+            with self._classifier.tokenizer_lock:
+                piece = str(self._classifier.tokenizer.convert_ids_to_tokens(token))
+            self._spelled[token] = piece.startswith(_BEGINNINGS), self._classifier.decode([token]).strip()
         return self._spelled[token]
 
 

@@ -156,6 +156,11 @@ def test_what_weakens_an_attack_is_told(zoo: Zoo, encoder: Classifier) -> None:
     assert f"{2 / table_deviation(encoder):.0f} standard deviations" in wide[0]
 
 
+def test_of_a_data_set_it_is_told_once(zoo: Zoo, data: Path) -> None:
+    result = study(zoo("t5"), "attack", data=str(data), **SMALL)
+    assert [line for line in get_study("attack").lines(result) if "surrogate=30" in line] == result.body.caveats
+
+
 def test_half_precision_is_attacked_and_told(zoo_path: Callable[[str], Path]) -> None:
     half = load_model(str(zoo_path("bert")), device="cpu", dtype="bfloat16")
     result = study(half, "attack", TEXT, **SMALL)

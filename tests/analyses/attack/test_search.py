@@ -94,6 +94,9 @@ def batches(subject: Subject) -> Iterator[Batch]:
         ("bert", "input_x_gradient", "word"),
         ("gpt2", "integrated_gradients", "token"),
         ("t5", "gradient", "token"),
+        ("deberta", "gradient", "token"),
+        ("modernbert", "gradient", "token"),
+        ("llama", "gradient", "token"),
     ],
 )
 def test_the_gradient_is_that_of_central_differences(zoo: Zoo, model: str, method: Method, unit: Unit) -> None:
