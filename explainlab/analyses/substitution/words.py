@@ -50,7 +50,7 @@ class Neighbours:
     def __init__(self, classifier: Classifier, count: int) -> None:
         self._classifier = classifier
         self._table = classifier.model.word_embeddings.weight.detach()
-        self._lengths = torch.linalg.vector_norm(self._table, dim=1, dtype=torch.float32).clamp(min=_TINY)
+        self._lengths: Tensor = torch.linalg.vector_norm(self._table, dim=1, dtype=torch.float32).clamp(min=_TINY)
         self._special = set(classifier.tokenizer.all_special_ids)
         self._count = count
         self._found: dict[int, list[tuple[int, str]]] = {}
