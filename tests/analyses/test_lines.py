@@ -16,10 +16,12 @@ TEXT = "a good film"
 CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
+    "attack": {"epsilon": "0.1s", "steps": 1, "k": 50},
     "integration_error": {"steps": "2,3", "rules": "right"},
     "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
+    "substitution": {"neighbours": 2, "k": 50},
     "trust": {"method": "occlusion"},
 }
 

@@ -1,0 +1,61 @@
+"""What results of attacks say of a text before them, and of what they changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explainlab.analyses.attack.measures import normalised, rank_change, top, top_k_sum_change
+from explainlab.analyses.attack.result import AttackedRow, Original
+from explainlab.analyses.attack.search import Point
+from explainlab.analyses.records import TextBody
+from explainlab.analyses.wording import counted
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+
+
+def original_of(subject: Subject, scores: np.ndarray, k: int) -> Original:
+    """The map ``scores`` [n_features] before the attacks, and why the text is left out, if it is.
+
+    The listed features are the ``k`` per cent of the content features that rank first, rounded down.
+    """
+    n = len(subject.units.content)
+    size, shares = k * n // 100, normalised(scores, subject.units)
+    left_out = ""
+    if not size:
+        left_out = f"{k}% of {counted(n, subject.unit)} is none"
+    elif not np.isfinite(shares).all():
+        left_out = "the map is 0 everywhere"
+    listed = [] if left_out else top(shares, subject.units, size).tolist()
+    return Original(
+        scores=scores.tolist(),
+        listed=listed,
+        top_k_sum=None if left_out else float(shares[listed].sum()),
+        left_out=left_out,
+    )
+
+
+def changes(subject: Subject, listed: np.ndarray, before: Point, after: Point) -> dict[str, float]:
+    """The fields of :class:`.result.Measures`."""
+    first, last = (normalised(point.scores, subject.units) for point in (before, after))
+    change = before.probability - after.probability
+    return {
+        "rank_change": rank_change(listed, top(last, subject.units, len(listed))),
+        "top_k_sum_change": top_k_sum_change(first, last, listed),
+        "probability_change": change,
+        "absolute_probability_change": abs(change),
+    }
+
+
+def attacked_row(row: Row, original: Original, body: TextBody) -> AttackedRow:
+    """A text of a data set before its attacks."""
+    own: dict[str, Any] = original.model_dump()
+    return AttackedRow(
+        **own,
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        prediction=body.prediction,
+    )

@@ -1,0 +1,253 @@
+"""Whether a method's map can be driven away by a few near words that keep the prediction: attacks that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from explainlab import declared
+from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
+from explainlab.analyses.attack.search import Objective, Point
+from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.parameters import Rows, Sample, method_spec
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.substitution.result import (
+    ReplacedWord,
+    SubstitutedText,
+    SubstitutionData,
+    SubstitutionRow,
+    SubstitutionText,
+    WordMeasures,
+)
+from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
+from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
+from explainlab.analyses.substitution.words import Neighbours, lettered
+from explainlab.analyses.summary import interval, table
+from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import counted
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.passes import read_originals
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.models.context import FORWARD
+from explainlab.reader import Reader
+from explainlab.request import digest
+
+MEASURES = {
+    "rank_change": "Rank Change",
+    "top_k_sum_change": "Top-k Sum Change",
+    "probability_change": "Probability Change",
+    "absolute_probability_change": "|Probability Change|",
+    "replaced_share": "Words replaced",
+}
+_EVALUATIONS = 20
+"""About how many gradients the map of a text takes, before the method and the text are known."""
+
+
+class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
+    """The smallest share of a map that its top features can be brought to by replacing a few words by near ones.
+
+    Greedy: each round replaces the word that lowers the share most, of those that keep the predicted class and,
+    ``constrained``, nearly its probability.
+    """
+
+    TextBody = SubstitutionText
+    DataBody = SubstitutionData
+
+    class Parameters(declared.Parameters):
+        method: Annotated[str, AfterValidator(method_spec)] = Field(
+            "gradient", description="The method whose map is attacked, with its options after colons."
+        )
+        objective: Literal["both", "unconstrained", "constrained"] = Field(
+            "both", description="Whether the probability of the predicted class must stay as well as the class."
+        )
+        budget: int = Field(15, ge=1, le=100, description="Most words to replace, in per cent; at least one word.")
+        neighbours: int = Field(20, ge=1, le=1000, description="Near words that each word may be replaced by.")
+        tolerance: float = Field(0.05, ge=0, le=1, description="Most change of the probability (constrained).")
+        k: int = Field(15, ge=1, le=100, description="The top features, in per cent of the content features.")
+        rows: Rows = 16
+        sample: Sample = "first"
+
+    id = "substitution"
+    label = "Attacks by near words"
+    source = "The attacks of thesis 004, sections 2.3 and 3.5, with words in place of embeddings"
+    definition = "min over texts with near words of Σ_T |aᵢ| / Σ|a|, T the top k% of the map of the text itself"
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
+        """The versions of the methods, and the data that they read."""
+        (own,) = self.method_requests(parameters)
+        versions = [f"{name} {get_method(name).version}" for name in (own.method, "input_x_gradient")]
+        read = data_digest(own.parameters.model_dump(mode="json"), reader)
+        return digest([versions, member_versions(own, reader), read])
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [parse_method(parameters.method)]
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`."""
+        return len(_objectives(parameters)) * MOST_EXPLAINED * _EVALUATIONS
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        (method,) = self.method_requests(parameters)
+        map_work, near = method_work(method, n, depth), parameters.neighbours * n
+        explained = min(near, MOST_EXPLAINED)
+        screened = near if near > MOST_EXPLAINED else 0
+        a_round = near * FORWARD + screened + explained * map_work
+        return map_work + len(_objectives(parameters)) * max(1, parameters.budget * n // 100) * a_round
+
+    def adaptive(self, parameters: Parameters) -> bool:
+        """A run ends where no word helps; most words have fewer near ones that are feasible."""
+        return True
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[SubstitutionText]:
+        """See :meth:`TextAnalysis.of_texts`."""
+        classifier, batcher = subjects[0].classifier, subjects[0].batcher
+        (method,) = self.method_requests(parameters)
+        get_method(method.method).require(classifier, method.parameters)
+        read_originals(subjects)
+        search = Search(batcher, method, Neighbours(classifier, parameters.neighbours), parameters.tolerance)
+        maps = search.originals(subjects)
+        originals = [original_of(subject, own, parameters.k) for subject, own in zip(subjects, maps, strict=True)]
+        runs = {
+            i: [_run(subject, own.listed, own.top_k_sum, scores, each, parameters) for each in _objectives(parameters)]
+            for i, (subject, own, scores) in enumerate(zip(subjects, originals, maps, strict=True))
+            if own.top_k_sum is not None
+        }
+        search.attack([run for own in runs.values() for run in own])
+        bodies = []
+        for i, (subject, own) in enumerate(zip(subjects, originals, strict=True)):
+            texts = [_text(run, parameters) for run in runs.get(i, [])]
+            bodies.append(
+                SubstitutionText(
+                    **text_fields(subject),
+                    method=parameters.method,
+                    label=method.label,
+                    original=own,
+                    rows=_means(texts, parameters),
+                    texts=texts,
+                )
+            )
+        return bodies
+
+    def of_rows(
+        self, rows: Sequence[Row], bodies: Sequence[SubstitutionText], parameters: Parameters
+    ) -> SubstitutionData:
+        """See :meth:`TextAnalysis.of_rows`."""
+        texts = [
+            text.model_copy(update={"row": row.number})
+            for row, body in zip(rows, bodies, strict=True)
+            for text in body.texts
+        ]
+        return SubstitutionData(
+            method=bodies[0].method,
+            label=bodies[0].label,
+            rows=_means(texts, parameters),
+            left_out=sum(bool(body.original.left_out) for body in bodies),
+            originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
+            texts=texts,
+        )
+
+    def numbers(self, result: AnalysisResult[SubstitutionData]) -> list[Number]:
+        """The changes of the map, the probability and the text, for every objective."""
+        body = result.body
+        return [
+            Number(
+                Measure(f"{key}:{row.objective}", f"{name} ({row.objective})", False),
+                getattr(row, key),
+                row.n,
+                body.method,
+                body.label,
+            )
+            for key, name in MEASURES.items()
+            for row in body.rows
+            if row.n
+        ]
+
+    def headline(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
+        """What near words did to the map, and to the probability."""
+        body = result.body
+        return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
+
+    def lines(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
+        """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
+        body = result.body
+        rows = [
+            {
+                "objective": row.objective,
+                **{name: str(getattr(row, key)) for key, name in MEASURES.items()},
+                "failed": f"{row.failed} of {row.n}",
+            }
+            for row in body.rows
+        ]
+        lines = [f"{body.label}, at most {body.rows[0].epsilon} of the words", table(rows)]
+        if isinstance(body, SubstitutionText):
+            return lines + [f"{text.objective}: {text.text}" for text in body.texts]
+        return lines + ([f"Left out: {counted(body.left_out, 'text')}"] if body.left_out else [])
+
+
+def _objectives(parameters: Substitution.Parameters) -> list[Objective]:
+    return ["unconstrained", "constrained"] if parameters.objective == "both" else [parameters.objective]
+
+
+def _run(
+    subject: Subject,
+    listed: Sequence[int],
+    share: float,
+    scores: np.ndarray,
+    objective: Objective,
+    parameters: Substitution.Parameters,
+) -> Run:
+    probability = subject.prediction.probabilities[subject.prediction.label]
+    original = Point(0, scores, share, probability)
+    return Run(
+        subject=subject,
+        objective=objective,
+        budget=max(1, parameters.budget * lettered(subject.encoding) // 100),
+        listed=np.array(listed),
+        original=original,
+        best=original,
+        encoding=subject.encoding,
+    )
+
+
+def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
+    words = lettered(run.subject.encoding)
+    return SubstitutedText(
+        row=1,
+        objective=run.objective,
+        epsilon=f"{parameters.budget}%",
+        measures=WordMeasures(
+            **changes(run.subject, run.listed, run.original, run.best),
+            replaced_share=len(run.replaced) / words if words else 0.0,
+        ),
+        steps=len(run.replaced),
+        stopped=run.ending or "budget",
+        failed=not run.replaced,
+        dropped=run.dropped,
+        scores=run.best.scores.tolist(),
+        replaced=[
+            ReplacedWord.model_validate({"feature": one.feature, "from": one.before, "to": one.after})
+            for one in run.replaced
+        ],
+        text=run.encoding.text,
+        text_pair=run.encoding.text_pair,
+    )
+
+
+def _means(texts: Sequence[SubstitutedText], parameters: Substitution.Parameters) -> list[SubstitutionRow]:
+    """The means of every objective."""
+    rows = []
+    for objective in _objectives(parameters):
+        own = [text for text in texts if text.objective == objective]
+        means = {key: interval([getattr(text.measures, key) for text in own]) for key in MEASURES}
+        failed = sum(text.failed for text in own)
+        epsilon = f"{parameters.budget}%"
+        rows.append(SubstitutionRow(objective=objective, epsilon=epsilon, **means, failed=failed, n=len(own)))
+    return rows
