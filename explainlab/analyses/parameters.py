@@ -11,8 +11,16 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab.attribution.quadrature import Rule
-from explainlab.attribution.registry import MOST_SWEPT, MethodRequest, get_method, parse_method, swept
+from explainlab.attribution.registry import (
+    MOST_SWEPT,
+    MethodRequest,
+    get_method,
+    parse_members,
+    parse_method,
+    swept,
+)
 from explainlab.declared import parse, refused
+from explainlab.errors import RequestError
 from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 
@@ -163,6 +171,28 @@ def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, An
 def method_spec(name: str) -> str:
     """A method with its options in canonical form; raises :class:`PydanticCustomError` for what is not accepted."""
     return refused(lambda: parse_method(name)).name
+
+
+def _joined(name: str) -> list[str]:
+    """The methods of ``name``: itself or what it sweeps, or else several joined by plus."""
+    try:
+        return [parse_method(spec).name for spec in swept(name)]
+    except RequestError:
+        return [method.name for method in parse_members(name)]
+
+
+def _joined_methods(names: list[str]) -> list[str]:
+    """The methods in canonical form."""
+    specs = [spec for name in names for spec in refused(partial(_joined, name))]
+    if len(specs) > MOST_SWEPT:
+        raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
+    if not specs or len(set(specs)) < len(specs):
+        raise PydanticCustomError("methods", "Give one or more methods, each once")
+    return specs
+
+
+JoinedMethods = Annotated[Names, BeforeValidator(listed), AfterValidator(_joined_methods)]
+"""Methods with their options, separated by commas or joined by plus; only those that are named."""
 
 
 def _method_specs(names: list[str]) -> list[str]:

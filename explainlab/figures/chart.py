@@ -137,6 +137,30 @@ def limit_line(figure: go.Figure, tolerance: float) -> None:
     figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
 
 
+def add_band(
+    figure: go.Figure,
+    x: Sequence[Any],
+    low: Sequence[float],
+    high: Sequence[float],
+    color: str,
+    group: str,
+    opacity: float = 0.15,
+) -> None:
+    """The area between ``low`` and ``high`` in a faint ``color``; it comes and goes with the legend's ``group``."""
+    r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    figure.add_scatter(
+        x=[*x, *reversed(x)],
+        y=[*high, *reversed(low)],
+        mode="lines",
+        fill="toself",
+        fillcolor=f"rgba({r},{g},{b},{opacity})",
+        line={"width": 0},
+        hoverinfo="skip",
+        legendgroup=group,
+        showlegend=False,
+    )
+
+
 def add_cells(
     figure: go.Figure,
     columns: Sequence[str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.stats
 
 _AT_ONCE = 2_000_000
 
@@ -23,6 +24,18 @@ def rank_correlations(scores: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         tau: np.ndarray = (common / np.outer(size, size)).clip(-1, 1)
     return tau
+
+
+def spearman(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """float64 [M]: Spearman's rho between ``scores`` float64 [n] and each row of ``others`` [M, n], ties by mean ranks.
+
+    NaN where all scores of either are equal, or there is a single feature.
+    """
+    own = scipy.stats.rankdata(scores) - (len(scores) + 1) / 2
+    ranks = scipy.stats.rankdata(others, axis=1) - (len(scores) + 1) / 2
+    with np.errstate(invalid="ignore"):
+        rho: np.ndarray = (ranks @ own / np.sqrt((own @ own) * (ranks**2).sum(axis=1))).clip(-1, 1)
+    return rho
 
 
 def sign_conflicts(scores: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from explainlab.text.prompt import read_prompt
 
 PREFIX = "completion:"
 _TEXT = "a"  # the text where only the prompt matters
+_ANSWERS = "answers"
 
 
 def split_id(model_id: str) -> tuple[Template | None, str]:
@@ -87,7 +88,14 @@ def take_head(model: transformers.PreTrainedModel, ids: list[int], device: torch
         head.weight.copy_(whole.weight[rows])
         if whole.bias is not None:
             head.bias.copy_(whole.bias[rows])
+    head.register_buffer(_ANSWERS, rows, persistent=False)
     setattr(model, SCORE, head.requires_grad_(False).eval())
+
+
+def answers_of(model: transformers.PreTrainedModel) -> list[int]:
+    """The token ids whose rows the head of ``model`` is made of by :func:`take_head`."""
+    ids: list[int] = getattr(getattr(model, SCORE), _ANSWERS).tolist()
+    return ids
 
 
 def _answer(

@@ -93,6 +93,15 @@ class Model(Protocol):
         """The parts of the head (``post-norm blocks``)."""
         raise self._lacks()
 
+    def fresh(self, seed: int) -> nn.Module:
+        """A network of this kind with new weights on the CPU, drawn from ``seed`` by its own initialisers.
+
+        Torch's random states stay as they are. Raises :class:`UnsupportedError` where no network can be built anew.
+        """
+        raise UnsupportedError(
+            f"How a {self.architecture.family} model draws new weights is not known.", "Draw them with init=normal01."
+        )
+
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""
         raise self._lacks()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,9 +27,11 @@ from explainlab.models.anatomy import (
 )
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
+from explainlab.models.completion import answers_of, take_head
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
 from explainlab.models.prefix import Cache, Prefix
+from explainlab.models.stored.building import BUILDING
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 
@@ -91,6 +94,17 @@ class TransformerModel(Model):
     @property
     def head(self) -> Head:
         return post_norm_head(self.network, self._anatomy)
+
+    def fresh(self, seed: int) -> nn.Module:
+        speaks = self.architecture.speaks
+        factory: Any = transformers.AutoModelForCausalLM if speaks else transformers.AutoModelForSequenceClassification
+        with BUILDING, torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed would change the GPUs' too
+            network: transformers.PreTrainedModel
+            network = factory.from_config(copy.deepcopy(self.network.config), dtype=torch.float32)
+            if speaks:
+                take_head(network, answers_of(self.network), torch.device("cpu"))
+        return network
 
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
         return tapped(self.network, tap)

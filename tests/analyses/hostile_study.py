@@ -27,6 +27,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "integration_error": {"steps": [2, 4], "rules": ["right", "midpoint"]},
     "intermediate_predictions": {},
     "judged_map": {},
+    "layer_randomisation": {"methods": ["gradient"], "draws": 2},
     "mistake_drivers": {"right": 3},
     "path_gradients": {"steps": [3, 6]},
     "planted": {},

@@ -17,6 +17,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
     "integration_error": {"steps": "2,3", "rules": "right"},
+    "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
     "trust": {"method": "occlusion"},

@@ -30,6 +30,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "activation": {"methods": "occlusion"},
     "evaluation": {"methods": "occlusion", "metrics": "log_odds"},
     "integration_error": {"steps": "2,3", "rules": "right"},
+    "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
     "trust": {"method": "occlusion"},

@@ -22,7 +22,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_method
-from explainlab.figures.chart import Chart, layout, shown
+from explainlab.figures.chart import Chart, add_band, layout, shown
 from explainlab.figures.cost import CostPoint, color_symbols, cost_chart
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
@@ -193,17 +193,7 @@ def _band(figure: go.Figure, grid: Sequence[float], curve: MeanCurve, color: str
     """Draw the intervals of ``curve``; a single text has none."""
     if curve.low is None or curve.high is None:
         return
-    r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    figure.add_scatter(
-        x=[*grid, *reversed(grid)],
-        y=[*curve.high, *reversed(curve.low)],
-        fill="toself",
-        fillcolor=f"rgba({r},{g},{b},0.15)",
-        line={"width": 0},
-        hoverinfo="skip",
-        legendgroup=curve.method,
-        showlegend=False,
-    )
+    add_band(figure, grid, curve.low, curve.high, color, curve.method)
 
 
 def _best(body: ActivationData, direction: Direction) -> MethodMeans:

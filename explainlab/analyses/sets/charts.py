@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.sets.records import Group, Mean, StudySet
 from explainlab.analyses.wording import joined
-from explainlab.figures.chart import NAME, Chart, error_bars, layout, shortened, shown, wrapped
+from explainlab.figures.chart import NAME, Chart, add_band, error_bars, layout, shortened, shown, wrapped
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import keyed
 
@@ -115,18 +115,7 @@ def _add_line(figure: go.Figure, means: list[Mean], name: str, dotted: bool, col
         [low if low is not None else at for low, _, at in ends],
         [h if h is not None else at for _, h, at in ends],
     )
-    r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    figure.add_scatter(
-        x=[*sizes, *reversed(sizes)],
-        y=[*high, *reversed(low)],
-        mode="lines",
-        fill="toself",
-        fillcolor=f"rgba({r},{g},{b},0.12)",
-        line={"width": 0},
-        hoverinfo="skip",
-        legendgroup=label,
-        showlegend=False,
-    )
+    add_band(figure, sizes, low, high, color, label, 0.12)
     figure.add_scatter(
         x=sizes,
         y=[mean.value.mean for mean in means],

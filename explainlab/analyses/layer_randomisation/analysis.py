@@ -1,0 +1,357 @@
+"""Layer randomisation: how much of a map is left when the model's weights are drawn at random, unit by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from explainlab import declared
+from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
+from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.layer_randomisation.result import (
+    MethodFacts,
+    Mode,
+    OriginalMap,
+    RandomisationData,
+    RandomisationRow,
+    RandomisationText,
+    RandomMap,
+    Rhos,
+    Survival,
+)
+from explainlab.analyses.layer_randomisation.similarity import controls
+from explainlab.analyses.layer_randomisation.states import MODES, Found, Original, Plan, compare
+from explainlab.analyses.layer_randomisation.verdict import verdict
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.parameters import JoinedMethods, Names, Outputs, Rows, Sample, listed
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.registry import request_key
+from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import interval_words
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.explain import request_for
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
+from explainlab.attribution.passes import read_originals
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.errors import RequestError
+from explainlab.models.anatomy import Unit
+from explainlab.models.networks.randomised import Init, require_drawable, units_named
+from explainlab.reader import Reader
+from explainlab.request import digest
+
+THESIS = [
+    "gradient",
+    "input_x_gradient",
+    "integrated_gradients:rule=gauss_legendre:steps=20",
+    "attention_average",
+    "attention_rollout:residual=false:reading=received",
+]
+"""The thesis' methods but for LIME and SHAP, which it leaves out here too."""
+ENDS = 2
+"""Units beside the blocks: the head and the embeddings."""
+
+
+class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
+    """Maps of the model beside those of models whose units are random: rank correlations, with two controls.
+
+    Units are randomised from the head down, one after another (cascading) or one alone (independent), ``draws`` times.
+    A unit's random weights depend on the request's seed and the draw. Every text has a seed of its own for its methods,
+    as in :class:`explainlab.analyses.evaluation.analysis.Evaluation`, which no random model changes.
+    """
+
+    class Parameters(declared.Parameters):
+        methods: JoinedMethods = Field(
+            THESIS, description="Methods, with options after colons; several by commas or joined by plus."
+        )
+        mode: Literal["both", "cascading", "independent"] = Field(
+            "both", description="Randomise all units from the head down to one, or one alone, or both."
+        )
+        init: Init = Field(
+            "model", description="Draw weights by the model's own initialisers, or all of them from N(0, 1)."
+        )
+        draws: int = Field(5, ge=1, le=100, description="How often all weights are drawn.")
+        explained: Literal["original", "randomised"] = Field(
+            "original", description="Explain the model's predicted class, or each random model's own."
+        )
+        units: Annotated[Names, BeforeValidator(listed)] = Field(
+            [], description="The units to randomise, such as head or block 3; empty: all."
+        )
+        rows: Rows = 50
+        sample: Sample = "first"
+        outputs: Outputs = "own"
+
+    id = "layer_randomisation"
+    label = "Layer randomisation"
+    source = "Adebayo et al. 2018, sections 3 and 4; paper 004, Figures 4.6 and 4.7"
+    definition = "Spearman's ρ of φ(f) and φ(f with random weights in some units), over content features"
+
+    TextBody = RandomisationText
+    DataBody = RandomisationData
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
+        """The versions of all methods, and the data that they read."""
+        lines: list[Any] = []
+        for own in self.method_requests(parameters):
+            read = data_digest(own.parameters.model_dump(mode="json"), reader)
+            lines.append([own.method, get_method(own.method).version, read, *member_versions(own, reader)])
+        return digest(lines)
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return [parse_method(name) for name in parameters.methods]
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`; a model's units are taken to be its layers, the head and the embeddings."""
+        return (1 + _most_models(parameters, depth)) * super().work(parameters, n, depth)
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`."""
+        methods = self.method_requests(parameters)
+        work = sum(method_work(own, USUAL_TOKENS, USUAL_LAYERS) for own in methods)
+        return round((1 + _most_models(parameters, USUAL_LAYERS)) * work)
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
+        """See :meth:`TextAnalysis.of_texts`."""
+        classifier = subjects[0].classifier
+        require_drawable(classifier)
+        units = units_named(classifier, parameters.units)
+        if parameters.explained == "randomised" and not subjects[0].explains_prediction:
+            raise RequestError(
+                "With explained=randomised each model explains its own prediction, so no class can be chosen.",
+                "Leave out the target, or explained=randomised.",
+            )
+        read_originals(subjects)
+        originals = _originals(subjects, self.method_requests(parameters), parameters)
+        plan = self._plan(subjects[0], units, parameters)
+        absent = _most_models(parameters, classifier.model.depth) - parameters.draws * len(plan.sets)
+        subjects[0].context.skip(absent * sum(own.work for own in originals))
+        found = compare(originals, plan)
+        count = len(parameters.methods)
+        return [
+            _text_body(originals[start : start + count], found[start : start + count], plan)
+            for start in range(0, len(originals), count)
+        ]
+
+    def of_rows(
+        self, rows: Sequence[Row], bodies: Sequence[RandomisationText], parameters: Parameters
+    ) -> RandomisationData:
+        """See :meth:`TextAnalysis.of_rows`."""
+        first = bodies[0]
+        return RandomisationData(
+            n=len(bodies),
+            units=first.units,
+            methods=[MethodFacts(**own.model_dump(exclude={"scores"})) for own in first.methods],
+            rows=[_mean([body.rows[i] for body in bodies]) for i in range(len(first.rows))],
+            controls=controls(bodies),
+            texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
+        )
+
+    def kept(self, body: RandomisationText) -> RandomisationText:
+        """All but the maps on random models."""
+        return body.model_copy(update={"maps": []})
+
+    def numbers(self, result: AnalysisResult[RandomisationData]) -> list[Number]:
+        """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
+        body = result.body
+        labels = {own.method: own.label for own in body.methods}
+        found = [
+            Number(_measure("all", "with all units random", row.absolute), row.interval, row.n, row.method, label)
+            for row in body.rows
+            if row.mode == "cascading" and row.unit == body.units[-1] and (label := labels[row.method])
+        ]
+        if any(row.mode == "independent" for row in body.rows):
+            for absolute in (False, True):
+                measure = _measure("one", "with one unit random, mean over units", absolute)
+                for name, label in labels.items():
+                    means = _means_over_units(body, name, absolute)
+                    found.append(Number(measure, interval(means), len(means), name, label))
+        return found
+
+    def headline(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
+        """Which methods' rankings survive random weights."""
+        return verdict(result.body)
+
+    def lines(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
+        """A line a method, mode and unit; before them the controls of every method."""
+        body = result.body
+        told = [
+            {
+                "method": own.method,
+                "scores": "absolute" if own.absolute else "signed",
+                "random maps, 5 to 95%": interval_words(own.random, ".4f"),
+                "order of the text": spelled(own.order),
+            }
+            for own in body.controls
+        ]
+        rows = [
+            {
+                "method": row.method,
+                "mode": row.mode,
+                "random": row.unit,
+                "rho": spelled(row.interval),
+                "rho of |scores|": spelled(absolute.interval),
+                "n": row.n,
+                "undefined": row.undefined,
+            }
+            for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
+        ]
+        return [table(told), "", table(rows)]
+
+    def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
+        facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]
+        return Plan(
+            units=units,
+            modes=_modes(parameters),
+            init=parameters.init,
+            draws=parameters.draws,
+            own_target=parameters.explained == "randomised",
+            key=digest([*facts, str(subject.classifier.dtype)]),
+        )
+
+
+def _modes(parameters: LayerRandomisation.Parameters) -> list[Mode]:
+    return [mode for mode in MODES if parameters.mode in ("both", mode)]
+
+
+def _most_models(parameters: LayerRandomisation.Parameters, depth: int) -> int:
+    """How many random models there are of a model whose ``depth`` layers are units; the first of both modes is one."""
+    units, modes = len(parameters.units) or depth + ENDS, len(_modes(parameters))
+    return parameters.draws * (modes * units - (modes - 1))
+
+
+# One text ------------------------------------------------------------------------------------------------------------
+
+
+def _originals(
+    subjects: Sequence[Subject], methods: Sequence[MethodRequest], parameters: LayerRandomisation.Parameters
+) -> list[Original]:
+    """The maps of the model itself: those of a text by every method, then those of the next."""
+    classifier, reader = subjects[0].classifier, subjects[0].context.reader
+    chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in methods]
+    results = attributions_of(subjects, chosen, outputs=parameters.outputs)
+    originals = []
+    for subject, attributions in zip(subjects, results, strict=True):
+        for method, (name, settings), attribution in zip(methods, chosen, attributions, strict=True):
+            output = output_of(subject.output, name, settings, parameters.outputs)
+            request = request_for(subject, name, settings, output, text_seed(subject))
+            key = request_key(request, classifier.digest, reader)
+            originals.append(Original(subject, method, request, key, attribution))
+            subject.warnings += [f"{method.label}: {line}" for line in own_warnings(subject, attribution.warnings)]
+    return originals
+
+
+def _text_body(originals: Sequence[Original], found: Sequence[Sequence[Found]], plan: Plan) -> RandomisationText:
+    """The body of a text from the maps of all methods, and what was found of each under every draw."""
+    subject, units = originals[0].subject, [unit.name for unit in plan.units]
+    places = [(mode, i) for mode in plan.modes for i in range(len(units))]
+    rows, maps = [], []
+    for original, draws in zip(originals, found, strict=True):
+        name = original.method.name
+        subject.warnings += _undefined(original, draws)
+        for mode, i in places:
+            own = [draw[plan.random(mode, i)] for draw in draws]
+            for absolute in (False, True):
+                values = [one.absolute if absolute else one.signed for one in own]
+                rows.append(_survival(name, mode, units[i], absolute, values))
+            if own[0].scores is not None:
+                maps.append(RandomMap(mode=mode, unit=units[i], method=name, scores=own[0].scores))
+    body = RandomisationText(
+        **text_fields(subject),
+        text_seed=text_seed(subject),
+        units=units,
+        methods=[_facts(original) for original in originals],
+        rows=rows,
+        controls=[],
+        maps=maps,
+    )
+    return body.model_copy(update={"controls": controls([body])})
+
+
+def _facts(original: Original) -> OriginalMap:
+    method, attribution = original.method, original.attribution
+    scores = attribution.scores.tolist()
+    facts = {"method": method.name, "id": method.method, "label": method.label, "signed": attribution.signed}
+    return OriginalMap(**facts, scores=scores)
+
+
+def _undefined(original: Original, draws: Sequence[Found]) -> list[str]:
+    """Warnings of maps without a rank correlation: those that broke, and those that are constant."""
+    label, found = original.method.label, [own for draw in draws for own in draw.values()]
+    broken = [own.broken for own in found if own.broken]
+    constant = sum(own.signed is None for own in found) - len(broken)
+    warnings = []
+    if broken:
+        warnings.append(f"{label}: {len(broken)} of {len(found)} random models gave no map, first: {broken[0]}")
+    if constant:
+        warnings.append(f"{label}: on {constant} of {len(found)} random models there is no rank correlation: {_EQUAL}")
+    return warnings
+
+
+_EQUAL = "all scores are equal, there or on the model itself."
+
+
+def _survival(method: str, mode: Mode, unit: str, absolute: bool, draws: Sequence[float | None]) -> Survival:
+    """The row of one text with its rho of every draw."""
+    known = [value for value in draws if value is not None]
+    return Survival(
+        method=method,
+        mode=mode,
+        unit=unit,
+        absolute=absolute,
+        mean=float(np.mean(known)) if known else None,
+        low=None,
+        high=None,
+        draws=list(draws),
+        n=int(bool(known)),
+        undefined=int(not known),
+    )
+
+
+# A data set ----------------------------------------------------------------------------------------------------------
+
+
+def _mean(rows: Sequence[Survival]) -> Survival:
+    """The same row of all texts."""
+    means = [row.mean for row in rows if row.mean is not None]
+    draws = [[one for one in column if one is not None] for column in zip(*(row.draws for row in rows), strict=True)]
+    return rows[0].model_copy(
+        update={
+            **interval(means).model_dump(),
+            "draws": [float(np.mean(column)) if column else None for column in draws],
+            "n": len(means),
+            "undefined": len(rows) - len(means),
+        }
+    )
+
+
+def _row(row: Row, body: RandomisationText) -> RandomisationRow:
+    """What a text contributes."""
+    values: dict[bool, Rhos] = {False: {}, True: {}}
+    for own in body.rows:
+        values[own.absolute].setdefault(own.mode, {}).setdefault(own.unit, {})[own.method] = own.mean
+    return RandomisationRow(
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        values=values[False],
+        absolute=values[True],
+    )
+
+
+def _measure(key: str, when: str, absolute: bool) -> Measure:
+    of = "ρ of |scores|" if absolute else "ρ"
+    return Measure(f"{key}_absolute" if absolute else key, f"{of} {when}", higher_is_better=False)
+
+
+def _means_over_units(body: RandomisationData, method: str, absolute: bool) -> list[float]:
+    """Of every text that has one the mean rho over the units that are random alone."""
+    texts = [(text.absolute if absolute else text.values)["independent"].values() for text in body.texts]
+    known = [[value for unit in units if (value := unit[method]) is not None] for units in texts]
+    return [float(np.mean(values)) for values in known if values]

@@ -1,0 +1,215 @@
+"""Maps of texts on models with random units, compared with those on the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explainlab.analyses.base import Record, method_work
+from explainlab.analyses.layer_randomisation.result import Mode
+from explainlab.analyses.layer_randomisation.similarity import rho
+from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.passes import fix_targets
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.subject import Subject
+from explainlab.errors import ModelError, RequestError
+from explainlab.models.anatomy import Unit
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier, Prediction
+from explainlab.models.context import Body, Relay, RunContext
+from explainlab.models.networks.randomised import Draw, Init
+from explainlab.request import CompleteRequest, digest
+
+PHASE = "randomised models"
+MODES: tuple[Mode, ...] = ("cascading", "independent")
+Units = tuple[str, ...]
+"""The names of the units that are random, top first."""
+
+
+class Compared(Record):
+    """A map on a random model beside the model's own: rho of scores and of absolute scores, and what it took.
+
+    ``scores`` [n_features] are kept of the first draw. ``broken``: why there is no map; empty where there is one.
+    """
+
+    signed: float | None
+    absolute: float | None
+    forward: int = 0
+    backward: int = 0
+    scores: list[float] | None = None
+    broken: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models are drawn: ``draws`` times those with ``units`` random as in ``modes``.
+
+    ``key`` is that of all else that decides a comparison. ``own_target``: each model explains its own prediction.
+    """
+
+    units: Sequence[Unit]
+    modes: Sequence[Mode]
+    init: Init
+    draws: int
+    own_target: bool
+    key: str
+
+    def random(self, mode: Mode, place: int) -> Units:
+        """The units that are random in ``mode`` down to the one at ``place``."""
+        start = 0 if mode == "cascading" else place
+        return tuple(unit.name for unit in self.units[start : place + 1])
+
+    @property
+    def sets(self) -> list[Units]:
+        """All sets of units that are random together, each once."""
+        return list(dict.fromkeys(self.random(mode, i) for mode in self.modes for i in range(len(self.units))))
+
+
+@dataclass(frozen=True, eq=False)
+class Original:
+    """The map of a text by a method on the model itself, and the request that it answers."""
+
+    subject: Subject
+    method: MethodRequest
+    request: CompleteRequest
+    key: str
+    attribution: Attribution
+
+    @property
+    def work(self) -> float:
+        """The work that a map like it is expected to take."""
+        tokens = len(self.subject.encoding)
+        return tokens * method_work(self.method, tokens, self.subject.classifier.model.depth)
+
+    def compared(self, found: Attribution | str, keep: bool) -> Compared:
+        """Beside ``found``, or the reason why there is no such map; its scores are kept only if asked."""
+        if isinstance(found, str):
+            return Compared(signed=None, absolute=None, broken=found)
+        content = self.subject.units.content
+        own, other = self.attribution.scores[content], found.scores[content]
+        return Compared(
+            signed=rho(own, other),
+            absolute=rho(np.abs(own), np.abs(other)),
+            forward=found.cost.forward,
+            backward=found.cost.backward,
+            scores=found.scores.tolist() if keep else None,
+        )
+
+
+Found = dict[Units, Compared]
+
+
+def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
+    """For each of ``originals`` a list of what was found under every draw, by the units that are random.
+
+    The subjects share a batcher; what maps cost is added to them. The context remembers every finished model under a
+    note of the text, method and draw. Raises what the weights or the context raise.
+    """
+    batcher = originals[0].subject.batcher
+    context = _States(batcher.context, plan.draws * len(plan.sets))
+    draws = [_of_draw(originals, plan, number, context, batcher) for number in range(plan.draws)]
+    for original, found in zip(originals, zip(*draws, strict=True), strict=True):
+        for own in (own for draw in found for own in draw.values()):
+            original.subject.forward += own.forward
+            original.subject.backward += own.backward
+    batcher.finish(PHASE)
+    return [list(found) for found in zip(*draws, strict=True)]
+
+
+def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _States, batcher: Batcher) -> list[Found]:
+    """What was found under one draw; its weights are made only if a map is missing."""
+    keys = [digest([own.key, plan.key, number]) for own in originals]
+    notes = context.recall_all(set(keys))
+    known = [_read(notes.get(key, {}), plan.sets) for key in keys]
+    context.skip(sum(own.work * len(found) for own, found in zip(originals, known, strict=True)))
+    draw: Draw | None = None
+    for units in plan.sets:
+        missing = [i for i, found in enumerate(known) if units not in found]
+        if missing:
+            subject = originals[0].subject
+            batcher.check_cancelled()
+            draw = draw or Draw.of(subject.classifier, plan.init, subject.seed, number)
+            state = draw.randomised([unit for unit in plan.units if unit.name in units])
+            own = Batcher(state, context)
+            maps = _maps([originals[i] for i in missing], state, plan.own_target, own)
+            batcher.paused += own.paused
+            batcher.halvings += own.halvings
+            for i, found in zip(missing, maps, strict=True):
+                known[i][units] = originals[i].compared(found, keep=number == 0)
+            written = {keys[i]: notes.get(keys[i], {}) | _written(known[i]) for i in missing}
+            context.keep_all(written, renew=True)
+        context.finish()
+    return known
+
+
+def _maps(
+    originals: Sequence[Original], state: Classifier, own_target: bool, batcher: Batcher
+) -> list[Attribution | str]:
+    """The map of each of ``originals`` on the classifier ``state``, or why there is none."""
+    twins = {own.subject: _twin(own.subject, state, own_target, batcher) for own in originals}
+    by_method: dict[str, list[int]] = {}
+    for i, own in enumerate(originals):
+        by_method.setdefault(own.method.name, []).append(i)
+    maps: dict[int, Attribution | str] = {}
+    for places in by_method.values():
+        asked = [(twins[originals[i].subject], originals[i].request) for i in places]
+        maps |= zip(places, _attributions(asked), strict=True)
+    return [maps[i] for i in range(len(originals))]
+
+
+def _twin(subject: Subject, state: Classifier, own_target: bool, batcher: Batcher) -> Subject:
+    """The text of ``subject`` before the classifier ``state``."""
+    target = "predicted" if own_target else subject.target.label
+    return Subject(state, subject.encoding, target=target, output=subject.output, unit=subject.unit, batcher=batcher)
+
+
+def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attribution | str]:
+    """The answers to requests of one method; of texts that stop the others, each alone, or the problem of one."""
+    try:
+        fix_targets([twin for twin, _ in asked])
+        runs = [
+            twin.again(
+                output=request.output, seed=request.seed, baseline_data=request.parameters.get("baseline_data", "")
+            )
+            for twin, request in asked
+        ]
+        method = get_method(asked[0][1].question)
+        return [*attribute_subjects(runs, method, [request for _, request in asked])]
+    except (ModelError, RequestError) as error:
+        if len(asked) == 1:
+            return [error.problem]
+        return [own for one in asked for own in _attributions([one])]
+
+
+class _States(Relay):
+    """Reports progress in finished models; their predictions are nobody's."""
+
+    def __init__(self, context: RunContext, total: int) -> None:
+        super().__init__(context)
+        self._done, self._total = 0, total
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._context.report(self._done, self._total, PHASE)
+
+    def predicted(self, prediction: Prediction) -> None:
+        pass
+
+    def finish(self) -> None:
+        """One more is done."""
+        self._done += 1
+        self.report(0, 0, PHASE)
+
+
+def _read(note: Body, sets: Iterable[Units]) -> Found:
+    return {units: Compared.model_validate(note[name]) for units in sets if (name := _name(units)) in note}
+
+
+def _written(found: Found) -> Body:
+    return {_name(units): own.model_dump(mode="json") for units, own in found.items()}
+
+
+def _name(units: Units) -> str:
+    return digest(list(units))[:16]
