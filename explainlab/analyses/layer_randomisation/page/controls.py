@@ -1,0 +1,76 @@
+"""The controls of the Sanity page: model and data set, methods, what is drawn at random, and what of it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
+from explainlab.analyses.layer_randomisation.page.view import SanityView
+from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.question import Question, card_of
+from explainlab.app.words.terms import explained
+from explainlab.models.loading import ModelCard
+from explainlab.request import checked
+
+PAGE = "sanity"
+question = Question(PAGE)
+
+_ASKED = ("model", "mode", "init", "draws", "target", "output", "unit", "seed", "dtype")
+DRAWN = ("compared", "row", "palette", "by", "on")
+_HELP = {name: field.description or "" for name, field in LayerRandomisation.Parameters.model_fields.items()}
+_MODES = {"both": "Both", "cascading": "From the top down", "independent": "One at a time"}
+_INITS = {"model": "As a new model", "normal01": "N(0, 1)"}
+_COMPARED = {"signed": "Scores", "absolute": "|Scores|"}
+_MOST_DRAWS = 100
+
+
+def seed_controls(view: SanityView, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *DRAWN)}
+    question.seed({**values, "methods": list(view.methods), **data_controls(view)}, force)
+
+
+def draft() -> SanityView:
+    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    values = {name: question.now(name) for name in (*_ASKED, "compared", "row", "palette")}
+    return checked(SanityView, **values, methods=tuple(question.now("methods")), **data_choice(question))
+
+
+def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
+    """All that is asked; ``run`` is called to ask it, by a button with this ``label``."""
+
+    def change_model() -> None:
+        question.keep_data(card_of(question.now("model") or ""))
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        card = question.draw_model(change_model)
+    source, rows = st.columns(2, vertical_alignment="bottom")
+    with source:
+        question.draw_data(card)
+    with rows:
+        question.draw_rows()
+    question.draw_methods(card)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        question.select("Random units", "mode", _MODES, _HELP["mode"])
+        question.select("Weights", "init", _INITS, _HELP["init"])
+        with st.container(width=140):
+            question.draw_number("Draws", "draws", _MOST_DRAWS, _HELP["draws"])
+        question.draw_outputs()
+        question.draw_unit()
+        question.draw_palette()
+        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+    return card
+
+
+def draw_compared() -> None:
+    """Whether the charts compare scores or their absolute values."""
+    words = "The ranking of the scores, or of their absolute values: a random head may turn all signs around."
+    question.choose("Compare", "compared", _COMPARED, explained(words, "feature"))
+
+
+def open_row(row: int) -> None:
+    """Open a text (a callback)."""
+    question.seed({"row": row}, force=True)
