@@ -140,8 +140,8 @@ def limit_line(figure: go.Figure, tolerance: float) -> None:
 def add_band(
     figure: go.Figure,
     x: Sequence[Any],
-    low: Sequence[float],
-    high: Sequence[float],
+    low: Sequence[float | None],
+    high: Sequence[float | None],
     color: str,
     group: str,
     opacity: float = 0.15,

@@ -61,13 +61,10 @@ def _rows(body: Body, method: str, mode: Mode, absolute: bool) -> list[Survival]
 
 def _add_controls(figure: go.Figure, body: Body, absolute: bool, units: Sequence[str], colors: dict[str, str]) -> None:
     known = [own for own in body.controls if own.absolute == absolute and own.random.mean is not None]
-    lows, highs = [own.random.low for own in known], [own.random.high for own in known]
-    low, high = (
-        min((v for v in lows if v is not None), default=None),
-        max((v for v in highs if v is not None), default=None),
-    )
-    if low is not None and high is not None:
-        add_band(figure, units, [low] * len(units), [high] * len(units), GREY, "random maps", 0.25)
+    lows = [own.random.low for own in known if own.random.low is not None]
+    highs = [own.random.high for own in known if own.random.high is not None]
+    if known:
+        add_band(figure, units, [min(lows)] * len(units), [max(highs)] * len(units), GREY, "random maps", 0.25)
     for own in known:
         figure.add_scatter(
             x=units,
@@ -83,12 +80,13 @@ def _add_controls(figure: go.Figure, body: Body, absolute: bool, units: Sequence
 def _add_method(
     figure: go.Figure, units: Sequence[str], rows: Sequence[Survival], label: str, color: str, symbol: str
 ) -> None:
-    """The line of a method, its band, and a thin line for every draw."""
-    group, known = rows[0].method, [i for i, row in enumerate(rows) if row.low is not None]
-    ends = [(rows[i].low, rows[i].high) for i in known]
-    add_band(
-        figure, [units[i] for i in known], [low or 0.0 for low, _ in ends], [h or 0.0 for _, h in ends], color, group
-    )
+    """The line of a method, the band of its intervals (equal values have none), and a thin line for every draw."""
+    group = rows[0].method
+    if any(row.low is not None for row in rows):
+        known = [(unit, row) for unit, row in zip(units, rows, strict=True) if row.mean is not None]
+        low = [row.mean if row.low is None else row.low for _, row in known]
+        high = [row.mean if row.high is None else row.high for _, row in known]
+        add_band(figure, [unit for unit, _ in known], low, high, color, group)
     for draw, values in enumerate(zip(*(row.draws for row in rows), strict=True), 1):
         figure.add_scatter(
             x=units,

@@ -29,10 +29,9 @@ def verdict(body: RandomisationText | RandomisationData) -> str:
     kept = [row for row in last if survives(row, controls[row.method])]
     if kept:
         told = joined([f"{labels[row.method]} ({_words(row, controls[row.method])})" for row in kept])
-        rest = [labels[row.method] for row in last if row not in kept]
-        others = f"; of {joined(rest)} nothing is left" if rest else ""
+        rest = joined([labels[row.method] for row in last if row not in kept] or ["none"])
         return (
-            f"{over}, with {random} random, the ranking of |scores| survives of {told}{others} "
+            f"{over}, with {random} random, rankings of |scores| that survive: {told}; that do not: {rest} "
             f"(random maps: ρ up to {limit:.2f})."
         )
     best = max(last, key=lambda row: row.mean or 0.0)
