@@ -77,6 +77,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
         ``bodies`` is an array [n] of :meth:`kept_dtype`.
         """
 
+    def together(self, classifier: Classifier, parameters: Any) -> float:
+        """Texts run together until they need about so many gradients."""
+        return GROUP_EVALUATIONS
+
     def compares(self, parameters: Any) -> bool:
         """Whether it compares with the rationale of a text, which is then part of what is asked."""
         return False
@@ -180,7 +184,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         context.expect(work.sum().item(), not self.adaptive(parameters))
         progress = _Progress(context, len(distinct) - len(pending), len(distinct))
         ordered = _typical_first(pending[np.argsort(work[pending], kind="stable")])
-        for group in _groups(ordered, work / texts.lengths):
+        for group in _groups(ordered, work / texts.lengths, self.together(classifier, parameters)):
             context.part(work[group].sum().item())
             results = self._of_group(classifier, [asked(texts.rows[place]) for place in group], progress)
             keys = [texts.keys[place].decode() for place in group]
@@ -224,13 +228,13 @@ def _typical_first(ordered: np.ndarray) -> np.ndarray:
     return np.concatenate([ordered[start:end], ordered[:start], ordered[end:]])
 
 
-def _groups(places: np.ndarray, gradients: np.ndarray) -> Iterator[list[int]]:
-    """The ``places`` of texts in groups that run together; each text takes its ``gradients`` float64 [n]."""
+def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Iterator[list[int]]:
+    """The ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
     group: list[int] = []
     most, sum_of_group = _FIRST_TOGETHER, 0.0
     for place in places.tolist():
         own = gradients[place].item()
-        if group and (len(group) == most or sum_of_group + own > GROUP_EVALUATIONS):
+        if group and (len(group) == most or sum_of_group + own > together):
             yield group
             group, sum_of_group, most = [], 0.0, _MOST_TOGETHER
         group.append(place)

@@ -28,6 +28,7 @@ TEXT = "A funny film: the plot is good and the acting is great. It isn't bad!"
 CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
+    "attack": {"epsilon": "0.1s", "steps": 2, "k": 50},
     "evaluation": {"methods": "occlusion", "metrics": "log_odds"},
     "integration_error": {"steps": "2,3", "rules": "right"},
     "layer_randomisation": {"methods": "gradient", "draws": 1},

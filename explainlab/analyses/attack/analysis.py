@@ -1,0 +1,357 @@
+"""Whether a method's map can be driven away by a change of the word embeddings that the prediction does not notice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from explainlab import declared
+from explainlab.analyses.attack.derivatives import require_differentiable
+from explainlab.analyses.attack.maps import Maps, Method
+from explainlab.analyses.attack.measures import normalised, rank_change, top, top_k_sum_change
+from explainlab.analyses.attack.radii import BOUNDLESS, Radii, radius, table_deviation
+from explainlab.analyses.attack.result import (
+    AttackData,
+    AttackedRow,
+    AttackedText,
+    AttackRow,
+    AttackText,
+    Course,
+    Measures,
+    Original,
+)
+from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Objective, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.verdict import data_verdict, text_verdict
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.parameters import Rows, Sample
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import interval, table
+from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
+from explainlab.analyses.wording import counted
+from explainlab.attribution.method import Evaluations
+from explainlab.attribution.passes import read_originals
+from explainlab.attribution.registry import MethodRequest, complete_method, get_method
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.errors import ModelError
+from explainlab.models.classifier import Classifier
+from explainlab.reader import Reader
+from explainlab.request import digest
+
+RELU = (
+    "This model has ReLUs, whose second derivatives are 0, so that the attack sees little of what moves the map: "
+    "choose surrogate=30, which follows softplus instead and measures on the model itself."
+)
+NO_RELU = "This model has no ReLU: the surrogate changed nothing."
+ZERO = "A radius of 0 allows no change: all its changes are 0."
+WIDE = (
+    "A radius of {written} is {times:.0f} standard deviations of the model's word table ({deviation:.4f}), which holds "
+    "almost nothing back."
+)
+COARSE = "Computed in {dtype}, whose rounding is coarse beside small radii: load the model in float32 to attack it."
+MEASURES = {
+    "rank_change": "Rank Change",
+    "top_k_sum_change": "Top-k Sum Change",
+    "probability_change": "Probability Change",
+    "absolute_probability_change": "|Probability Change|",
+}
+BROKEN = (
+    "The {objective} attack within {written} met numbers that are not finite after {steps}: its last finite iterates "
+    "count."
+)
+
+
+class Attack(TextAnalysis[AttackText, AttackData]):
+    """The smallest share of a map that its top features can be brought to by moving word embeddings a little.
+
+    Gradients of the map are true: it is differentiated a second time. An iterate is feasible if the predicted class is
+    the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
+    """
+
+    TextBody = AttackText
+    DataBody = AttackData
+
+    class Parameters(declared.Parameters):
+        method: Method = Field("gradient", description="The method whose map is attacked.")
+        objective: Literal["both", "unconstrained", "constrained"] = Field(
+            "both", description="Whether the probability of the predicted class must stay as well as the class."
+        )
+        epsilon: Radii = Field(
+            ["0.03s", "0.1s", "0.3s", "1s"],
+            description="How far each number of an embedding may move; s: standard deviations of the word table.",
+        )
+        k: int = Field(15, ge=1, le=100, description="The top features, in per cent of the content features.")
+        steps: Evaluations = Field(500, le=10_000, description="Most steps of an attack.")
+        learning_rate: float = Field(0.1, gt=0, le=10, description="Adam's, at a radius of 2, to which it is relative.")
+        beta: float = Field(1.0, ge=0, le=1000, description="Weight of the change of the probability (constrained).")
+        nodes: int = Field(10, ge=1, le=300, description="Gauss-Legendre nodes of integrated gradients.")
+        positions: Positions = Field(
+            "content", description="Whose embeddings move: those of the text's tokens, or of special ones too."
+        )
+        tolerance: float = Field(0.01, ge=0, le=1, description="Most change of the probability (constrained).")
+        surrogate: float = Field(
+            0.0, ge=0, le=1000, description="Above 0: ReLUs are softplus with this beta where the attack looks ahead."
+        )
+        rows: Rows = 16
+        sample: Sample = "first"
+
+    id = "attack"
+    label = "Attacks in embedding space"
+    source = "Thesis 004, sections 2.3 and 3.5, after Ghorbani et al. 2019 (top-k), with true second derivatives"
+    definition = (
+        "min over |δ| ≤ ε of Σ_T |aᵢ(x+δ)| / Σ|a(x+δ)| (+ β (p_c(x) - p_c(x+δ))²), T the top k% of the map of x"
+    )
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
+        """The version of the method."""
+        return digest([get_method(parameters.method).version])
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        own = {"rule": "gauss_legendre", "steps": parameters.nodes}
+        return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`."""
+        runs = len(_objectives(parameters)) * len(parameters.epsilon)
+        return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`."""
+        return SECOND * self.evaluations(parameters)
+
+    def adaptive(self, parameters: Parameters) -> bool:
+        """Runs that have settled end."""
+        return True
+
+    def together(self, classifier: Classifier, parameters: Parameters) -> float:
+        """See :meth:`TextAnalysis.together`: on a GPU a step needs many texts to fill a batch."""
+        return GROUP_EVALUATIONS * (parameters.steps if classifier.device.type == "cuda" else 1)
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AttackText]:
+        """See :meth:`TextAnalysis.of_texts`."""
+        classifier = subjects[0].classifier
+        (method,) = self.method_requests(parameters)
+        get_method(method.method).require(classifier, method.parameters)
+        require_differentiable(classifier)
+        deviation = table_deviation(classifier)
+        goals = [
+            Goal(objective, written, radius(written, deviation))
+            for objective in _objectives(parameters)
+            for written in parameters.epsilon
+        ]
+        read_originals(subjects)
+        search = Search(subjects, Maps(parameters.method, parameters.nodes), _settings(parameters))
+        points = search.originals(subjects)
+        originals = [_original(subject, point, parameters) for subject, point in zip(subjects, points, strict=True)]
+        attacked = {
+            i: Attacked(subject, point, np.array(own.listed), goals)
+            for i, (subject, point, own) in enumerate(zip(subjects, points, originals, strict=True))
+            if not own.left_out
+        }
+        search.attack(list(attacked.values()))
+        bodies = []
+        for i, (subject, own) in enumerate(zip(subjects, originals, strict=True)):
+            runs = attacked[i].runs if i in attacked else []
+            subject.warnings += _warnings(classifier, goals, deviation)
+            subject.warnings += _relu_warnings(search.met_relu, parameters) + _broken(runs)
+            texts = [_text(subject, attacked[i], run) for run in runs]
+            bodies.append(
+                AttackText(
+                    **text_fields(subject),
+                    method=parameters.method,
+                    label=get_method(parameters.method).label,
+                    deviation=deviation,
+                    original=own,
+                    rows=[_mean(goal, texts) for goal in goals],
+                    texts=texts,
+                    trajectory=[_course(run) for run in runs],
+                )
+            )
+        return bodies
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[AttackText], parameters: Parameters) -> AttackData:
+        """See :meth:`TextAnalysis.of_rows`."""
+        first = bodies[0]
+        texts = [
+            text.model_copy(update={"row": row.number})
+            for row, body in zip(rows, bodies, strict=True)
+            for text in body.texts
+        ]
+        goals = [Goal(row.objective, row.epsilon, row.radius) for row in first.rows]
+        return AttackData(
+            method=first.method,
+            label=first.label,
+            deviation=first.deviation,
+            rows=[_mean(goal, texts) for goal in goals],
+            left_out=sum(bool(body.original.left_out) for body in bodies),
+            originals=[
+                AttackedRow(
+                    **body.original.model_dump(),
+                    row=row.number,
+                    text=row.text,
+                    text_pair=row.text_pair,
+                    label=row.label,
+                    prediction=body.prediction,
+                )
+                for row, body in zip(rows, bodies, strict=True)
+            ],
+            texts=texts,
+        )
+
+    def numbers(self, result: AnalysisResult[AttackData]) -> list[Number]:
+        """Both changes of the map, and that of the probability, for every objective and radius."""
+        body = result.body
+        return [
+            Number(
+                Measure(f"{key}:{row.objective}:{row.epsilon}", f"{name} ({row.label})", False),
+                getattr(row, key),
+                row.n,
+                body.method,
+                body.label,
+            )
+            for key, name in MEASURES.items()
+            for row in body.rows
+            if row.n
+        ]
+
+    def headline(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
+        """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
+        body = result.body
+        return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
+
+    def lines(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
+        """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
+        body = result.body
+        rows = [
+            {
+                "objective": row.objective,
+                "radius": row.epsilon,
+                **{name: str(getattr(row, key)) for key, name in MEASURES.items()},
+                "failed": f"{row.failed} of {row.n}",
+            }
+            for row in body.rows
+        ]
+        head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
+        left_out = body.left_out if isinstance(body, AttackData) else int(bool(body.original.left_out))
+        tail = [f"Left out: {counted(left_out, 'text')}"] if left_out else []
+        return [head, table(rows), *tail]
+
+
+def _objectives(parameters: Attack.Parameters) -> list[Objective]:
+    return ["unconstrained", "constrained"] if parameters.objective == "both" else [parameters.objective]
+
+
+def _settings(parameters: Attack.Parameters) -> Settings:
+    return Settings(**{each.name: getattr(parameters, each.name) for each in fields(Settings)})
+
+
+# One text ------------------------------------------------------------------------------------------------------------
+
+
+def _original(subject: Subject, point: Point, parameters: Attack.Parameters) -> Original:
+    """The map before the attacks, and why the text is left out, if it is."""
+    if not np.isfinite(point.scores).all():
+        raise ModelError(
+            f"{get_method(parameters.method).label} on {subject.classifier.id} gave scores that are not finite.",
+            "Try dtype float32, output logit, or another method.",
+        )
+    n = len(subject.units.content)
+    size, shares = parameters.k * n // 100, normalised(point.scores, subject.units)
+    left_out = ""
+    if not size:
+        left_out = f"{parameters.k}% of {counted(n, subject.unit)} is none"
+    elif not np.isfinite(shares).all():
+        left_out = "the map is 0 everywhere"
+    listed = [] if left_out else top(shares, subject.units, size).tolist()
+    return Original(
+        scores=point.scores.tolist(),
+        listed=listed,
+        top_k_sum=None if left_out else float(shares[listed].sum()),
+        left_out=left_out,
+    )
+
+
+def _text(subject: Subject, attacked: Attacked, run: Run) -> AttackedText:
+    """What an attack did; ``row`` is that of a single text."""
+    units, listed = subject.units, attacked.listed
+    before, after = (normalised(point.scores, units) for point in (attacked.original, run.best))
+    change = attacked.original.probability - run.best.probability
+    return AttackedText(
+        row=1,
+        objective=run.goal.objective,
+        epsilon=run.goal.written,
+        measures=Measures(
+            rank_change=rank_change(listed, top(after, units, len(listed))),
+            top_k_sum_change=top_k_sum_change(before, after, listed),
+            probability_change=change,
+            absolute_probability_change=abs(change),
+        ),
+        steps=run.steps,
+        stopped=run.ending or "steps",
+        best_step=run.best.step,
+        failed=run.failed,
+        scores=run.best.scores.tolist(),
+    )
+
+
+def _course(run: Run) -> Course:
+    kept = run.trajectory
+    return Course(
+        objective=run.goal.objective,
+        epsilon=run.goal.written,
+        step=kept.step,
+        loss=kept.loss,
+        top_k_sum=kept.share,
+        probability=kept.probability,
+    )
+
+
+def _warnings(classifier: Classifier, goals: Sequence[Goal], deviation: float) -> list[str]:
+    """What a reader must know of the radii."""
+    radii = {goal.written: goal.radius for goal in goals}
+    told = [ZERO] if 0.0 in radii.values() else []
+    if classifier.dtype.itemsize < 4:
+        told.append(COARSE.format(dtype=str(classifier.dtype).removeprefix("torch.")))
+    return told + [
+        WIDE.format(written=written, times=size / deviation, deviation=deviation)
+        for written, size in radii.items()
+        if not written.endswith("s") and size > BOUNDLESS * deviation
+    ]
+
+
+def _relu_warnings(met_relu: bool, parameters: Attack.Parameters) -> list[str]:
+    if met_relu:
+        return [] if parameters.surrogate else [RELU]
+    return [NO_RELU] if parameters.surrogate else []
+
+
+def _broken(runs: Sequence[Run]) -> list[str]:
+    return [
+        BROKEN.format(objective=run.goal.objective, written=run.goal.written, steps=counted(run.steps, "step"))
+        for run in runs
+        if run.ending == "not_finite"
+    ]
+
+
+# Over texts ----------------------------------------------------------------------------------------------------------
+
+
+def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
+    """The means over the texts that were attacked so."""
+    own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
+    means = {key: interval([getattr(text.measures, key) for text in own]) for key in Measures.model_fields}
+    return AttackRow(
+        objective=goal.objective,
+        epsilon=goal.written,
+        radius=goal.radius,
+        **means,
+        failed=sum(text.failed for text in own),
+        not_finite=sum(text.stopped == "not_finite" for text in own),
+        n=len(own),
+    )

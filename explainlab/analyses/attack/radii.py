@@ -1,0 +1,69 @@
+"""How far an attack may go: radii as numbers, or in standard deviations of the model's word table."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+import torch
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+from torch import Tensor
+
+from explainlab.models.classifier import Classifier
+
+LARGEST = 1e6
+MOST_RADII = 20
+BOUNDLESS = 3.0
+"""Standard deviations of the word table beyond which a radius holds almost nothing back."""
+_NUMBER = re.compile(r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})(e[+-]?\d{1,2})?")
+_ROWS = 4096
+
+
+def _listed(value: Any) -> Any:
+    """Radii separated by commas as a list, and numbers as they are written."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        parts = [parts]
+    plain = (int, float)
+    return [f"{part:g}" if isinstance(part, plain) and not isinstance(part, bool) else part for part in parts]
+
+
+def _radii(values: list[str]) -> list[str]:
+    """The radii in canonical form, each once."""
+    radii = [_canonical(value.strip()) for value in values]
+    if not radii or len(set(radii)) < len(radii):
+        raise PydanticCustomError("radii", "Give one or more radii, each once, as in 0.03s,0.1s")
+    return radii
+
+
+def _canonical(value: str) -> str:
+    number = value.removesuffix("s")
+    if not _NUMBER.fullmatch(number) or float(number) > LARGEST:
+        raise PydanticCustomError(
+            "radius", "A radius is a number from 0 to {most}, with s for standard deviations", {"most": f"{LARGEST:g}"}
+        )
+    return f"{float(number):g}{'s' if value.endswith('s') else ''}"
+
+
+Radii = Annotated[Annotated[list[str], Field(max_length=MOST_RADII)], BeforeValidator(_listed), AfterValidator(_radii)]
+"""Radii: a number, or with ``s`` a number of standard deviations of the word table; as a list, or with commas."""
+
+
+def radius(written: str, deviation: float) -> float:
+    """The radius in the units of word embeddings, whose table has this standard ``deviation``."""
+    return float(written.removesuffix("s")) * (deviation if written.endswith("s") else 1.0)
+
+
+def table_deviation(classifier: Classifier) -> float:
+    """The standard deviation of all numbers of the model's word table (float64, n in the denominator)."""
+    table = classifier.model.word_embeddings.weight.detach()
+    mean = _sum(table, 0.0, 1) / table.numel()
+    return math.sqrt(_sum(table, mean, 2) / table.numel())
+
+
+def _sum(table: Tensor, mean: float, power: int) -> float:
+    """The sum of the powers of the deviations from ``mean``, rows by rows, so that a large table is not copied."""
+    wide = torch.float32 if table.device.type == "mps" else torch.float64
+    return sum(float((rows.to(wide) - mean).pow(power).sum()) for rows in table.split(_ROWS))
