@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explainlab.analyses.layer_randomisation.page import ENTRY
+from explainlab.analyses.layer_randomisation.page import attacks as sanity_attacks
 from explainlab.analyses.layer_randomisation.page import controls as sanity_controls
 from explainlab.analyses.layer_randomisation.page import results as sanity_results
 from explainlab.analyses.layer_randomisation.page.main import PAGE
@@ -63,3 +64,6 @@ def _draw_one(service: Service, view: SanityView) -> None:
     sanity_results.draw_randomisation(answer.result)
     st.divider()
     sanity_results.draw_text(service, view, answer.result)
+    st.divider()
+    row = sanity_results.row_of(view, answer.result.body)
+    sanity_attacks.draw_attacks(service, view, (row.text, row.text_pair))

@@ -20,3 +20,5 @@ PAGE = AnalysisPage(
 )
 TEXT = Place("sanity.text")
 """The maps of the open text."""
+ATTACK = Place("sanity.attack")
+"""Attacks on the maps of the data set, once requested."""

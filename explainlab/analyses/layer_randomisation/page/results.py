@@ -43,11 +43,16 @@ def draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
             draw_chart(once(result, rho_by_unit, body, mode, absolute), f"sanity_{mode}", help=_RHO_HELP)
 
 
+def row_of(view: SanityView, body: RandomisationData) -> RandomisationRow:
+    """The text that is open."""
+    return next((text for text in body.texts if text.row == view.row), body.texts[0])
+
+
 def draw_text(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """The texts with their rank correlations, and the maps of the one that is open."""
     body = result.body
     st.header("One text", anchor=False, help="Pick a text to see its maps while unit after unit becomes random.")
-    row = next((text for text in body.texts if text.row == view.row), body.texts[0])
+    row = row_of(view, body)
     _draw_list(body, row)
     request = view.row_request(row.text, row.text_pair)
     (answer,) = PAGE.answers_in(TEXT, service, [request])

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from explainlab.analyses.attack.analysis import Attack
+from explainlab.analyses.attack.maps import Method
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
@@ -23,6 +25,7 @@ class SanityView(DataView):
 
     ``methods`` may have options after colons; ``output``: ``own`` is each method's own. ``compared``: whether the
     charts are of the scores or of their absolute values; ``row`` is the text that is open (None: the first).
+    ``attacked`` is the method whose maps are attacked, within the ``radii``.
     """
 
     page: Literal["sanity"] = "sanity"
@@ -39,6 +42,8 @@ class SanityView(DataView):
     compared: Compared = "signed"
     row: int | None = Field(None, ge=1)
     palette: PaletteName = DEFAULT
+    attacked: Method = "gradient"
+    radii: tuple[str, ...] = ("0.1s",)
 
     def request(self) -> Request:
         """The randomisation of the data set."""
@@ -47,6 +52,17 @@ class SanityView(DataView):
     def row_request(self, text: str, text_pair: str | None) -> Request:
         """The same of one of its texts."""
         return self._request({}, text=text, text_pair=text_pair)
+
+    def attack_request(self) -> Request:
+        """Attacks on the maps of the data set."""
+        return self._attack(self.drawn, **self.subject)
+
+    def row_attack(self, text: str, text_pair: str | None) -> Request:
+        """The same of one of its texts."""
+        return self._attack({}, text=text, text_pair=text_pair)
+
+    def shown_requests(self) -> list[Request]:
+        return [*self.text_requests(), *([] if len(self.cells) > 1 else [self.attack_request()])]
 
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
@@ -65,12 +81,21 @@ class SanityView(DataView):
             carried["output"] = self.output
         return carried
 
-    def _request(self, parameters: dict[str, Any], **subject: Any) -> Request:
+    def _request(self, rows: dict[str, Any], **subject: Any) -> Request:
         own = self.model_dump(include={"mode", "init", "draws"})
-        shared = self.model_dump(include={"model", "target", "unit", "seed", "dtype"})
         output = None if self.output == "own" else self.output
-        asked = {**parameters, "methods": list(self.methods), **own}
-        return new_request(question=LayerRandomisation.id, **shared, **subject, output=output, parameters=asked)
+        parameters = {**rows, "methods": list(self.methods), **own}
+        return new_request(
+            question=LayerRandomisation.id, **self._shared, **subject, output=output, parameters=parameters
+        )
+
+    def _attack(self, rows: dict[str, Any], **subject: Any) -> Request:
+        parameters = {**rows, "method": self.attacked, "epsilon": list(self.radii)}
+        return new_request(question=Attack.id, **self._shared, **subject, parameters=parameters)
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        return self.model_dump(include={"model", "target", "unit", "seed", "dtype"})
 
 
 def first_view() -> SanityView:
@@ -85,17 +110,20 @@ def first_view() -> SanityView:
 
 
 def shows(request: Request) -> SanityView | None:
-    """The view that shows the answer to ``request``; None unless it is the randomisation of a data set."""
-    if request.question != LayerRandomisation.id or request.data is None:
+    """The view that shows the answer to ``request``; None unless it is about random models or attacks."""
+    if request.question not in (LayerRandomisation.id, Attack.id) or request.data is None:
         return None
     parameters = request.parameters
-    own = request.output == "probability" and parameters["outputs"] == "own"
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
+    values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
+    if request.question == Attack.id:
+        values |= {"attacked": parameters["method"], "radii": tuple(parameters["epsilon"])}
+        return checked(SanityView, **{**first_view().model_dump(), **values})
+    own = request.output == "probability" and parameters["outputs"] == "own"
     return checked(
         SanityView,
         **values,
-        **{name: parameters[name] for name in ("rows", "sample", "mode", "init", "draws")},
-        source=request.data,
+        **{name: parameters[name] for name in ("mode", "init", "draws")},
         methods=tuple(parameters["methods"]),
         output="own" if own else request.output,
     )
