@@ -210,7 +210,7 @@ function showCard(view, node, y) {
   view.card.replaceChildren(element("div", "name", token.name), list);
   clearTimeout(view.closing);
   view.shown?.removeAttribute("aria-describedby");
-  node.setAttribute("aria-describedby", "card");
+  node.setAttribute("aria-describedby", view.card.id);
   if (!view.shown) {
     view.card.showPopover();
     document.addEventListener("pointerdown", view.onOutside, true);

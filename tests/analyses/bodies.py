@@ -1,4 +1,4 @@
-"""Results of integration made from functions whose integrals are known."""
+"""Results made by hand: of integration from functions whose integrals are known, and of layer randomisation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
+from explainlab.analyses.layer_randomisation.result import (
+    Control,
+    OriginalMap,
+    RandomisationText,
+    RandomMap,
+    Survival,
+)
 from explainlab.analyses.path_gradients.result import PathGradientsText
+from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import quartiles
 from explainlab.attribution.quadrature import nodes
 
@@ -183,3 +191,41 @@ def _summary(texts: list[Fields], steps: Sequence[int]) -> Fields:
 
 def _ideal(errors: dict[int, float | None], tolerance: float = 0.05) -> int | None:
     return next((n for n, e in sorted(errors.items()) if e is not None and e <= tolerance), None)
+
+
+def randomisation_body(words: list[str] = WORDS) -> RandomisationText:
+    """Two methods on three units, three draws; the second has no map where everything is random."""
+    rng = np.random.default_rng(3)
+    units, methods, modes = ["head", "block 1", "embeddings"], ("gradient", "lime"), ("cascading", "independent")
+    scores = {method: rng.normal(size=len(words) + 2).tolist() for method in methods}
+    none = Interval(mean=0.0, low=-0.3, high=0.3)
+    rows, maps = [], []
+    for method in methods:
+        for mode in modes:
+            for unit in units:
+                absent = (method, mode, unit) == ("lime", "cascading", "embeddings")
+                if not absent:
+                    own = rng.normal(size=len(words) + 2).tolist()
+                    maps.append(RandomMap(mode=mode, unit=unit, method=method, scores=own))
+                for absolute in (False, True):
+                    draws = [None] * 3 if absent else rng.uniform(-1, 1, 3).tolist()
+                    mean = None if absent else float(np.mean(draws))
+                    fields = {"mean": mean, "low": None, "high": None, "n": int(not absent), "undefined": int(absent)}
+                    key = {"method": method, "mode": mode, "unit": unit, "absolute": absolute}
+                    rows.append(Survival(**key, **fields, draws=draws))
+    return RandomisationText(
+        **{name: value for name, value in _common(words, 0.5).items() if name not in ("start", "end", "expected")},
+        text_seed=0,
+        units=units,
+        methods=[
+            OriginalMap(method=name, id=name, label=name.upper(), signed=name == "lime", scores=np.abs(own).tolist())
+            for name, own in scores.items()
+        ],
+        rows=rows,
+        controls=[
+            Control(method=name, absolute=absolute, random=none, order=none)
+            for name in methods
+            for absolute in (False, True)
+        ],
+        maps=maps,
+    )

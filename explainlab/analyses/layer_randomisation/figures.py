@@ -9,14 +9,22 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.layer_randomisation.result import Mode, RandomisationData, RandomisationText, Survival
+from explainlab.analyses.layer_randomisation.result import (
+    Mode,
+    OriginalMap,
+    RandomisationData,
+    RandomisationText,
+    Survival,
+)
 from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.parameters import RANDOM
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.figures.chart import GREY, Chart, add_band, layout, shown
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap
+from explainlab.request import Request
 
 Body = RandomisationText | RandomisationData
 _RANDOM = {"cascading": "Random from the top down to", "independent": "The one random unit"}
@@ -129,18 +137,22 @@ def _charts(result: AnalysisResult[Any]) -> list[Chart]:
     return [rho_by_unit(body, mode, absolute) for absolute in (False, True) for mode in modes]
 
 
+def attribution_of(
+    request: Request, body: RandomisationText, method: OriginalMap, scores: Sequence[float]
+) -> Attribution:
+    """``scores`` [n_features] by ``method`` in the ``body`` that answers ``request``, as an attribution."""
+    settings = parse_method(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
+    return body.attribution(method_request(request, method.id, settings), scores, signed=method.signed)
+
+
 def _heatmaps(result: AnalysisResult[RandomisationText]) -> list[Map]:
     """Of every method the map of the model itself, and the one with most units random."""
     body, maps = result.body, []
     for method in body.methods:
-        settings = parse_method(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
-        request = method_request(result.request, method.id, settings)
         drawn = [(method.label, method.scores)]
         random = [own for own in body.maps if own.method == method.method and own.unit == body.units[-1]]
         drawn += [(f"{method.label}, {_down_to(own.mode, own.unit)}", own.scores) for own in random[:1]]
-        maps += [
-            Map(title, heatmap(body.attribution(request, scores, signed=method.signed))) for title, scores in drawn
-        ]
+        maps += [Map(title, heatmap(attribution_of(result.request, body, method, scores))) for title, scores in drawn]
     return maps
 
 

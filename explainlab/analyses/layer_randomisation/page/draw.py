@@ -1,0 +1,69 @@
+"""Sanity: whether a map comes from what a model has learned, and whether it can be fooled."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explainlab.analyses.layer_randomisation.page import ENTRY
+from explainlab.analyses.layer_randomisation.page import attacks as sanity_attacks
+from explainlab.analyses.layer_randomisation.page import controls as sanity_controls
+from explainlab.analyses.layer_randomisation.page import results as sanity_results
+from explainlab.analyses.layer_randomisation.page.main import PAGE
+from explainlab.analyses.layer_randomisation.page.view import SanityView
+from explainlab.app import links, session
+from explainlab.app.data.mapping import draw_cure, draw_mapping
+from explainlab.app.frame import draw_title
+from explainlab.app.page import draw_headline
+from explainlab.app.question import card_of
+from explainlab.app.sets.further import draw_further
+from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.service import looks
+from explainlab.service.service import Service
+from explainlab.service.service import service as get_service
+
+
+def draw() -> None:
+    """Draw the page, from the controls to the answers."""
+    service = get_service()
+    PAGE.open_view(service)
+
+    draw_title(ENTRY, service.notice)
+    name = looks.source_name(PAGE.view.source, session.user())
+    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
+        card = sanity_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
+    labels = card.labels if card else None
+    draw_mapping(sanity_controls.question, labels)
+    draw_further(sanity_controls.question, labels)
+    view = PAGE.settle(service)
+
+    st.divider()
+    if len(view.cells) > 1:
+        section_of(PAGE, service).draw(service, view.cells, PAGE.answer_set(service, view.text_requests()))
+    else:
+        draw_way_back(PAGE, view)
+        _draw_one(service, view)
+    links.draw(PAGE.link(service, view))
+
+
+def _draw_one(service: Service, view: SanityView) -> None:
+    """One model on one data set."""
+    answer = PAGE.answer(service, view.request())
+    above = st.container()  # the answer comes before its warnings
+    PAGE.draw_state(service, [answer])
+    if answer.result is None:
+        if answer.running:
+            st.skeleton(height=320)
+        return
+    with above:
+        draw_headline(answer.result)
+    card = card_of(view.model)
+    if card is not None:
+        draw_cure(sanity_controls.question, card.labels, answer.result.skipped)
+    sanity_results.draw_randomisation(answer.result)
+    st.divider()
+    sanity_results.draw_text(service, view, answer.result)
+    st.divider()
+    row = sanity_results.row_of(view, answer.result.body)
+    sanity_attacks.draw_attacks(service, view, (row.text, row.text_pair))

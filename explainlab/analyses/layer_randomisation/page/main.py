@@ -1,0 +1,24 @@
+"""The state of the Sanity page."""
+
+from __future__ import annotations
+
+from explainlab.analyses.layer_randomisation.page import controls
+from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
+from explainlab.app.page import AnalysisPage
+from explainlab.app.place import Place
+
+PAGE = AnalysisPage(
+    controls.PAGE,
+    question=controls.question,
+    record=SanityView,
+    first=first_view,
+    seed=controls.seed_controls,
+    draft=controls.draft,
+    button="Check",
+    drawn=controls.DRAWN,
+    shows=shows,
+)
+TEXT = Place("sanity.text")
+"""The maps of the open text."""
+ATTACK = Place("sanity.attack")
+"""Attacks on the maps of the data set, once requested."""

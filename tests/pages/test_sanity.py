@@ -1,0 +1,81 @@
+"""The Sanity page's script, run without a browser: the first view, one text, attacks by a button, what cannot be."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
+from explainlab.analyses.registry import complete, get_analysis
+from explainlab.service.service import service
+from tests.pages.scripted import linked, opened, press, words
+
+HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
+
+
+@pytest.fixture(scope="module")
+def first() -> AppTest:
+    """The page as it opens; tests must not change it."""
+    return opened("sanity")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    """Two texts, the first hostile, the second without a word in its top 15%."""
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), (HOSTILE, "negative"), ("Fine.", "positive")])
+    return str(path)
+
+
+def small(source: str, **fields) -> SanityView:
+    """A view of one draw by a method of one pass."""
+    one_draw = {"source": source, "sample": "first", "methods": ("gradient",), "draws": 1, "mode": "cascading"}
+    return first_view().model_copy(update={**one_draw, **fields})
+
+
+def test_the_page_opens_with_an_answer(first: AppTest) -> None:
+    assert first.title[0].value == "Sanity"
+    assert not first.error
+    result = service().find(first_view().request())
+    assert get_analysis(result.request.question).headline(result) in first.markdown[0].value.replace("\\", "")
+    assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (10, 3, 2)
+    assert [header.value for header in first.header] == ["Random weights", "One text", "Attacks"]
+    assert first.button(key="sanity_attack").label == "Attack"
+
+
+def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:
+    app = linked("sanity", small(source, row=2))
+    assert "Row 2" in words(app.markdown)
+    table = app.dataframe[0].value
+    assert table["Text"].tolist() == [HOSTILE, "Fine."]
+    assert service().find(small(source).row_request("Fine.", None)) is not None
+
+
+def test_attacks_are_asked_by_a_button_and_told(source: str) -> None:
+    app = linked("sanity", small(source))
+    asked = small(source).attack_request()
+    assert service().find(asked) is None
+    press(app, "Attack")
+    body = service().find(asked).body
+    assert body.left_out == 1
+    assert "top places of Gradient" in words(app.markdown)
+    assert "The open text" in words(app.markdown)
+    assert not app.error
+
+
+def test_its_answers_are_shown_again_by_runs(source: str) -> None:
+    view = small(source, attacked="input_x_gradient", radii=("0.3s",))
+    assert shows(complete(view.request())) == view.model_copy(update={"attacked": "gradient", "radii": ("0.1s",)})
+    attacked = shows(complete(view.attack_request()))
+    assert (attacked.source, attacked.attacked, attacked.radii) == (source, "input_x_gradient", ("0.3s",))
+    assert shows(complete(view.row_request("Fine.", None))) is None
+
+
+def test_what_cannot_be_attacked_says_so(source: str) -> None:
+    app = linked("sanity", small(source, radii=()))
+    assert "epsilon = [] is not accepted. Give one or more radii" in words(app.error)
+    assert app.header[0].value == "Random weights", "the rest stays"
