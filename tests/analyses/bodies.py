@@ -227,5 +227,6 @@ def randomisation_body(words: list[str] = WORDS) -> RandomisationText:
             for name in methods
             for absolute in (False, True)
         ],
+        texts=[],
         maps=maps,
     )
