@@ -82,7 +82,7 @@ class Repeater(Again):
     def edited(self, texts: Sequence[Sequence[Text]]) -> list[list[Version]]:
         passes.read_originals(self._subjects)
         batcher = self._subjects[0].batcher
-        batcher = batcher.beside(self.classifier, _Aside(batcher.context))
+        batcher = batcher.beside(self.classifier, Aside(batcher.context))
         versions = [
             [version for text in own if (version := _edited(subject, text, batcher)) is not None]
             for subject, own in zip(self._subjects, texts, strict=True)
@@ -110,7 +110,7 @@ class Repeater(Again):
         bits = hashlib.sha256(b"".join(own.tobytes() for own in [*ids, *shifts])).hexdigest()
         classifier = around(self.classifier, model, digest([self.classifier.digest, bits]))
         batcher = subjects[0].batcher
-        batcher, words = batcher.beside(classifier, _Aside(batcher.context)), count(model.first)
+        batcher, words = batcher.beside(classifier, Aside(batcher.context)), count(model.first)
         points = [
             [_of_words(subject, words, batcher) for _ in own] for subject, own in zip(subjects, shifts, strict=True)
         ]
@@ -119,9 +119,9 @@ class Repeater(Again):
         ]
         maps = iter(self._maps([point for own in points for point in own], seeds))
         together = []
-        for subject, own in zip(subjects, points, strict=True):
-            rows = [next(maps) for _ in own]
-            _count(subject, own)
+        for subject, versions in zip(subjects, points, strict=True):
+            rows = [next(maps) for _ in versions]
+            _count(subject, versions)
             together.append([_stacked(column) for column in zip(*rows, strict=True)])
         return together
 
@@ -145,7 +145,7 @@ class Repeater(Again):
         return maps
 
 
-class _Aside(Relay):
+class Aside(Relay):
     """A run beside another: what it keeps is forgotten with it, and its predictions are nobody's news."""
 
     def predicted(self, prediction: Prediction) -> None:

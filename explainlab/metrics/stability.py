@@ -240,7 +240,8 @@ class _Words:
 
     def scores(self, scores: np.ndarray) -> np.ndarray:
         """float64 [words]: the sums of the features' ``scores`` float64 [n_features]."""
-        return np.bincount(self._owners, scores, self._count)[self._content]
+        sums: np.ndarray = np.bincount(self._owners, scores, self._count)[self._content]
+        return sums
 
 
 def _correlations(original: _Words, scores: np.ndarray, version: Version) -> list[float]:

@@ -23,6 +23,7 @@ TEXTS = [TEXT, "the plot is thin and the acting is worse", "a great story", "it 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "ablation": {"methods": ["input_x_gradient"], "samples": 3, "metrics": ["sufficiency", "log_odds"]},
     "activation": {"methods": ["occlusion", "attention_average"], "reference": "input_x_gradient"},
+    "axioms": {"methods": ["input_x_gradient"], "positions": 1},
     "evaluation": {"methods": ["occlusion", "attention_average"]},
     "integration_error": {"steps": [2, 4], "rules": ["right", "midpoint"]},
     "intermediate_predictions": {},

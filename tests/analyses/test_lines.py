@@ -16,6 +16,7 @@ TEXT = "a good film"
 CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
+    "axioms": {"methods": "gradient", "positions": 1},
     "integration_error": {"steps": "2,3", "rules": "right"},
     "path_gradients": {"steps": "2"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},

@@ -28,6 +28,7 @@ TEXT = "A funny film: the plot is good and the acting is great. It isn't bad!"
 CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
+    "axioms": {"methods": "gradient", "positions": 1},
     "evaluation": {"methods": "occlusion", "metrics": "log_odds"},
     "integration_error": {"steps": "2,3", "rules": "right"},
     "path_gradients": {"steps": "2"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -136,4 +136,4 @@ class _FurtherRows(nn.Module):
 
 def around(classifier: Classifier, model: Wrapped, digest: str) -> Classifier:
     """The ``classifier`` with ``model`` around its own; both share a lock. ``digest`` tells it from all others."""
-    return cast(Any, replace)(classifier, model=model, digest=digest)
+    return replace(classifier, model=model, digest=digest)
