@@ -21,7 +21,7 @@ from explainlab.attribution.registry import (
 )
 from explainlab.declared import parse, refused
 from explainlab.errors import RequestError
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import Comparing, Perturbing
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
 
 RANDOM = "random"
@@ -121,16 +121,17 @@ Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 
 
 def _perturbing(names: list[str]) -> list[str]:
-    """The same names; a metric that needs a rationale is refused."""
+    """The same names; a metric that needs more than perturbed texts is refused."""
     for metric in metric_requests(names):
-        if isinstance(get_metric(metric.metric), Comparing):
-            problem = "{name} compares with a rationale, which only an evaluation of methods does"
-            raise PydanticCustomError("metrics", problem, {"name": metric.metric})
+        if not isinstance(chosen := get_metric(metric.metric), Perturbing):
+            does = "compares with a rationale" if isinstance(chosen, Comparing) else "has the text explained again"
+            problem = "{name} {does}, which only an evaluation of methods does"
+            raise PydanticCustomError("metrics", problem, {"name": metric.metric, "does": does})
     return names
 
 
 PerturbingMetrics = Annotated[Metrics, AfterValidator(_perturbing)]
-"""Metrics that need no rationale."""
+"""Metrics that need neither a rationale nor another explanation."""
 
 
 def metric_requests(names: Sequence[str]) -> list[MetricRequest]:

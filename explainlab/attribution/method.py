@@ -132,6 +132,7 @@ class Method(InPlainWords, ABC):
 
     ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
+    ``inside``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
     ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
     scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
     class' own ``Parameters``; a subclass may annotate them so.
@@ -149,6 +150,7 @@ class Method(InPlainWords, ABC):
     signed: ClassVar[bool] = True
     random: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
+    inside: ClassVar[bool] = False
     output: ClassVar[Output] = "probability"
     Parameters: ClassVar[type[Parameters]] = Parameters
 

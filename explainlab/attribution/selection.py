@@ -13,6 +13,7 @@ from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
+from explainlab.metrics.metric import Again
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
@@ -80,15 +81,20 @@ def case_of(subject: Subject, scores: np.ndarray) -> Case:
 
 
 def evaluate_attributions(
-    subjects: Sequence[Subject], maps: Sequence[np.ndarray], metrics: Sequence[MetricRequest], batcher: Batcher
+    subjects: Sequence[Subject],
+    maps: Sequence[np.ndarray],
+    metrics: Sequence[MetricRequest],
+    batcher: Batcher,
+    again: Again | None = None,
 ) -> list[list[list[MetricResult]]]:
     """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 
-    The passes of all together are divided among the subjects' ``forward``; those that the context remembers, too.
+    The passes of all together are divided among the subjects' ``forward``; those that the context remembers, too. See
+    :func:`explainlab.metrics.evaluate.evaluate` for ``again``, which counts its passes itself.
     """
     read_originals(subjects)
     before = batcher.passes + batcher.recalled
-    results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher)
+    results = evaluate([case_of(*pair) for pair in zip(subjects, maps, strict=True)], metrics, batcher, again)
     needed = batcher.passes + batcher.recalled - before
     for i, subject in enumerate(subjects):
         subject.forward += (needed + i) // len(subjects)

@@ -65,6 +65,10 @@ class DistinctInputs:
         return np.array(self._numbered(encoding, rows), dtype=np.int64)
 
     def log_probabilities(self, batcher: Batcher) -> np.ndarray:
+        """float64 [D, classes]: of every input, from its :meth:`logits`."""
+        return torch.from_numpy(self.logits(batcher)).log_softmax(dim=-1).numpy()
+
+    def logits(self, batcher: Batcher) -> np.ndarray:
         """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them.
 
         The batcher's context remembers them, text by text. What it knows already counts as a pass all the same.
@@ -83,7 +87,7 @@ class DistinctInputs:
             for numbers, own in self._answers(pending, batcher):
                 logits[numbers] = own
                 memory.add(numbers, logits)
-        return torch.from_numpy(logits).log_softmax(dim=-1).numpy()
+        return logits
 
     def _answers(self, pending: Sequence[int], batcher: Batcher) -> Iterator[tuple[list[int], np.ndarray]]:
         """The logits float64 [n, classes] of ``pending`` inputs, :data:`TOGETHER` at a time."""

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.distinct import DistinctInputs
-from explainlab.metrics.metric import Comparing, Perturbations, Perturbing
+from explainlab.metrics.metric import Again, Comparing, Perturbations, Perturbing, Repeating
 from explainlab.metrics.registry import MetricRequest, get_metric
 from explainlab.models.batching import Batcher
 from explainlab.text.encoding import Encoding
@@ -65,9 +65,10 @@ class Step:
 class MetricResult:
     """The value of a metric for an attribution.
 
-    ``value`` is NaN where a metric that compares with a rationale has none to compare with; ``undefined`` says why.
-    ``counted``: features selected at the highest level; 0 if k% of this text is less than a feature, so that the
-    metric's definition alone decides the value. Of a comparison: the features of the rationale.
+    ``value`` is NaN where there is none. A metric that compares with a rationale says why in ``undefined``, all others
+    in their definitions. ``counted``: features selected at the highest level; 0 if k% of this text is less than a
+    feature, so that the metric's definition alone decides the value. Of a comparison: the features of the rationale; of
+    a metric that has the text explained again: the versions that count.
     """
 
     value: float
@@ -78,12 +79,12 @@ class MetricResult:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The perturbed texts behind the value, by level; computed on first use. None of a comparison."""
+        """The perturbed texts behind the value, by level; computed on first use. Only of one that perturbs."""
         return self._evaluated.steps(self._candidate) if self._evaluated else ()
 
     @property
     def probabilities(self) -> np.ndarray:
-        """float64 [L, classes]: of every class for the perturbed text of every level; empty of a comparison."""
+        """float64 [L, classes]: of every class for the perturbed text of every level; empty of any other."""
         if self._evaluated is None:
             return np.empty((0, 0))
         numbers = self._evaluated.numbers[self._candidate]
@@ -119,24 +120,28 @@ class _Evaluated:
 
 
 def evaluate(
-    cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batcher
+    cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batcher, again: Again | None = None
 ) -> list[list[list[MetricResult]]]:
     """Evaluate every attribution of every case by every metric: results by case, candidate and metric.
 
     The classifier is that of ``batcher``. The perturbed texts of all cases are collected and equal texts run once;
-    original texts are not run. Raises :class:`explainlab.errors.UnsupportedError`, before any pass, for a metric that
-    cannot be computed with the classifier.
+    original texts are not run. ``again`` explains versions of the cases' texts. Raises
+    :class:`explainlab.errors.UnsupportedError`, before any pass, for a metric that cannot be computed with the
+    classifier, or that needs ``again`` where it is None.
     """
     for request in metrics:
         get_metric(request.metric).require(batcher.classifier, request.parameters)
+    repeated = {request: _repeated(cases, request, again) for request in metrics if _repeats(request)}
     inputs = DistinctInputs(batcher.classifier)
     originals = [inputs.add_original(case.encoding, case.logits) for case in cases]
     perturbed = [[_perturb(case, request, inputs) for request in metrics] for case in cases]
     log_p = inputs.log_probabilities(batcher)
     results = []
-    for case, original, row in zip(cases, originals, perturbed, strict=True):
+    for i, (case, original, row) in enumerate(zip(cases, originals, perturbed, strict=True)):
         columns = [
-            _compared(case, request)
+            repeated[request][i]
+            if request in repeated
+            else _compared(case, request)
             if part is None
             else _metric_results(request, log_p[original, case.target], _Evaluated(*part, inputs, log_p, case.target))
             for request, part in zip(metrics, row, strict=True)
@@ -146,7 +151,7 @@ def evaluate(
 
 
 def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray] | None:
-    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None of a comparison."""
+    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None if there are none."""
     metric = get_metric(request.metric)
     if not isinstance(metric, Perturbing):
         return None
@@ -178,3 +183,20 @@ def _compared(case: Case, request: MetricRequest) -> list[MetricResult]:
         return [MetricResult(float("nan"), 0, case.rationale)] * len(case.scores)
     values, counted = metric.value(case.scores, case.units, case.rationale, request.parameters), case.rationale.sum()
     return [MetricResult(value, int(counted)) for value in values.tolist()]
+
+
+def _repeats(request: MetricRequest) -> bool:
+    return isinstance(get_metric(request.metric), Repeating)
+
+
+def _repeated(cases: Sequence[Case], request: MetricRequest, again: Again | None) -> list[list[MetricResult]]:
+    """The results of a metric that has versions of the texts explained again, by case and attribution."""
+    metric = get_metric(request.metric)
+    assert isinstance(metric, Repeating)
+    if again is None:
+        raise UnsupportedError(
+            f"{metric.label} has the text explained again, and nothing here can.",
+            "Evaluate methods by it, in an evaluation.",
+        )
+    columns = metric.values(cases, again, request.parameters) if cases else []
+    return [[MetricResult(value, counted) for value in values.tolist()] for values, counted in columns]

@@ -1,11 +1,11 @@
-"""What a metric declares. One perturbs the text and asks the model again; another compares scores with a rationale."""
+"""What a metric declares: it perturbs the text, compares scores with a rationale, or has the text explained again."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from explainlab import declared
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.presets import Filler, Preset, Removal
 from explainlab.models.classifier import Classifier
+from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units
+
+if TYPE_CHECKING:
+    from explainlab.metrics.evaluate import Case
 
 P = TypeVar("P", bound=declared.Parameters)
 
@@ -37,7 +41,9 @@ class Perturbations:
 
 
 class Metric(declared.InPlainWords, ABC, Generic[P]):
-    """A way to evaluate an attribution, with parameters of the class ``P``: :class:`Perturbing` or :class:`Comparing`.
+    """A way to evaluate an attribution, with parameters of the class ``P``.
+
+    It is :class:`Perturbing`, :class:`Comparing` or :class:`Repeating`.
 
     ``plain``: what it tells, for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
     ``version`` rises whenever the numbers change. ``presets``: those of its parameter ``preset``, none where every code
@@ -100,6 +106,64 @@ class Comparing(Metric[P]):
     def inputs(self, parameters: P, features: int) -> int:
         """None."""
         return 0
+
+
+Text = tuple[str, str | None]
+"""A text, and the second one of a pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """An edited text, for which the model predicts the same class, and its maps.
+
+    ``maps``: float64 [n_features] for each of C attributions, None for one that cannot be made again.
+    """
+
+    encoding: Encoding
+    units: Units
+    maps: Sequence[np.ndarray | None]
+
+
+class Again(Protocol):
+    """Asks the model and the methods again, about versions of T texts together. Whoever has the methods hands it in.
+
+    Every text has C attributions. What a function takes, and returns, is a list over the texts.
+    """
+
+    @property
+    def classifier(self) -> Classifier:
+        """The classifier of all texts."""
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """[T]: the seed of every text."""
+
+    def explained(self, stays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """float64 [C, K]: what each attribution explains, the probability or the logit of its target.
+
+        It is that of the versions with the features ``stays`` bool [K, n_features]; the mask token replaces all others.
+        """
+
+    def moved(self, shifts: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
+        """[C] of float64 [K, n_features]: maps for word embeddings that lie beside the text's; None: not made again.
+
+        ``shifts`` float32 [K, N, d] are added to them, N the tokens of the text itself.
+        """
+
+    def edited(self, texts: Sequence[Sequence[Text]]) -> list[list[Version]]:
+        """Of the edited texts those that the model can read and for which it predicts the same class."""
+
+
+class Repeating(Metric[P]):
+    """A metric that has versions of the text explained again: how far an explanation can be relied on."""
+
+    @abstractmethod
+    def values(self, cases: Sequence[Case], again: Again, parameters: P) -> list[tuple[np.ndarray, int]]:
+        """For each of the ``cases`` float64 [C], NaN where an attribution has no value, and how many versions count."""
+
+    @abstractmethod
+    def explanations(self, parameters: P) -> int:
+        """How often every map is made again, at most."""
 
 
 AnyMetric = Metric[Any]

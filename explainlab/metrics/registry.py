@@ -9,10 +9,10 @@ from typing import Any
 
 import explainlab.metrics as package
 from explainlab.declared import Parameters, discovered, named, options, parse
-from explainlab.metrics.metric import AnyMetric, Metric
+from explainlab.metrics.metric import AnyMetric, Metric, Repeating
 from explainlab.models.context import FORWARD
 
-FAMILIES = ("Perturbation", "Activation", "Rationale")
+FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
 """The families in the order shown; any other follows."""
 
 
@@ -113,3 +113,9 @@ def _written(value: object) -> str:
 def evaluation_work(metrics: Iterable[MetricRequest], n: int) -> float:
     """The work of evaluating an attribution of ``n`` features by ``metrics`` at most, in gradients."""
     return FORWARD * sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics)
+
+
+def explanations(metrics: Iterable[MetricRequest]) -> int:
+    """How often evaluating by ``metrics`` has every map made again, at most."""
+    asked = [(get_metric(request.metric), request.parameters) for request in metrics]
+    return sum(metric.explanations(parameters) for metric, parameters in asked if isinstance(metric, Repeating))

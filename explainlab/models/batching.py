@@ -5,6 +5,7 @@ Between two batches another thread may use the model.
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -60,6 +61,12 @@ class Batcher:
     def mark(self) -> Mark:
         """This moment: the difference of two is what was spent between them."""
         return Mark(time.perf_counter() - self.paused, self.halvings)
+
+    def beside(self, classifier: Classifier, context: RunContext) -> Batcher:
+        """Another batcher, of a ``classifier`` around the same network, with its own counts and the same progress."""
+        other = copy.copy(self)
+        other.classifier, other.context, other.passes, other.recalled = classifier, context, 0, 0
+        return other
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:

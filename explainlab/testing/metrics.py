@@ -8,10 +8,12 @@ from typing import Any, get_args
 
 import numpy as np
 
+from explainlab.analyses.again import Repeater
+from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import AnyMetric, Comparing
+from explainlab.metrics.metric import AnyMetric, Comparing, Repeating
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -22,6 +24,10 @@ from explainlab.text.rationale import Absence, marked_features
 from explainlab.text.units import group
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
+METHODS = ("occlusion", "random", "occlusion")
+"""What explains again, for metrics that ask for it: the methods of three attributions, which run on any model."""
+_NO_VALUE = -2.0
+"""Stands for a value that is not defined, where values are compared."""
 
 
 def check_metric(metric: AnyMetric, classifier: Classifier, **parameters: Any) -> None:
@@ -66,12 +72,16 @@ def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
 
 def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
     """Results by text and attribution."""
-    by_text = evaluate(cases, [request], Batcher(classifier, RunContext()))
+    batcher = Batcher(classifier, RunContext())
+    subjects = [Subject(classifier, case.encoding, batcher=batcher) for case in cases]
+    places = range(len(cases[0].scores) if cases else 0)
+    again = Repeater(subjects, [(METHODS[i], {}) for i in places], "own", places) if cases else None
+    by_text = evaluate(cases, [request], batcher, again)
     return [[columns[0] for columns in rows] for rows in by_text]
 
 
 def _values(results: list[list[MetricResult]]) -> np.ndarray:
-    return np.array([[result.value for result in rows] for rows in results])
+    return np.nan_to_num([[result.value for result in rows] for rows in results], nan=_NO_VALUE)
 
 
 def _refuses(request: MetricRequest, classifier: Classifier) -> None:
@@ -87,11 +97,14 @@ def _refuses(request: MetricRequest, classifier: Classifier) -> None:
 def _has_its_shape(
     request: MetricRequest, metric: AnyMetric, classifier: Classifier, results: list[list[MetricResult]], passes: int
 ) -> None:
-    values = _values(results)
+    values = np.array([[result.value for result in rows] for rows in results])
     assert values.shape == (len(TEXTS), 3), "there is not a value for each attribution"
-    assert np.isfinite(values).all(), "a value is not finite"
+    repeats = isinstance(metric, Repeating)  # then a text of one word may have no value
+    assert np.isfinite(values[:1] if repeats else values).all(), "a value is not finite"
     lengths = [len(classifier.encode(text)) for text in TEXTS]
     most = sum(3 * metric.inputs(request.parameters, length) for length in lengths)
+    if isinstance(metric, Repeating):  # a version takes as many passes as tokens, and two, by occlusion
+        most += sum(3 * metric.explanations(request.parameters) * (length + 2) for length in lengths)
     assert passes <= most, f"{passes} texts are run, more than the {most} that it declares"
     for rows in results:
         for result in rows:

@@ -24,6 +24,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ablation": {"methods": ["input_x_gradient"], "samples": 3, "metrics": ["sufficiency", "log_odds"]},
     "activation": {"methods": ["occlusion", "attention_average"], "reference": "input_x_gradient"},
     "attack": {"epsilon": ["0.1s", "1s"], "steps": 2, "k": 50},
+    "axioms": {"methods": ["input_x_gradient"], "positions": 1},
     "evaluation": {"methods": ["occlusion", "attention_average"]},
     "integration_error": {"steps": [2, 4], "rules": ["right", "midpoint"]},
     "intermediate_predictions": {},

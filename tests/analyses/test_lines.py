@@ -17,6 +17,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "ablation": {"methods": "occlusion,random", "samples": 2, "metrics": "log_odds"},
     "activation": {"methods": "occlusion"},
     "attack": {"epsilon": "0.1s", "steps": 1, "k": 50},
+    "axioms": {"methods": "gradient", "positions": 1},
     "integration_error": {"steps": "2,3", "rules": "right"},
     "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},

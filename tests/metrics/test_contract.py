@@ -36,6 +36,11 @@ def test_comparing_with_a_rationale(zoo: Zoo, name: str, metric: str) -> None:
         check_metric(get_metric(metric), zoo(name), preset="thesis")
 
 
+@pytest.mark.parametrize("metric", metric_ids("Stability"))
+def test_explaining_again(zoo: Zoo, metric: str) -> None:
+    check_metric(get_metric(metric), zoo("gpt2"), samples=2)
+
+
 @pytest.mark.parametrize("metric", ["aopc_comprehensiveness", "activation_auc", "mean_rank_percentage"])
 def test_every_architecture(classifier: Classifier, metric: str) -> None:
     check_metric(get_metric(metric), classifier)

@@ -21,6 +21,7 @@ RATIONALE = {
     "iou_f1": [],
     "auprc": [],
 }
+STABILITY = {"max_sensitivity": False, "infidelity": False, "edit_stability": True}
 ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRESETS]
 
 
@@ -50,6 +51,9 @@ ALL = [f"{metric}:preset={preset}" for metric in WITH_PRESETS for preset in PRES
         ("mean_rank:preset=thesis:ranking=absolute", {"preset": "thesis", "ranking": "absolute"}),
         ("iou_f1:k=10:threshold=0.25", {"k": 10, "threshold": 0.25, "ranking": "signed"}),
         ("auprc:area=trapezoid", {"area": "trapezoid", "ranking": "signed"}),
+        ("max_sensitivity:radius=0.05", {"radius": "0.05", "samples": 10}),
+        ("infidelity:scale=false", {"samples": 100, "scale": False}),
+        ("edit_stability:edits=typo+case", {"edits": ("typo", "case"), "samples": 5}),
     ],
 )
 def test_options_make_a_complete_request(text: str, parameters: dict) -> None:
@@ -125,6 +129,10 @@ def test_what_differs_from_the_preset_is_named() -> None:
         ("iou_f1:threshold=0", "threshold = '0' is not accepted. Input should be greater than 0."),
         ("mean_rank:preset=rpi", "preset = 'rpi' is not accepted. Input should be 'ours' or 'thesis'."),
         ("auprc:k=20", "auprc has no parameter 'k'. Its parameters: ranking, area."),
+        ("max_sensitivity:radius=-1s", "radius = '-1s' is not accepted."),
+        ("max_sensitivity:samples=0", "samples = '0' is not accepted. Input should be greater than or equal to 1."),
+        ("edit_stability:edits=typos", "Give one or more of case, typo, synonym, each once."),
+        ("edit_stability:edits=typo+typo", "Give one or more of case, typo, synonym, each once."),
         ("aopc_sufficiency:divisor=6", "divisor = '6' is not accepted. Input should be 'bins' or 'bins_plus_one'."),
     ],
 )
@@ -157,6 +165,7 @@ def test_every_metric_declares_itself_by_default_and_by_every_preset() -> None:
         "aopc_comprehensiveness": True,
         "activation_auc": True,
         "inverse_activation_auc": False,
+        **STABILITY,
         **{metric: not metric.startswith("mean_rank") for metric in RATIONALE},
     }
 
@@ -172,7 +181,8 @@ def test_a_definition_tells_what_was_asked() -> None:
 
 def test_metrics_come_family_by_family() -> None:
     families = [metric.family for metric in metrics().values()]
-    assert families == ["Perturbation"] * 5 + ["Activation"] * 2 + ["Rationale"] * 7
+    assert families == ["Perturbation"] * 5 + ["Activation"] * 2 + ["Stability"] * 3 + ["Rationale"] * 7
     assert metric_ids("Perturbation") == list(WITH_PRESETS)
     assert metric_ids("Activation") == ["activation_auc", "inverse_activation_auc"]
+    assert metric_ids("Stability") == list(STABILITY)
     assert metric_ids("Rationale") == list(RATIONALE)

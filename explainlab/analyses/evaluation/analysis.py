@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
+from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
@@ -54,7 +56,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.metric import Comparing
-from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
+from explainlab.metrics.registry import evaluation_work, explanations, get_metric, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
@@ -169,7 +171,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         ]
         with batcher.span(count, count + 1, count + 1):
             maps = [_with_reversed(columns, parameters) for columns in scores]
-            evaluated = evaluate_attributions(subjects, maps, metrics, batcher)
+            again = Repeater(subjects, chosen, parameters.outputs, _explains(parameters))
+            evaluated = evaluate_attributions(subjects, maps, metrics, batcher, again)
         return [
             _body(subject, dict(zip(parameters.methods, results, strict=True)), columns, parameters, values)
             for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
@@ -218,7 +221,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         """See :meth:`Analysis.work`."""
         metrics = metric_requests(parameters.metrics)
         evaluated = len(parameters.names) + len(parameters.reversed)
-        return super().work(parameters, n, depth) + evaluated * evaluation_work(metrics, n)
+        made = (1 + explanations(metrics)) * super().work(parameters, n, depth)
+        return made + evaluated * evaluation_work(metrics, n)
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
@@ -287,6 +291,12 @@ def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Paramet
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
 
 
+def _explains(parameters: Evaluation.Parameters) -> list[int | None]:
+    """For each of :func:`_with_reversed` the place of the method that has made it; None of a file."""
+    places = {name: place for place, name in enumerate(parameters.methods)}
+    return [places.get(name) for name in (*parameters.names, *parameters.reversed.values())]
+
+
 def _no_rationales(texts: Facts) -> NoRationales:
     counts = Counter(texts["undefined"].tolist())
     return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
@@ -309,7 +319,9 @@ def _body(
         subject.warnings += [f"{shown_name(name)}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metric_requests(parameters.metrics)]
     values = {
-        method: {metric: None if result.undefined else result.value for metric, result in zip(names, row, strict=True)}
+        method: {
+            metric: None if isnan(result.value) else result.value for metric, result in zip(names, row, strict=True)
+        }
         for method, row in zip([*scores, *parameters.reversed], evaluated, strict=True)
     }
     return EvaluationText(

@@ -30,8 +30,8 @@ def draw() -> None:
             st.markdown(term.text)
     st.header("Metrics", anchor="metrics")
     st.caption(
-        "A metric tests a map: it removes or keeps what the map ranks highest and asks the model again, or it compares "
-        "the map with a rationale."
+        "A metric tests a map: it removes or keeps what the map ranks highest and asks the model again, it has the map "
+        "made again for texts that are nearly the same, or it compares the map with a rationale."
     )
     for metric in metrics().values():
         _draw_metric(metric)

@@ -49,6 +49,7 @@ class DeepLift(BatchedMethod):
     source: ClassVar = "Shrikumar et al. 2017 (rescale rule), computed by Captum"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · mᵢ, with m the product of Δoutput/Δinput through every activation"
     needs: ClassVar = ("gradients",)
+    inside: ClassVar = True
 
     @classmethod
     def work(cls, parameters: Parameters, n: int, depth: int) -> float:

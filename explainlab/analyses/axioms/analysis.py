@@ -1,0 +1,161 @@
+"""Whether methods keep the axioms that they promise, on the user's own model: where the right answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from explainlab import declared
+from explainlab.analyses.axioms.checks import Question, check_all
+from explainlab.analyses.axioms.result import AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_requests
+from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import table
+from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import counted
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.registry import MethodRequest, get_method, label_of, member_versions
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.reader import Reader
+from explainlab.request import digest
+
+
+class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
+    """Six axioms by every method: passed, failed or not promised, each with its number and its definition.
+
+    The model is wrapped, or written in another way, so that what a method must say is known: the model that disregards
+    a word, that treats two equal words alike, a sum of its logits, the same function by other weights. The model itself
+    is never changed. A method that looks inside a model cannot be asked of a function around it.
+    """
+
+    class Parameters(declared.Parameters):
+        methods: MethodSpecs = Field(
+            ["gradient", "input_x_gradient", "integrated_gradients"],
+            description="Methods, with options after colons; random is always included.",
+        )
+        tolerance: float = Field(
+            0.01, gt=0, le=1, description="How far off a score may be, as a share of the largest, or of the sum."
+        )
+        positions: int = Field(5, ge=1, le=100, description="Random words that are tried in a text.")
+        rows: Rows = 10
+        sample: Sample = "first"
+        outputs: Outputs = "own"
+
+        @property
+        def chosen(self) -> list[MethodRequest]:
+            """The methods with all their parameters."""
+            return method_requests(self.methods, {})
+
+    id = "axioms"
+    label = "Axioms"
+    source = "Sundararajan et al. 2017 (completeness, sensitivity, implementation invariance, linearity); Shapley 1953"
+    definition = "the largest deviation from what an axiom demands, as a share of the largest score"
+
+    TextBody = AxiomsText
+    DataBody = AxiomsData
+
+    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
+        """The versions of the methods, and the data that they read."""
+        methods = [
+            [own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.chosen
+        ]
+        return digest(
+            [methods, [data_digest(own.parameters.model_dump(mode="json"), reader) for own in parameters.chosen]]
+        )
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AxiomsText]:
+        for method in parameters.chosen:
+            get_method(method.method).require(subjects[0].classifier, method.parameters)
+        batcher, bodies = subjects[0].batcher, []
+        for i, subject in enumerate(subjects):
+            with batcher.span(i, i + 1, len(subjects)):
+                asked = Question(
+                    subject, parameters.chosen, parameters.outputs, parameters.tolerance, parameters.positions
+                )
+                bodies.append(AxiomsText(**text_fields(subject), rows=check_all(asked)))
+        batcher.finish("axioms")
+        return bodies
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[AxiomsText], parameters: Parameters) -> AxiomsData:
+        texts = [
+            AxiomsRow(row=row.number, text=row.text, text_pair=row.text_pair, label=row.label, rows=body.rows)
+            for row, body in zip(rows, bodies, strict=True)
+        ]
+        return AxiomsData(
+            n=len(bodies),
+            rows=[_over_texts(cells) for cells in zip(*(body.rows for body in bodies), strict=True)],
+            texts=texts,
+        )
+
+    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return parameters.chosen
+
+    def work(self, parameters: Parameters, n: int, depth: int) -> float:
+        """See :meth:`Analysis.work`: a map for each function, and two passes for each that is symmetric."""
+        return (parameters.positions + 9) * super().work(parameters, n, depth)
+
+    def evaluations(self, parameters: Parameters) -> int:
+        return 50 * parameters.positions
+
+    def headline(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
+        """How many of the axioms that can be asked of it each method passes, and which it fails."""
+        body = result.body
+        told = "; ".join(_told(name, [row for row in body.rows if row.method == name]) for name in _names(body.rows))
+        over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
+        return f"{over}{told}."
+
+    def lines(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
+        """A line a method and axiom: the answer, its number, and why."""
+        return [table([_line(row) for row in result.body.rows])]
+
+
+def _names(rows: Sequence[Checked]) -> list[str]:
+    return list(dict.fromkeys(row.method for row in rows))
+
+
+def _told(name: str, rows: Sequence[Checked]) -> str:
+    """``Gradient passes 2 of 3 axioms, not dummy``."""
+    known = [row for row in rows if row.passed is not None]
+    failed = [row.axiom.replace("_", " ") for row in known if not row.passed]
+    return f"{label_of(name)} passes {len(known) - len(failed)} of {counted(len(known), 'axiom')}" + (
+        f", not {', '.join(failed)}" if failed else ""
+    )
+
+
+def _line(row: Checked) -> dict[str, str]:
+    return {
+        "method": row.method,
+        "axiom": row.axiom.replace("_", " "),
+        "answer": answer_words(row),
+        "value": "" if row.value is None else f"{row.value:.3g}",
+        "why": row.why,
+    }
+
+
+def answer_words(row: Checked) -> str:
+    """``passed``, ``failed``, or that there is no answer; over texts in how many it fails."""
+    if row.passed is None:
+        return "no answer"
+    if isinstance(row, CheckedTexts) and not row.passed:
+        return f"failed in {row.failures:,} of {row.n:,}"
+    return "passed" if row.passed else "failed"
+
+
+def _over_texts(cells: Sequence[Checked]) -> CheckedTexts:
+    """One method by one axiom, over the texts."""
+    known = [cell for cell in cells if cell.passed is not None]
+    worst = max(known, key=_badness) if known else cells[0]
+    failures = sum(not cell.passed for cell in known)
+    return CheckedTexts(
+        **{**worst.model_dump(), "passed": failures == 0 if known else None}, n=len(known), failures=failures
+    )
+
+
+def _badness(cell: Checked) -> float:
+    """How bad an answer is: of sensitivity a small value is."""
+    value = cell.value or 0.0
+    return -value if cell.axiom == "sensitivity" else value

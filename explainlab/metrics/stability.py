@@ -1,0 +1,291 @@
+"""Whether an explanation can be relied on: it should hold for texts that are nearly the same, and foretell the model.
+
+The maps of such texts are made anew, each with a seed of its own: of a method that draws at random, and of random
+scores, the values tell how far the draws alone move a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+from scipy.stats import rankdata
+
+from explainlab import declared
+from explainlab.metrics.edits import EDITS, Editor
+from explainlab.metrics.evaluate import Case
+from explainlab.metrics.metric import Again, Repeating, Version
+from explainlab.models.classifier import Classifier
+from explainlab.text.encoding import Encoding
+from explainlab.text.units import Units, group
+
+_NOT_AGAIN = (
+    "Nothing can be said of reversed scores and of scores from files, which no method makes again, of a method that "
+    "asks the model in words, and of a map that is 0 everywhere"
+)
+
+
+class Moving(declared.Parameters):
+    """Parameters of the sensitivity."""
+
+    radius: str = Field(
+        "0.1s",
+        pattern=r"^\d{1,9}(\.\d{1,9})?s?$",
+        description="How far an embedding's numbers move, at most; with an s in standard deviations of the word table.",
+    )
+    samples: int = Field(10, ge=1, le=1000, description="Points near the text.")
+
+    def size(self, classifier: Classifier) -> float:
+        """The radius in the unit of the embeddings."""
+        number = float(self.radius.removesuffix("s"))
+        return number * float(classifier.model.word_embeddings.weight.float().std()) if "s" in self.radius else number
+
+
+class Subsets(declared.Parameters):
+    """Parameters of the infidelity."""
+
+    samples: int = Field(100, ge=1, le=10_000, description="Random subsets of the features.")
+    scale: bool = Field(True, description="Scores may first be multiplied by the one factor that fits best.")
+
+
+def _split(edits: Any) -> Any:
+    return [part.strip() for part in edits.split("+")] if isinstance(edits, str) else edits
+
+
+def _known(edits: tuple[str, ...]) -> tuple[str, ...]:
+    if not edits or len(set(edits)) < len(edits) or not set(edits) <= EDITS.keys():
+        raise PydanticCustomError("edits", "Give one or more of {edits}, each once", {"edits": ", ".join(EDITS)})
+    return edits
+
+
+class Editing(declared.Parameters):
+    """Parameters of the stability under edits."""
+
+    edits: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_known)] = Field(
+        tuple(EDITS), description=f"What is changed, joined by plus: {', '.join(EDITS)}."
+    )
+    samples: int = Field(5, ge=1, le=100, description="Edited texts of each kind, fewer if there are not as many.")
+
+
+P = TypeVar("P", bound=declared.Parameters)
+
+
+class Stability(Repeating[P]):
+    """What the three have in common."""
+
+    family: ClassVar = "Stability"
+
+
+class MaxSensitivity(Stability[Moving]):
+    """How far the map moves when the text's embeddings move a little."""
+
+    Parameters: ClassVar = Moving
+    id: ClassVar = "max_sensitivity"
+    label: ClassVar = "Max-sensitivity"
+    plain: ClassVar = "How far the scores move, at most, when the word embeddings move a little; lower is better."
+    source: ClassVar = "Yeh et al. 2019, Definition 2"
+    higher_is_better: ClassVar = False
+
+    def definition(self, parameters: Moving) -> str:
+        radius = parameters.radius
+        reach = f"{radius[:-1]} standard deviations of the word table" if "s" in radius else radius
+        return (
+            f"The largest of ‖φ(x + u) − φ(x)‖ / ‖φ(x)‖ over {parameters.samples} draws of u, uniform within ±{reach} "
+            "in every number of the text's own word embeddings; special tokens stay and are not counted. Each map has "
+            f"a seed of its own. {_NOT_AGAIN}."
+        )
+
+    def inputs(self, parameters: Moving, features: int) -> int:
+        """None of the text without a method."""
+        return 0
+
+    def explanations(self, parameters: Moving) -> int:
+        """See :meth:`Repeating.explanations`."""
+        return parameters.samples
+
+    def values(self, cases: Sequence[Case], again: Again, parameters: Moving) -> list[tuple[np.ndarray, int]]:
+        width, size = again.classifier.model.word_embeddings.embedding_dim, parameters.size(again.classifier)
+        shifts = []
+        for case, seed in zip(cases, again.seeds, strict=True):
+            content = np.flatnonzero(case.encoding.content)
+            own = np.zeros((parameters.samples, len(case.encoding), width), dtype=np.float32)
+            drawn = np.random.default_rng(seed).uniform(-size, size, (parameters.samples, len(content), width))
+            own[:, content] = drawn
+            shifts.append(own)
+        values = []
+        for case, moved in zip(cases, again.moved(shifts), strict=True):
+            content = case.units.content
+            each = [_moved(scores[content], maps, content) for scores, maps in zip(case.scores, moved, strict=True)]
+            values.append((np.array(each), parameters.samples))
+        return values
+
+
+class Infidelity(Stability[Subsets]):
+    """How well sums of scores foretell what masking their features does."""
+
+    Parameters: ClassVar = Subsets
+    id: ClassVar = "infidelity"
+    label: ClassVar = "Infidelity"
+    plain: ClassVar = "How far sums of scores miss what masking those words does to the model; lower is better."
+    source: ClassVar = "Yeh et al. 2019, Definition 1, with the removal of parts of the input (its square removal)"
+    higher_is_better: ClassVar = False
+
+    def definition(self, parameters: Subsets) -> str:
+        factor = (
+            "c the one factor, also a negative one, that makes the mean smallest, so that units and a reversed sign do "
+            "not count"
+            if parameters.scale
+            else "c = 1, so that scores in another unit than F miss it"
+        )
+        return (
+            f"The mean of (c Σᵢ∈S φᵢ − (F(x) − F(x without S)))² over {parameters.samples} random subsets S of the "
+            f"features, none of them empty, special tokens apart; {factor}. F: the probability or logit that the "
+            "method explains. Each token of S is replaced by the mask token."
+        )
+
+    def inputs(self, parameters: Subsets, features: int) -> int:
+        return parameters.samples + 1
+
+    def explanations(self, parameters: Subsets) -> int:
+        """None: the model is asked, and no method."""
+        return 0
+
+    def values(self, cases: Sequence[Case], again: Again, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
+        removed = [
+            _subsets(len(case.units.content), parameters.samples, np.random.default_rng(seed))
+            for case, seed in zip(cases, again.seeds, strict=True)
+        ]
+        stays = []
+        for case, gone in zip(cases, removed, strict=True):
+            own = np.ones((1 + len(gone), len(case.units.features)), dtype=bool)
+            own[1:, case.units.content] = ~gone
+            stays.append(own)
+        values = []
+        for case, gone, explained in zip(cases, removed, again.explained(stays), strict=True):
+            sums = case.scores[:, case.units.content] @ gone.T
+            drops = explained[:, :1] - explained[:, 1:]
+            squares = (sums * sums).sum(axis=1)
+            fit = np.divide((sums * drops).sum(axis=1), squares, out=np.zeros(len(sums)), where=squares > 0)
+            factor = fit if parameters.scale else np.ones(len(sums))
+            values.append((((factor[:, None] * sums - drops) ** 2).mean(axis=1), len(gone)))
+        return values
+
+
+class EditStability(Stability[Editing]):
+    """Whether the words keep their ranks when the text is written a little differently."""
+
+    Parameters: ClassVar = Editing
+    id: ClassVar = "edit_stability"
+    label: ClassVar = "Edit stability"
+    plain: ClassVar = (
+        "How far the ranks of the words stay as they are in a text with a typo or a synonym; higher is better."
+    )
+    source: ClassVar = (
+        "Ours, after the question of Alvarez-Melis and Jaakkola 2018, with edits that a person would make"
+    )
+    higher_is_better: ClassVar = True
+
+    def definition(self, parameters: Editing) -> str:
+        changes = "; ".join(EDITS[edit] for edit in parameters.edits)
+        return (
+            "The mean of Spearman's ρ between the scores of x and of x edited, over the words that both have, a word's "
+            f"score the sum of its features'. Up to {parameters.samples} edits of each kind: {changes}. Only edits "
+            "for which the model predicts the same class count; a text without any, or with fewer than two words in "
+            f"common, has no value. Each map has a seed of its own. {_NOT_AGAIN}, or the same for all words."
+        )
+
+    def inputs(self, parameters: Editing, features: int) -> int:
+        return parameters.samples * len(parameters.edits)
+
+    def explanations(self, parameters: Editing) -> int:
+        """See :meth:`Repeating.explanations`."""
+        return parameters.samples * len(parameters.edits)
+
+    def values(self, cases: Sequence[Case], again: Again, parameters: Editing) -> list[tuple[np.ndarray, int]]:
+        editor = Editor(again.classifier)
+        texts = [
+            editor.edited(case.encoding, parameters.edits, parameters.samples, seed)
+            for case, seed in zip(cases, again.seeds, strict=True)
+        ]
+        values = []
+        for case, versions in zip(cases, again.edited(texts), strict=True):
+            original = _Words(case.encoding, case.units)
+            rows = [_correlations(original, case.scores, version) for version in versions]
+            values.append((_means(np.array(rows).reshape(len(rows), len(case.scores))), len(versions)))
+        return values
+
+
+class _Words:
+    """The words of a text, with the features that make them: tokens or words; or sentences, if these are scored."""
+
+    def __init__(self, encoding: Encoding, units: Units) -> None:
+        words = group(encoding, "word")
+        finer = len(units.features) >= len(words.features)
+        whole = words if finer else units
+        self._content = whole.content
+        self._count = len(whole.features)
+        self._owners = np.zeros(len(units.features), dtype=np.int64)
+        real = units.membership >= 0
+        self._owners[units.membership[real]] = whole.membership[real]
+        seen: dict[tuple[int, str], int] = {}
+        self.names: list[tuple[int, str, int]] = []
+        for i in self._content.tolist():
+            feature = whole.features[i]
+            name = (feature.part, feature.text.casefold())
+            seen[name] = seen.get(name, 0) + 1
+            self.names.append((*name, seen[name]))
+
+    def scores(self, scores: np.ndarray) -> np.ndarray:
+        """float64 [words]: the sums of the features' ``scores`` float64 [n_features]."""
+        sums: np.ndarray = np.bincount(self._owners, scores, self._count)[self._content]
+        return sums
+
+
+def _correlations(original: _Words, scores: np.ndarray, version: Version) -> list[float]:
+    """Spearman's rho [C] between the ``scores`` float64 [C, n_features] and the maps of a version; NaN without one."""
+    edited = _Words(version.encoding, version.units)
+    places = {name: i for i, name in enumerate(edited.names)}
+    common = [(i, places[name]) for i, name in enumerate(original.names) if name in places]
+    if len(common) < 2:
+        return [np.nan] * len(scores)
+    mine, theirs = np.array(common).T
+    return [
+        np.nan if own is None else spearman(original.scores(row)[mine], edited.scores(own)[theirs])
+        for row, own in zip(scores, version.maps, strict=True)
+    ]
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Spearman's rho of two float64 [n], ties with their mean rank; NaN where all values of either are equal."""
+    a, b = (rankdata(values) - (len(values) + 1) / 2 for values in (first, second))
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size else float("nan")
+
+
+def _means(rows: np.ndarray) -> np.ndarray:
+    """float64 [C]: the means of ``rows`` float64 [K, C] without NaN; NaN where nothing is left."""
+    known = ~np.isnan(rows)
+    counts = known.sum(axis=0)
+    means: np.ndarray = np.divide(
+        np.where(known, rows, 0.0).sum(axis=0), counts, out=np.full(rows.shape[1], np.nan), where=counts > 0
+    )
+    return means
+
+
+def _moved(scores: np.ndarray, maps: np.ndarray | None, content: np.ndarray) -> float:
+    """How far ``maps`` float64 [K, n_features] lie from ``scores`` float64 [n] of the ``content``, at most."""
+    size = float(np.linalg.norm(scores))
+    if maps is None or not size:
+        return float("nan")
+    return float(np.linalg.norm(maps[:, content] - scores, axis=1).max()) / size
+
+
+def _subsets(n: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """bool [count, n]: random subsets of ``n`` features, each as likely as any other, but none empty."""
+    drawn = generator.random((count, n)) < 0.5
+    while (empty := ~drawn.any(axis=1)).any():
+        drawn[empty] = generator.random((int(empty.sum()), n)) < 0.5
+    return drawn

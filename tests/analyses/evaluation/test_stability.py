@@ -1,0 +1,77 @@
+"""The metrics of stability in an evaluation: which maps have a value, what is told, and who refuses them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import explainlab
+from explainlab.analyses.registry import get_study, read_result
+from explainlab.attribution.subject import Subject
+from explainlab.errors import RequestError
+from explainlab.metrics.registry import parse_metric
+from tests.conftest import Zoo
+from tests.metrics.test_stability import values
+
+SENSITIVITY, INFIDELITY, EDITS = METRICS = [
+    "max_sensitivity:samples=2",
+    "infidelity:samples=8",
+    "edit_stability:samples=2",
+]
+TEXTS = ["a funny film with a great plot", "the acting is worse than the plot"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *((text, "0") for text in TEXTS)])
+    return str(tmp_path / "rows.csv")
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> str:
+    """Attributions made elsewhere: the longer a word the higher its score."""
+    records = []
+    for text in TEXTS:
+        spans = [match.span() for match in re.finditer(r"\w+", text)]
+        records.append({"text": text, "features": [{"start": a, "end": b, "score": b - a} for a, b in spans]})
+    (tmp_path / "mine.json").write_text(json.dumps(records))
+    return str(tmp_path / "mine.json")
+
+
+def test_what_can_be_made_again_has_values_and_all_else_is_counted(zoo: Zoo, data: str, given: str) -> None:
+    methods = ["input_x_gradient", "attention_average"]
+    result = explainlab.evaluate(
+        zoo("bert"), data, methods, METRICS, unit="word", attributions=[given], sample="first", output="logit"
+    )
+    rows = {(row.method, row.asked): row for row in result.body.rows}
+    for (method, metric), row in rows.items():
+        known = metric == INFIDELITY or method in [*methods, "random"]
+        assert (row.n, row.undefined) == ((2, 0) if known else (0, 2)), (method, metric)
+    assert rows["random", SENSITIVITY].mean > rows["input_x_gradient", SENSITIVITY].mean
+    assert "reversed scores and of scores from files" in rows["mine", SENSITIVITY].definition
+    assert read_result(json.loads(json.dumps(result.to_json()))).body.rows == result.body.rows
+    assert "none" in "\n".join(get_study("evaluation").lines(result))
+
+
+def test_a_text_of_a_data_set_has_the_value_that_it_has_alone(zoo: Zoo, data: str) -> None:
+    body = explainlab.evaluate(
+        zoo("bert"), data, ["input_x_gradient"], METRICS, sample="first", output="logit", target="0"
+    ).body
+    for text, found in zip(TEXTS, body.texts, strict=True):
+        for metric in METRICS:
+            subject = Subject(zoo("bert"), zoo("bert").encode(text), target="0", output="logit")
+            (alone,) = values(subject, metric, ("input_x_gradient", {}))
+            assert found.values["input_x_gradient"][parse_metric(metric).name] == pytest.approx(
+                alone, rel=1e-4, abs=1e-6
+            )
+
+
+@pytest.mark.parametrize("study", ["rpi_candidates", "ablation", "judged_map"])
+def test_who_evaluates_no_methods_refuses_them(zoo: Zoo, study: str) -> None:
+    with pytest.raises(RequestError, match="max_sensitivity has the text explained again, which only an evaluation"):
+        explainlab.study(zoo("bert"), study, "a film", metrics=["max_sensitivity"])
