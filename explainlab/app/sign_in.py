@@ -34,9 +34,9 @@ def signed_in() -> User | None:
     A user's id is made of the provider's issuer and subject, or of the proxy's header.
     """
     how = settings().auth
-    claims: dict[str, Any] = st.user.to_dict()
     if how == "none":
         return LOCAL if settings().allow_anyone or _from_here() else None
+    claims: dict[str, Any] = st.user.to_dict()  # looks for files of secrets each time
     if how == "proxy":
         name = claims.get(PROXY_USER)
         return User.known_as(f"proxy:{name}", name) if name else None
