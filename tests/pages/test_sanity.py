@@ -43,8 +43,8 @@ def test_the_page_opens_with_an_answer(first: AppTest) -> None:
     result = service().find(first_view().request())
     assert get_analysis(result.request.question).headline(result) in first.markdown[0].value.replace("\\", "")
     assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (10, 3, 2)
-    assert [header.value for header in first.header] == ["Random weights", "One text", "Attacks"]
-    assert first.button(key="sanity_attack").label == "Attack"
+    assert [header.value for header in first.header] == ["Random weights", "One text", "Attacks", "Stability", "Axioms"]
+    assert first.button(key="sanity.attack.ask").label == "Attack"
 
 
 def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:
@@ -64,6 +64,17 @@ def test_attacks_are_asked_by_a_button_and_told(source: str) -> None:
     assert body.left_out == 1
     assert "top places of Gradient" in words(app.markdown)
     assert "The open text" in words(app.markdown)
+    assert not app.error
+
+
+def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None:
+    app = linked("sanity", small(source))
+    press(app, "Try the axioms")
+    axioms = service().find(small(source).axioms_request())
+    assert get_analysis("axioms").headline(axioms) in words(app.markdown)
+    press(app, "Explain again")
+    body = service().find(small(source).stability_request()).body
+    assert {row.metric for row in body.rows} == {"max_sensitivity", "infidelity", "edit_stability"}
     assert not app.error
 
 

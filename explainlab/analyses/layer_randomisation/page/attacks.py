@@ -5,24 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from explainlab.analyses.attack.figures import FIGURES as ATTACKED
-from explainlab.analyses.attack.result import AttackData, AttackText
+from explainlab.analyses.attack.result import AttackText
 from explainlab.analyses.attack.verdict import text_verdict
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.layer_randomisation.page.asked import draw_asked
 from explainlab.analyses.layer_randomisation.page.controls import draw_attacked
 from explainlab.analyses.layer_randomisation.page.main import ATTACK
 from explainlab.analyses.layer_randomisation.page.view import SanityView
-from explainlab.analyses.registry import evaluations
-from explainlab.analyses.wording import counted
 from explainlab.app import session
-from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
-from explainlab.app.page import draw_headline
-from explainlab.app.place import Requests
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
-from explainlab.errors import ExplainLabError
-from explainlab.figures.chart import Chart
 from explainlab.figures.declared import Map
 from explainlab.service.service import Service
 
@@ -33,35 +27,14 @@ _HELP = (
 
 
 def draw_attacks(service: Service, view: SanityView, row: tuple[str, str | None]) -> None:
-    """What is attacked, and the answer, its job, or the button; below it the text and second text of ``row``."""
+    """What is attacked, and the answer or the button; below it the text and second text of ``row``."""
     st.header("Attacks", anchor=False, help=_HELP)
     draw_attacked(card_of(view.model))
-    try:
-        request = view.attack_request()
-        gradients = evaluations(request)
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+    if draw_asked(service, ATTACK, "Attack", view.attack_request) is None:
         return
-    answer = ATTACK.answer_if_requested(service, request)
-    if answer is None:
-        cost = f"About {gradients:,} gradients for each of {counted(view.rows, 'text')}, if no attack settles sooner."
-        asked = (service, Requests((request,)))
-        st.button("Attack", icon=":material/bolt:", on_click=ATTACK.ask, args=asked, key="sanity_attack")
-        st.caption(cost)
-        return
-    ATTACK.draw_state(service, [answer])
-    if answer.result is None:
-        return
-    draw_headline(answer.result)
-    for chart in once(answer.result, _charts, answer.result).values():
-        draw_chart(chart, f"sanity_{chart.name}")
     text = service.find(view.row_attack(*row), session.user())
     if isinstance(text, AnalysisResult):
         _draw_maps(text)
-
-
-def _charts(result: AnalysisResult[AttackData]) -> dict[str, Chart]:
-    return ATTACKED.draw(result).charts
 
 
 def _maps(result: AnalysisResult[AttackText]) -> list[Map]:

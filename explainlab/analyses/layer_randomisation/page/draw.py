@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explainlab.analyses.layer_randomisation.page import ENTRY
+from explainlab.analyses.layer_randomisation.page import asked as sanity_asked
 from explainlab.analyses.layer_randomisation.page import attacks as sanity_attacks
 from explainlab.analyses.layer_randomisation.page import controls as sanity_controls
 from explainlab.analyses.layer_randomisation.page import results as sanity_results
@@ -67,3 +68,7 @@ def _draw_one(service: Service, view: SanityView) -> None:
     st.divider()
     row = sanity_results.row_of(view, answer.result.body)
     sanity_attacks.draw_attacks(service, view, (row.text, row.text_pair))
+    st.divider()
+    sanity_asked.draw_stability(service, view)
+    st.divider()
+    sanity_asked.draw_axioms(service, view)

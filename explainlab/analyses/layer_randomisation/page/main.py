@@ -22,3 +22,7 @@ TEXT = Place("sanity.text")
 """The maps of the open text."""
 ATTACK = Place("sanity.attack")
 """Attacks on the maps of the data set, once requested."""
+STABILITY = Place("sanity.stability")
+"""Maps of texts that are nearly the same, once requested."""
+AXIOMS = Place("sanity.axioms")
+"""Maps of functions made of the model, once requested."""

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from explainlab.analyses.attack.analysis import Attack
 from explainlab.analyses.attack.maps import Method
+from explainlab.analyses.axioms.analysis import Axioms
+from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
@@ -18,6 +20,7 @@ from explainlab.models.networks.randomised import Init
 from explainlab.request import Dtype, Output, Request, Unit, checked
 
 Compared = Literal["signed", "absolute"]
+STABILITY = ("max_sensitivity", "infidelity", "edit_stability")
 
 
 class SanityView(DataView):
@@ -61,8 +64,24 @@ class SanityView(DataView):
         """The same of one of its texts."""
         return self._attack({}, text=text, text_pair=text_pair)
 
+    def stability_request(self) -> Request:
+        """How stable the maps are."""
+        parameters = {**self.drawn, "methods": list(self.methods), "metrics": list(STABILITY)}
+        return new_request(
+            question=Evaluation.id, **self._shared, **self.subject, output=self._output, parameters=parameters
+        )
+
+    def axioms_request(self) -> Request:
+        """Which axioms the maps fulfil."""
+        parameters = {**self.drawn, "methods": list(self.methods)}
+        return new_request(
+            question=Axioms.id, **self._shared, **self.subject, output=self._output, parameters=parameters
+        )
+
     def shown_requests(self) -> list[Request]:
-        return [*self.text_requests(), *([] if len(self.cells) > 1 else [self.attack_request()])]
+        if len(self.cells) > 1:
+            return self.text_requests()
+        return [*self.text_requests(), self.attack_request(), self.stability_request(), self.axioms_request()]
 
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
@@ -83,15 +102,18 @@ class SanityView(DataView):
 
     def _request(self, rows: dict[str, Any], **subject: Any) -> Request:
         own = self.model_dump(include={"mode", "init", "draws"})
-        output = None if self.output == "own" else self.output
         parameters = {**rows, "methods": list(self.methods), **own}
         return new_request(
-            question=LayerRandomisation.id, **self._shared, **subject, output=output, parameters=parameters
+            question=LayerRandomisation.id, **self._shared, **subject, output=self._output, parameters=parameters
         )
 
     def _attack(self, rows: dict[str, Any], **subject: Any) -> Request:
         parameters = {**rows, "method": self.attacked, "epsilon": list(self.radii)}
         return new_request(question=Attack.id, **self._shared, **subject, parameters=parameters)
+
+    @property
+    def _output(self) -> Output | None:
+        return None if self.output == "own" else self.output
 
     @property
     def _shared(self) -> dict[str, Any]:
