@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, first_view
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, following, linked, opened, press, words
 
 SENTIMENT = "embedded:bert-mini-sst2"
 
@@ -47,8 +47,8 @@ def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first:
     assert first.query_params["r"]
 
 
-def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> None:
-    following(app, first_view(), model=SENTIMENT, text="Funny, warm and never dull.")
+def test_an_encoder_is_told_why_it_has_no_predictions_half_way() -> None:
+    app = linked("activation", first_view(), model=SENTIMENT, text="Funny, warm and never dull.")
     assert len(charts(app)) == 1
     assert "it is not a causal decoder" in words(app.info)
     assert "BERT" in words(app.info)
@@ -67,8 +67,8 @@ def test_an_encoder_is_told_why_it_has_no_predictions_half_way(app: AppTest) -> 
     ],
     ids=str,
 )
-def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
-    following(app, first_view(), **fields)
+def test_a_bad_question_is_refused_in_words(fields: dict, told: str) -> None:
+    app = linked("activation", first_view(), **fields)
     assert told in words([*app.error, *app.warning])
 
 
@@ -79,8 +79,8 @@ def test_what_is_shown_is_of_the_model_shown_not_of_the_one_chosen(app: AppTest)
     assert "causal decoder" not in words(app.info)
 
 
-def test_a_text_of_one_word_has_an_answer(app: AppTest) -> None:
-    following(app, first_view(), text="Goal")
+def test_a_text_of_one_word_has_an_answer() -> None:
+    app = linked("activation", first_view(), text="Goal")
     assert not app.error
     assert len(charts(app)) == 3
     assert "1 word ·" in words(app.markdown)
@@ -104,11 +104,11 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
     assert len(charts(app)) == 3, "nothing is asked yet"
 
 
-def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
+def test_a_data_set_is_studied_and_its_texts_open_above(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",Sports\n"",World\n"A <b>lovely</b> evening.",World\n')
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
-    following(app, first_view(), data=data)
+    app = linked("activation", first_view(), data=data)
     assert len(charts(app)) == 8
     assert all(charts(app))
     assert "1 row was left out" in words(app.warning)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from explainlab import explain
 from explainlab.figures.scores import score_bars
 from explainlab.models.loading import load_model
-from tests.pages.scripted import linked, press, words
+from explainlab.settings import ROOT
+from tests.pages.scripted import link_of, linked, opened, press, words
 
 LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 8
 
@@ -22,7 +24,7 @@ CHEAP = {
     "explain": {"methods": [{"method": "gradient"}, {"method": "attention_last"}]},
     "integration": {"steps": "2,4", "compare": (2, 4)},
     "candidates": {"samples": 2, "steps": 2},
-    "activation": {"methods": ["input_x_gradient"]},
+    "activation": {"methods": ["input_x_gradient"], "unit": "sentence"},
 }
 """What each page asks here of a long text."""
 
@@ -36,6 +38,33 @@ def test_the_answer_comes_before_its_warnings_and_each_is_there_once(page: str) 
     texts = [getattr(element, "value", "") for element in app.main if element.type in ("markdown", "warning")]
     answer = next(i for i, text in enumerate(texts) if str(text).startswith("**"))
     assert answer < texts.index(said[0])
+
+
+SLOW = {
+    "candidates": {"text": LONG, "samples": 400, "steps": 100},
+    "activation": {"text": LONG, "methods": ("kernel_shap:samples=64n",)},
+    "errors": {},
+}
+"""What each page asks here that takes long."""
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("page", SLOW)
+def test_a_job_is_cancelled_and_may_be_run_again(page: str, tmp_path: Path) -> None:
+    view = first_view(page).model_copy(update=SLOW[page])
+    if page == "errors":
+        file = tmp_path / "large.csv"
+        file.write_text("text,label\n" + "".join(f'"{i}: {LONG}",positive\n' for i in range(3000)), encoding="utf-8")
+        view = view.model_copy(update={"source": str(file)})
+    app = opened("status")
+    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    app.query_params["r"] = link_of(view)
+    app.run()
+    while "Cancel" not in [button.label for button in app.button]:  # a file is read first
+        app.run()
+    press(app, "Cancel")
+    assert "was cancelled" in words(app.info)
+    assert "Run again" in [button.label for button in app.button]
 
 
 @pytest.mark.usefixtures("service")

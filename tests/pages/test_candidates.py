@@ -13,7 +13,7 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, linked, opened, press, words
 
 CHEAP = first_view().model_copy(
     update={"text": "Funny, warm and never dull, though it is long.", "samples": 3, "steps": 2}
@@ -52,8 +52,8 @@ def test_the_table_is_sorted_by_the_chosen_metric_and_its_best_is_open(app: AppT
         assert f"Map {table['candidate'].iloc[0]}:" in words(app.markdown)
 
 
-def test_layers_are_held_against_each_other_where_there_are_several(app: AppTest) -> None:
-    following(app, CHEAP, layers="all")
+def test_layers_are_held_against_each_other_where_there_are_several() -> None:
+    app = linked("candidates", CHEAP, layers="all")
     assert any("by layers" in alt for alt in charts(app))
     assert len(app.dataframe[0].value) == 12
 
@@ -63,8 +63,8 @@ def test_layers_are_held_against_each_other_where_there_are_several(app: AppTest
     [({"layers": "9"}, "no layer 9"), ({"layers": "zero"}, "layers"), ({"metrics": ("log_odd",)}, "log_odds")],
     ids=str,
 )
-def test_a_bad_question_is_refused_in_words(app: AppTest, fields: dict, told: str) -> None:
-    following(app, CHEAP, **fields)
+def test_a_bad_question_is_refused_in_words(fields: dict, told: str) -> None:
+    app = linked("candidates", CHEAP, **fields)
     assert told in words([*app.error, *app.warning])
 
 
@@ -82,14 +82,14 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     assert len(app.dataframe[0].value) == 2
 
 
-def test_methods_without_layers_are_asked_for_none(app: AppTest) -> None:
-    following(app, CHEAP, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
+def test_methods_without_layers_are_asked_for_none() -> None:
+    app = linked("candidates", CHEAP, family="rpi_ig", layers="2", metrics=("comprehensiveness",))
     assert not app.error
     assert len(app.dataframe[0].value) == 3
 
 
-def test_a_seed_of_a_link_is_asked_though_no_control_shows_it(app: AppTest) -> None:
-    following(app, CHEAP, seed=3)
+def test_a_seed_of_a_link_is_asked_though_no_control_shows_it() -> None:
+    app = linked("candidates", CHEAP, seed=3)
     assert "controls have changed" not in words(app.caption)
     body = service().find(CHEAP.model_copy(update={"seed": 3}).text_request()).body
     assert app.dataframe[0].value["timestep"].tolist() == [
@@ -97,29 +97,29 @@ def test_a_seed_of_a_link_is_asked_though_no_control_shows_it(app: AppTest) -> N
     ]
 
 
-def test_the_row_of_the_open_map_is_ticked(app: AppTest) -> None:
-    following(app, CHEAP, picked=2)
+def test_the_row_of_the_open_map_is_ticked() -> None:
+    app = linked("candidates", CHEAP, picked=2)
     (row,) = app.session_state["candidates_table_comprehensiveness"]["selection"]["rows"]
     assert app.dataframe[0].value["candidate"][row] == 2
 
 
-def test_a_data_set_costs_what_the_text_above_has_cost(app: AppTest) -> None:
-    following(app, CHEAP)
+def test_a_data_set_costs_what_the_text_above_has_cost() -> None:
+    app = linked("candidates", CHEAP)
     cost = service().find(CHEAP.text_request()).cost
     assert f"{cost.forward + cost.backward:,} passes for each text" in words(app.caption)
 
 
-def test_what_was_unfolded_is_no_run(app: AppTest) -> None:
+def test_what_was_unfolded_is_no_run() -> None:
     before = service().runs(LOCAL, Filters()).total
-    following(app, CHEAP, samples=4, picked=1, seed=5)
+    app = linked("candidates", CHEAP, samples=4, picked=1, seed=5)
     app.session_state["candidates_texts"] = True
     answered(app.run())
     assert "tokens can be removed" in words(app.caption)
     assert service().runs(LOCAL, Filters()).total == before
 
 
-def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None:
-    following(app, CHEAP, picked=1)
+def test_the_texts_behind_the_open_map_are_made_on_request() -> None:
+    app = linked("candidates", CHEAP, picked=1)
     assert "Map 1:" in words(app.markdown)
     request = CHEAP.model_copy(update={"picked": 1})
     body = service().find(request.text_request()).body
@@ -129,10 +129,10 @@ def test_the_texts_behind_the_open_map_are_made_on_request(app: AppTest) -> None
     assert values == pytest.approx(body.candidates[1].metrics, abs=1e-6)
 
 
-def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
+def test_a_data_set_is_studied_and_its_texts_open_above(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
-    following(app, CHEAP, data=DataChoice(source=str(file)))
+    app = linked("candidates", CHEAP, data=DataChoice(source=str(file)))
     assert len(charts(app)) == 6
     assert "1 row was left out" in words(app.warning)
     answered(app.selectbox(key="candidates_opened_row").select_index(1).run())
@@ -140,8 +140,8 @@ def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: 
     assert len(charts(app)) == 6, "the data set stays"
 
 
-def test_a_link_reopens_the_view(app: AppTest) -> None:
-    following(app, CHEAP, sort="log_odds", picked=2, scale="each", samples=4)
+def test_a_link_reopens_the_view() -> None:
+    app = linked("candidates", CHEAP, sort="log_odds", picked=2, scale="each", samples=4)
     other = opened("candidates", r=app.query_params["r"])
     assert other.text_area(key="candidates_text").value == CHEAP.text
     assert other.number_input(key="candidates_samples").value == 4
@@ -158,8 +158,8 @@ def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
     assert app.radio(key="candidates_output").value == "probability"
 
 
-def test_other_methods_are_asked_once_they_are_unfolded(app: AppTest) -> None:
-    following(app, CHEAP, samples=2)
+def test_other_methods_are_asked_once_they_are_unfolded() -> None:
+    app = linked("candidates", CHEAP, samples=2)
     request = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
     assert not any("equal budgets" in alt for alt in charts(app))
     app.session_state["candidates_one_ablation"] = True

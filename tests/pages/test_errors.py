@@ -51,9 +51,9 @@ def app() -> AppTest:
     return opened("errors")
 
 
-def cheap(app: AppTest, source: str, **fields) -> AppTest:
+def cheap(source: str, **fields) -> AppTest:
     """The page on ``source``, with a method of one pass."""
-    return following(app, first_view(), **{"source": source, "method": "input_x_gradient", **fields})
+    return linked("errors", first_view(), **{"source": source, "method": "input_x_gradient", **fields})
 
 
 def rows(app: AppTest) -> list[int]:
@@ -75,8 +75,8 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert first.query_params["r"]
 
 
-def test_filters_narrow_the_table_and_say_when_nothing_is_left(app: AppTest, source: str) -> None:
-    cheap(app, source)
+def test_filters_narrow_the_table_and_say_when_nothing_is_left(source: str) -> None:
+    app = cheap(source)
     assert sorted(rows(app)) == [5, 6, 7]
     answered(app.selectbox(key="errors_true").set_value("negative").run())
     assert rows(app) == [6]
@@ -90,8 +90,8 @@ def test_filters_narrow_the_table_and_say_when_nothing_is_left(app: AppTest, sou
     assert "No row matches" in words(app.info)
 
 
-def test_next_and_previous_walk_through_the_rows_in_their_order(app: AppTest, source: str) -> None:
-    cheap(app, source, sort="row")
+def test_next_and_previous_walk_through_the_rows_in_their_order(source: str) -> None:
+    app = cheap(source, sort="row")
     assert app.subheader[0].value == "Row 5"
     press(app, "Next")
     assert app.subheader[0].value == "Row 6"
@@ -104,10 +104,9 @@ def test_next_and_previous_walk_through_the_rows_in_their_order(app: AppTest, so
     assert other.subheader[0].value == "Row 6", "the link reopens the row"
 
 
-def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> None:
-    view = cheap(app, source, sort="row") and first_view().model_copy(
-        update={"source": source, "method": "input_x_gradient"}
-    )
+def test_the_next_two_rows_are_explained_ahead(source: str) -> None:
+    app = cheap(source, sort="row")
+    view = first_view().model_copy(update={"source": source, "method": "input_x_gradient"})
     app.run()
     for text, label in WRONG:
         other = "negative" if label == "positive" else "positive"
@@ -117,8 +116,8 @@ def test_the_next_two_rows_are_explained_ahead(app: AppTest, source: str) -> Non
             assert service().find(request) is not None or service().engine.wait(job, 30)
 
 
-def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source: str) -> None:
-    cheap(app, source, row=5)
+def test_a_note_and_tags_are_kept_for_this_row_and_exported(source: str) -> None:
+    app = cheap(source, row=5)
     note, tags = (of_row(name, first_view().model_copy(update={"source": source}), 5) for name in ("note", "tags"))
     app.text_area(key=note).set_value("An *irony*?").run()
     app.multiselect(key=tags).set_value(["irony"]).run()
@@ -126,15 +125,15 @@ def test_a_note_and_tags_are_kept_for_this_row_and_exported(app: AppTest, source
     assert kept == [Remark(row=5, note="An *irony*?", tags=("irony",))]
     table = next(frame.value for frame in app.dataframe if "Predicted" in frame.value)
     assert dict(zip(table["Row"], table["Note"], strict=True)) == {5: "An *irony*?", 6: "", 7: ""}
-    other = cheap(opened("errors"), source, row=5)
+    other = cheap(source, row=5)
     assert other.text_area(key=note).value == "An *irony*?"
     app.multiselect(key=tags).set_value([f"tag {i}" for i in range(21)]).run()
     assert "is not accepted" in words(app.error)
 
 
-def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source: str) -> None:
+def test_an_edited_text_is_held_against_its_parent_and_kept(source: str) -> None:
     edited = "A lovely film with some dull and slow scenes."
-    cheap(app, source, row=6, edit=edited)
+    app = cheap(source, row=6, edit=edited)
     classifier = load_model("embedded:bert-mini-sst2", device="cpu")
     before, after = (
         explain(classifier, text, "input_x_gradient").prediction.probabilities for text in (WRONG[1][0], edited)
@@ -150,15 +149,15 @@ def test_an_edited_text_is_held_against_its_parent_and_kept(app: AppTest, source
     assert [one for one in remarks.all() if one.row == 6] == []
 
 
-def test_an_edit_without_a_word_stays_empty_and_belongs_to_its_row(app: AppTest, source: str) -> None:
-    cheap(app, source, sort="row", row=6, edit="")
+def test_an_edit_without_a_word_stays_empty_and_belongs_to_its_row(source: str) -> None:
+    app = cheap(source, sort="row", row=6, edit="")
     assert next(box for box in app.text_area if box.label == "Edited text").value == ""
     assert "The text is empty" in words(app.error)
 
 
 def test_another_data_set_starts_anew(app: AppTest, source: str) -> None:
     listed = rows(app)
-    cheap(app, source, row=6, edit="A dull film.", search="A")
+    following(app, first_view(), source=source, row=6, edit="A dull film.", search="A")
     assert rows(app) != listed
     app.selectbox(key="errors_data").set_value(first_view().source)
     answered(app.run())
@@ -172,9 +171,9 @@ def test_boxes_belong_to_the_row_of_one_data_set() -> None:
     assert len({of_row("note", view, number) for view in (one, other) for number in (1, 2)}) == 4
 
 
-def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: AppTest, tmp_path: Path) -> None:
+def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(tmp_path: Path) -> None:
     one = written(tmp_path / "one.csv", [(POSITIVE[0], "positive")])
-    cheap(app, one)
+    app = cheap(one)
     assert "No mistakes" in words(app.success)
     answered(app.radio(key="errors_show").set_value("all").run())
     assert app.subheader[0].value == "Row 1"
@@ -191,18 +190,16 @@ def test_a_row_that_is_right_has_one_map_and_no_mistakes_are_told_nicely(app: Ap
     ],
     ids=["columns", "labels", "empty"],
 )
-def test_a_file_that_cannot_be_used_says_why(
-    app: AppTest, tmp_path: Path, header: tuple, cells: list, told: str
-) -> None:
-    cheap(app, written(tmp_path / "bad.csv", cells, header))
+def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, header: tuple, cells: list, told: str) -> None:
+    app = cheap(written(tmp_path / "bad.csv", cells, header))
     assert told in words(app.error)
-    cheap(app, str(tmp_path / "nowhere.csv"))
+    app = cheap(str(tmp_path / "nowhere.csv"))
     assert "nowhere.csv" in words([*app.error, *app.warning])
 
 
-def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path) -> None:
+def test_columns_and_labels_are_matched_on_the_page(tmp_path: Path) -> None:
     cells = [(POSITIVE[0], "good"), (NEGATIVE[0], "bad"), (NEGATIVE[1], "good"), ("What?", "unsure")]
-    cheap(app, written(tmp_path / "named.csv", cells, ("review", "opinion")))
+    app = cheap(written(tmp_path / "named.csv", cells, ("review", "opinion")))
     for role, column in (("Text", "review"), ("Label", "opinion")):
         next(box for box in app.selectbox if box.label == f"{role} column").set_value(column).run()
     press(app, "Check the labels")
@@ -215,8 +212,8 @@ def test_columns_and_labels_are_matched_on_the_page(app: AppTest, tmp_path: Path
     assert "1 row was left out" in words(app.warning)
 
 
-def test_rows_that_were_left_out_are_listed(app: AppTest, tmp_path: Path) -> None:
-    cheap(app, written(tmp_path / "holes.csv", [("", "positive"), (NEGATIVE[0], "positive")]))
+def test_rows_that_were_left_out_are_listed(tmp_path: Path) -> None:
+    app = cheap(written(tmp_path / "holes.csv", [("", "positive"), (NEGATIVE[0], "positive")]))
     app.session_state["errors_skipped"] = True
     app.run()
     assert any("Reason" in frame.value and frame.value["Row"].tolist() == [1] for frame in app.dataframe)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, linked, opened, press, words
 
 MODEL = "embedded:bert-mini-sst2"
 ROWS = [
@@ -43,8 +42,8 @@ def app() -> AppTest:
     return opened("errors")
 
 
-def on(app: AppTest, source: str, **fields) -> AppTest:
-    return following(app, first_view(), **{"source": source, "method": "input_x_gradient", **fields})
+def on(source: str, **fields) -> AppTest:
+    return linked("errors", first_view(), **{"source": source, "method": "input_x_gradient", **fields})
 
 
 def view(source: str, **fields) -> ErrorsView:
@@ -60,8 +59,8 @@ def explained(app: AppTest) -> AppTest:
     return press(app, ASK) if ASK in [button.label for button in app.button] else app
 
 
-def test_the_cost_is_told_before_and_is_what_it_costs(app: AppTest, source: str) -> None:
-    on(app, source)
+def test_the_cost_is_told_before_and_is_what_it_costs(source: str) -> None:
+    app = on(source)
     assert not tables(app)
     told = words(app.caption)
     press(app, ASK)
@@ -72,8 +71,8 @@ def test_the_cost_is_told_before_and_is_what_it_costs(app: AppTest, source: str)
 
 
 @pytest.mark.parametrize("method", ["input_x_gradient", "occlusion"])
-def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTest, source: str, method: str) -> None:
-    on(app, source, drivers=method)
+def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(source: str, method: str) -> None:
+    app = on(source, drivers=method)
     explained(app)
     body = study(load_model(MODEL, device="cpu"), "mistake_drivers", data=source, method=method).body
     for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
@@ -85,10 +84,9 @@ def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(app: AppTes
     assert not any("push toward the wrong class" in alt for alt in charts(app)), "five rows make nothing clear"
 
 
-@cache
 def clear_body() -> MistakeDriversData:
     """Of the embedded examples, which have words that are clear and words that are not."""
-    return study(load_model(MODEL, device="cpu"), "mistake_drivers", data="embedded:sentiment").body
+    return service().run(first_view().drivers_request()).body
 
 
 def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> None:
@@ -108,9 +106,9 @@ def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> No
         app.toggle(key="errors_hide_function_words").set_value(True).run()
 
 
-def test_what_is_picked_is_shown_where_it_was_picked(app: AppTest) -> None:
+def test_what_is_picked_is_shown_where_it_was_picked() -> None:
     word = next(word for word in clear_body().words if word.clear)
-    explained(following(app, first_view(), numbers=tuple(word.row_numbers)))
+    app = explained(linked("errors", first_view(), numbers=tuple(word.row_numbers)))
     assert f"Picked: “{word.name}” toward “{word.predicted}”" in words(app.markdown)
     (rows,) = [frame.value for frame in app.dataframe if list(frame.value)[:3] == ["Row", "Text", "True"]][1:]
     assert sorted(rows["Row"]) == sorted(word.row_numbers)
@@ -118,8 +116,8 @@ def test_what_is_picked_is_shown_where_it_was_picked(app: AppTest) -> None:
     assert "Picked:" not in words(app.markdown)
 
 
-def test_another_method_is_asked_anew_and_kept_in_the_link(app: AppTest, source: str) -> None:
-    explained(on(app, source))
+def test_another_method_is_asked_anew_and_kept_in_the_link(source: str) -> None:
+    app = explained(on(source))
     assert ASK not in [button.label for button in app.button]
     answered(app.selectbox(key="errors_drivers").set_value("occlusion").run())
     assert "by Input" not in words(app.caption)
@@ -133,8 +131,10 @@ def test_another_method_is_asked_anew_and_kept_in_the_link(app: AppTest, source:
 
 
 @pytest.mark.parametrize("model", [MODEL, "embedded:gpt2-mini-ag-news"])
-def test_only_methods_with_signs_that_the_model_can_run(app: AppTest, model: str) -> None:
-    following(app, first_view(), model=model, source="embedded:news" if "news" in model else "embedded:sentiment")
+def test_only_methods_with_signs_that_the_model_can_run(model: str) -> None:
+    app = linked(
+        "errors", first_view(), model=model, source="embedded:news" if "news" in model else "embedded:sentiment"
+    )
     architecture = describe(model).architecture
     wanted = [
         one.label for one in methods().values() if not one.unsupported(architecture) and one.is_signed(one.Parameters())
@@ -146,8 +146,8 @@ def test_only_methods_with_signs_that_the_model_can_run(app: AppTest, model: str
 @pytest.mark.parametrize(
     ("method", "told"), [("sp_pi", "cannot run on a"), ("attention_average", "have no sign"), ("<b>no", "no method")]
 )
-def test_a_link_to_what_cannot_be_says_why(app: AppTest, source: str, method: str, told: str) -> None:
-    on(app, source, drivers=method)
+def test_a_link_to_what_cannot_be_says_why(source: str, method: str, told: str) -> None:
+    app = on(source, drivers=method)
     assert told in words([*app.warning, *app.error])
     assert not [button for button in app.button if button.label == ASK and not button.disabled]
     assert app.subheader[0].value == "Row 5"

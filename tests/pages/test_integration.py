@@ -11,7 +11,7 @@ from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
 from explainlab.request import Request
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, linked, opened, press, words
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,10 @@ def test_an_empty_text_is_refused_in_words(app: AppTest) -> None:
     assert "The text is empty" in words(app.error)
 
 
-def test_a_data_set_is_studied_and_its_texts_open_above(app: AppTest, tmp_path: Path) -> None:
+def test_a_data_set_is_studied_and_its_texts_open_above(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
-    following(app, first_view(), steps="2,4", data=DataChoice(source=str(file), rows=30, steps="2,4"))
+    app = linked("integration", first_view(), steps="2,4", data=DataChoice(source=str(file), rows=30, steps="2,4"))
     assert len(charts(app)) == 7
     assert "1 row was left out" in words(app.warning)
     answered(app.selectbox(key="integration_opened_row").select_index(1).run())
@@ -109,15 +109,15 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
     assert len(charts(app)) == 3
 
 
-def test_a_seed_of_a_link_is_asked_though_no_control_shows_it(app: AppTest) -> None:
+def test_a_seed_of_a_link_is_asked_though_no_control_shows_it() -> None:
     view = first_view().model_copy(update={"seed": 3, "steps": "2,4", "baseline": "mask"})
-    following(app, view)
+    app = linked("integration", view)
     assert "controls have changed" not in words(app.caption)
     assert service().find(view.error_request()) is not None
 
 
-def test_a_data_set_that_is_not_there_is_told(app: AppTest) -> None:
-    following(app, first_view(), steps="2,4", data=DataChoice(source="nowhere.csv", steps="2,4"))
+def test_a_data_set_that_is_not_there_is_told() -> None:
+    app = linked("integration", first_view(), steps="2,4", data=DataChoice(source="nowhere.csv", steps="2,4"))
     assert "nowhere.csv" in words(app.error)
     assert len(charts(app)) == 3
 

@@ -18,7 +18,7 @@ from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.errors.page import view as errors
 from explainlab.analyses.integration.page import view as integration
 from explainlab.service.service import service
-from tests.pages.scripted import SECONDS, answered, charts, following, link_of, opened, press, words
+from tests.pages.scripted import SECONDS, answered, charts, link_of, linked, opened, press, words
 
 BERT, GONE = "embedded:bert-mini-sst2", "gone.csv"
 HOSTILE = "<img src=x onerror=alert(1)> *b*.jsonl"
@@ -103,7 +103,7 @@ def pages(files: tuple[str, str], zoo_path: Callable[[str], Path]) -> dict[str, 
     models = (str(zoo_path("bert")),)
     asked = {}
     for case in CASES:
-        app = following(opened(case.page), chosen(case, files, models))
+        app = linked(case.page, chosen(case, files, models))
         asked[case.page] = press(app, case.button)
     return asked
 
@@ -140,7 +140,7 @@ def test_a_link_reopens_all_cells_and_a_measure_is_chosen(case: Case, pages: dic
 @each_page
 def test_a_cell_is_a_view_of_its_own(case: Case, pages: dict[str, AppTest]) -> None:
     view = pages[case.page].session_state[f"{case.page}.place"].view
-    app = following(opened(case.page), view.of_cell(*view.cells[4]))
+    app = linked(case.page, view.of_cell(*view.cells[4]))
     shown = app.session_state[f"{case.page}.place"].view
     assert shown.cells == [view.cells[4]]
     assert shown.chosen.columns == {"text": "review", "label": "mood"}
@@ -152,7 +152,7 @@ def test_a_cell_is_a_view_of_its_own(case: Case, pages: dict[str, AppTest]) -> N
 def test_a_further_file_is_brought_and_read_by_its_own_columns(files: tuple[str, str]) -> None:
     first, second = files
     view = errors.first_view().model_copy(update={"source": first, "rows": 5, "sample": "all"})
-    app = following(opened("errors"), view)
+    app = linked("errors", view)
     content = Path(second).read_bytes()
     app.file_uploader(key="errors_further_upload").set_value((HOSTILE, content, "application/json")).run()
     (source,) = app.multiselect(key="errors_sources").value
@@ -198,7 +198,7 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     assert "was cancelled" in words(app.info)
     assert [cell["State"] for cell in cells(app)] == ["done", "waiting", "waiting"]
     view = app.session_state["errors.place"].view
-    alone = following(opened("errors"), view.of_cell(*view.cells[0]))
+    alone = linked("errors", view.of_cell(*view.cells[0]))
     assert alone.session_state["errors.place"].view.cells == [view.cells[0]]
     assert charts(alone)
     assert asked == ["first", "second"], "what was finished is not computed again"

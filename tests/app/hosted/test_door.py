@@ -51,7 +51,7 @@ def opened(url: str, **headers: str) -> bool:
 def test_a_browser_on_this_machine_is_served(local: tuple[str, Path]) -> None:
     url, _ = local
 
-    assert headings(url)[0] == "Explain"
+    assert headings(url)[0] == "Status"
     assert httpx.get(f"{url}/api/ready").json()["ready"] is True
     assert httpx.get(url.replace("127.0.0.1", "localhost")).status_code == 200
 
@@ -114,10 +114,10 @@ def addresses() -> list[str]:
 
 
 def headings(url: str) -> list[str]:
-    """The headings that a page at this address shows."""
+    """The headings that a page at this address shows: Status, which computes nothing."""
 
     async def visit() -> list[str]:
-        async with Session(url) as session:
+        async with Session(url, page="status") as session:
             return [each.body for each in session.shown("heading")]
 
     return asyncio.run(visit())
@@ -129,7 +129,7 @@ def test_without_the_door_a_page_shows_a_visitor_from_beyond_nothing(serve) -> N
         with proxy(url, X_Forwarded_For="203.0.113.9") as forwarded, proxy(url, Host="explainlab.example.org") as named:
             for door in (*(f"http://{address}:{port}" for address in addresses()[:1]), forwarded, named):
                 assert headings(door) == ["ExplainLab"]
-        assert headings(url)[0] == "Explain"
+        assert headings(url)[0] == "Status"
 
 
 def test_unless_told_to_serve_anyone(serve) -> None:
@@ -137,7 +137,7 @@ def test_unless_told_to_serve_anyone(serve) -> None:
         serve(ROOT / "app.py", {"EXPLAINLAB_ALLOW_ANYONE": "true"}) as url,
         proxy(url, X_Forwarded_For="203.0.113.9") as forwarded,
     ):
-        assert headings(forwarded)[0] == "Explain"
+        assert headings(forwarded)[0] == "Status"
 
 
 # The real programs, as they come ---------------------------------------------------------------------------------

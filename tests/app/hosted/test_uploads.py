@@ -38,7 +38,8 @@ def on_disk(home: Path) -> int:
 
 
 def of(url: str, name: str) -> Session:
-    return Session(url, headers={"X-Forwarded-Email": name} if name else None)
+    """A session on a page that computes nothing."""
+    return Session(url, page="status", headers={"X-Forwarded-Email": name} if name else None)
 
 
 def test_a_session_that_has_not_signed_in_uploads_nothing(hosted: tuple[str, Path]) -> None:

@@ -15,7 +15,7 @@ from explainlab.app.runs.opening import page_of
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, charts, following, opened, press, words
+from tests.pages.scripted import answered, charts, following, linked, opened, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 COMP, AUPRC = parse_metric("comprehensiveness").name, parse_metric("auprc").name
@@ -55,10 +55,11 @@ def app() -> AppTest:
     return opened("benchmark")
 
 
-def cheap(app: AppTest, source: str, **fields) -> AppTest:
-    """The page on ``source``, with two methods of one pass and one metric."""
+def cheap(source: str, app: AppTest | None = None, **fields) -> AppTest:
+    """The page on ``source``, with two methods of one pass and one metric; opened, unless it is ``app``."""
     asked = {"methods": ("gradient", "lrp"), "metrics": (COMP,), "rows": 10, "sample": "all", **fields}
-    return following(app, first_view(), source=source, **asked)
+    view = first_view().model_copy(update={"source": source, **asked})
+    return linked("benchmark", view) if app is None else following(app, view)
 
 
 def table(app: AppTest, column: str) -> list:
@@ -97,8 +98,8 @@ def test_the_cost_is_told_before_a_run(app: AppTest) -> None:
     assert "press **Compare**" in words(app.caption)
 
 
-def test_a_cell_lists_its_texts_the_best_or_the_worst_first(app: AppTest, source: str) -> None:
-    cheap(app, source, cell_method="lrp", cell_metric=COMP)
+def test_a_cell_lists_its_texts_the_best_or_the_worst_first(source: str) -> None:
+    app = cheap(source, cell_method="lrp", cell_metric=COMP)
     known = {text.row: text.values["lrp"][COMP] for text in body_of(app).texts}
     best = sorted(known, key=lambda row: -known[row])
     assert table(app, "Row") == best
@@ -111,7 +112,7 @@ def test_a_cell_lists_its_texts_the_best_or_the_worst_first(app: AppTest, source
 
 def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app: AppTest, source: str) -> None:
     press(app, "Compare")  # a visit alone stores nothing
-    cheap(app, source, methods=("gradient:norm=l2", "lrp"), seed=5, cell_method="lrp", cell_metric=COMP, row=1)
+    cheap(source, app, methods=("gradient:norm=l2", "lrp"), seed=5, cell_method="lrp", cell_metric=COMP, row=1)
     assert HOSTILE in words(app.markdown).replace("\u2060", "")
     assert "https://evil" not in "".join(element.value for element in app.markdown)
     view, text = app.session_state["benchmark.place"].view, body_of(app).texts[0]
@@ -125,16 +126,16 @@ def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app:
     assert {button.label for button in app.button} >= set(views)
 
 
-def test_two_methods_list_the_texts_on_which_they_disagree(app: AppTest, source: str) -> None:
-    cheap(app, source, first="lrp", second="gradient")
+def test_two_methods_list_the_texts_on_which_they_disagree(source: str) -> None:
+    app = cheap(source, first="lrp", second="gradient")
     (pair,) = [p for p in body_of(app).agreement if {p.first, p.second} == {"lrp", "gradient"}]
     assert table(app, "Row") == [text.row for text in pair.most_apart]
     answered(app.selectbox(key="benchmark_second").set_value("lrp").run())
     assert "two different methods" in words(app.info)
 
 
-def test_a_link_reopens_the_cell_and_its_text(app: AppTest, source: str) -> None:
-    cheap(app, source, cell_method="lrp", cell_metric=COMP, row=3, by=COMP, first="lrp", second="gradient")
+def test_a_link_reopens_the_cell_and_its_text(source: str) -> None:
+    app = cheap(source, cell_method="lrp", cell_metric=COMP, row=3, by=COMP, first="lrp", second="gradient")
     press(app, "Compare")
     other = opened("benchmark", r="".join(app.query_params["r"]))
     assert "Row 3" in words(other.markdown)
@@ -162,44 +163,44 @@ def test_a_run_opens_here_with_what_it_asked() -> None:
     assert page.view.metrics == view.metrics
 
 
-def test_metrics_of_rationales_have_a_table_of_their_own(app: AppTest, tmp_path: Path) -> None:
-    cheap(app, written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC, COMP))
+def test_metrics_of_rationales_have_a_table_of_their_own(tmp_path: Path) -> None:
+    app = cheap(written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC, COMP))
     assert [header.value for header in app.header if "faithfulness" in header.value]
     assert "Left out: 1 " in words(app.caption)
     assert [chart.proto.alt.partition(":")[0] for chart in app.get("vega_lite_chart")][:2] == [
         "Methods by metrics",
         "Agreement with people, not faithfulness",
     ]
-    cheap(app, written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC,), cell_method="lrp", cell_metric=AUPRC)
+    app = cheap(written(tmp_path / "marked.jsonl", marked=True), metrics=(AUPRC,), cell_method="lrp", cell_metric=AUPRC)
     assert len(table(app, "Row")) == len(TEXTS) - 1
     assert "1 text without a value" in words(app.caption)
 
 
-def test_a_file_without_rationales_says_what_is_missing(app: AppTest, source: str) -> None:
-    cheap(app, source, metrics=(AUPRC,))
+def test_a_file_without_rationales_says_what_is_missing(source: str) -> None:
+    app = cheap(source, metrics=(AUPRC,))
     assert "has no column “rationale”" in words(app.error)
     assert not charts(app)
-    cheap(app, source)
+    app = cheap(source)
     app.multiselect(key="benchmark_metrics_Rationale").set_value([AUPRC]).run()
     assert "has no column “rationale”" in words(app.warning)
     assert charts(app), "the answer stays"
 
 
-def test_what_cannot_be_asked_is_said(app: AppTest, source: str) -> None:
-    cheap(app, source, methods=("nothing",))
+def test_what_cannot_be_asked_is_said(source: str) -> None:
+    app = cheap(source, methods=("nothing",))
     assert "nothing" in words(app.error)
-    cheap(app, source, metrics=())
+    app = cheap(source, metrics=())
     assert "one or more metrics" in words(app.error)
-    cheap(app, f"{source}.gone")
+    app = cheap(f"{source}.gone")
     assert "There is no data file" in words(app.error)
-    cheap(app, source)
+    app = cheap(source)
     assert not app.error
-    cheap(app, "")
+    app = cheap("")
     assert "No data set is chosen" in words(app.error)
 
 
-def test_definitions_and_all_texts_are_one_press_away(app: AppTest, source: str) -> None:
-    cheap(app, source)
+def test_definitions_and_all_texts_are_one_press_away(source: str) -> None:
+    app = cheap(source)
     for name in ("benchmark_defined", "benchmark_texts_all"):
         app.session_state[name] = True
     app.run()
@@ -208,7 +209,7 @@ def test_definitions_and_all_texts_are_one_press_away(app: AppTest, source: str)
 
 
 def test_the_data_set_travels_between_pages_of_data_sets(source: str) -> None:
-    app = cheap(opened("benchmark"), source)
+    app = cheap(source)
     app.switch_page(str(ROOT / "pages" / "errors.py"))
     app.query_params.clear()
     app.run()

@@ -14,7 +14,7 @@ from explainlab.app.place import Answer
 from explainlab.app.sets.results import SetSection
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import Service
-from tests.pages.scripted import answered, charts, following, link_of, opened, press, words
+from tests.pages.scripted import answered, charts, following, link_of, linked, opened, press, words
 
 BERT, NONE = "embedded:bert-mini-sst2", "embedded:none"
 SUFF = parse_metric("sufficiency").name
@@ -36,7 +36,7 @@ def sst2(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def app(sst2: str, zoo_path: Callable[[str], Path]) -> AppTest:
     """Two models on two data sets, one of which is not there; asked by a reader. Tests must not change it."""
-    app = following(opened("benchmark"), first_view(), **CELLS, source=sst2, models=(str(zoo_path("bert")), NONE))
+    app = linked("benchmark", first_view(), **CELLS, source=sst2, models=(str(zoo_path("bert")), NONE))
     return press(app, "Compare")
 
 
@@ -82,7 +82,7 @@ def test_a_set_that_ends_while_its_page_is_drawn_is_shown_whole(sst2: str, monke
 
 
 def test_further_models_are_added_in_the_controls(sst2: str) -> None:
-    app = following(opened("benchmark"), first_view(), **CELLS, source=sst2)
+    app = linked("benchmark", first_view(), **CELLS, source=sst2)
     app.multiselect(key="benchmark_sources").set_value([f"{sst2}.gone", "embedded:news"]).run()
     assert "There is no data file" in words(app.error), "asked all the same, it is a cell without a result"
     press(app, "Compare")
