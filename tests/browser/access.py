@@ -15,13 +15,14 @@ COLOURS: dict[str, Any] = {**WHOLE, "runOnly": {"type": "rule", "values": ["colo
 
 
 def has_no_violation(page: Page, context: dict[str, Any] | None = None) -> None:
-    """Neither in the dark theme nor in the light one, in which it is left; ``context`` is for axe, which tells why."""
-    # No colour is half-way to another, and what is about to be drawn anew does not fade.
-    fading = "[data-stale], summary, summary *, [role=tablist], [role=tablist] *"
-    page.add_style_tag(content=f"* {{ transition: none !important }} {fading} {{ opacity: 1 !important }}")
-    for theme in ("dark", "light"):
+    """Neither in the theme that the page has nor in the other one, in which it is left: another theme draws all anew.
+
+    ``context`` is for axe, which tells why.
+    """
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    for theme, rules in zip(("dark", "light") if dark else ("light", "dark"), (WHOLE, COLOURS), strict=True):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", theme)
         wait_for_run(page)
-        told = Axe().run(page, context=context, options=WHOLE if theme == "dark" else COLOURS)
+        told = Axe().run(page, context=context, options=rules)
         assert told.violations_count == 0, f"{theme}: {told.generate_report()}"

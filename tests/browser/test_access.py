@@ -10,8 +10,8 @@ from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows
 TEXT = "Funny, warm and never dull."
 
 
-def test_the_keyboard_reaches_and_reads_every_token(app, browser_page):
-    page = browser_page(app.link(view(TEXT, "occlusion", "gradient")))
+def test_the_keyboard_reaches_and_reads_every_token_and_axe_finds_nothing(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
     expect(heatmaps(page)).to_have_count(2)
     first = heatmaps(page).first
     tokens, card = first.locator(".token:not(.special)"), first.locator(".card")
@@ -29,11 +29,6 @@ def test_the_keyboard_reaches_and_reads_every_token(app, browser_page):
     expect(tokens.nth(1)).to_be_focused()
     page.keyboard.press("Tab")
     expect(first.locator(".token:focus")).to_have_count(0)
-
-
-def test_axe_finds_nothing_on_an_answer(app, browser_page):
-    page = browser_page(app.link(view(TEXT, "occlusion", "gradient", target="negative")))
-    expect(heatmaps(page)).to_have_count(2)
     for closed in ("Scores", "Reproduce this"):
         page.get_by_text(closed).first.click()
     has_no_violation(page)

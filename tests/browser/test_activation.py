@@ -17,7 +17,6 @@ from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import NEWS, text_box
 from tests.browser.hostile import HOSTILE
-from tests.browser.jobs import cancel
 from tests.zoo import build
 
 TEXT = "The champion sued the phone maker."
@@ -112,19 +111,15 @@ def test_a_move_along_two_hundred_words_takes_less_than_a_twentieth_of_a_second(
     assert median(spent) < MILLISECONDS, "other tests keep the machine busy, which delays some moves"
 
 
-def test_hostile_text_is_text(app, browser_page):
-    page = answered(browser_page(app.link(view(HOSTILE), "activation")))
-    expect(page.locator(".scrubber .text")).to_have_text(HOSTILE, use_inner_text=True)
-    expect(text_box(page)).to_have_value(HOSTILE)
-    assert page.locator(".scrubber script, .scrubber img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
-
-
-def test_axe_finds_nothing_on_answers_and_errors_and_a_point_opens_its_text(app, browser_page, tmp_path):
+def test_hostile_text_is_text_axe_finds_nothing_and_a_point_opens_its_text(app, browser_page, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\nA goal at last.,Sports\nA new chip.,Sci/Tech\n")
     data = DataChoice(source=str(file), reference="kernel_shap:samples=16n")
     size = {"width": 1280, "height": 1000}
-    page = answered(browser_page(app.link(view(data=data), "activation"), viewport=size), drawn=8)
+    page = answered(browser_page(app.link(view(HOSTILE, data=data), "activation"), viewport=size), drawn=8)
+    expect(page.locator(".scrubber .text")).to_have_text(HOSTILE, use_inner_text=True)
+    expect(text_box(page)).to_have_value(HOSTILE)
+    assert page.locator(".scrubber script, .scrubber img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
     page.get_by_text("All texts").click()
     page.get_by_text("Definitions").first.click()
     expect(page.get_by_text("by the trapezoid rule").first).to_be_visible()
@@ -137,14 +132,6 @@ def test_axe_finds_nothing_on_answers_and_errors_and_a_point_opens_its_text(app,
     page = browser_page(app.link(view(methods=("nothing",)), "activation"))
     expect(page.get_by_text("There is no method")).to_be_visible()
     has_no_violation(page)
-
-
-def test_a_job_can_be_cancelled(app, browser_page):
-    page = browser_page(
-        app.link(view("Not stored yet. " * 60, methods=("kernel_shap:samples=16n",), unit="token"), "activation")
-    )
-    cancel(page, "Activation curves")
-    expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
 def test_the_saved_scrubber_moves_without_a_server(browser_page, tmp_path):

@@ -11,7 +11,6 @@ from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
 from tests.browser.hostile import HOSTILE
-from tests.browser.jobs import cancel
 
 
 def view(text: str = "Funny, warm and never dull.", **fields) -> CandidatesView:
@@ -42,8 +41,11 @@ def test_a_pressed_small_map_opens_its_texts_are_told_and_axe_finds_nothing(app,
     has_no_violation(page)
 
 
-def test_a_point_that_is_pressed_opens_its_map_and_the_address_reopens_it(app, browser_page):
-    page = answered(browser_page(app.link(view(), "candidates"), viewport={"width": 1280, "height": 1000}))
+def test_hostile_text_is_text_and_a_pressed_point_opens_its_map_and_the_address_reopens_it(app, browser_page):
+    page = answered(browser_page(app.link(view(HOSTILE), "candidates"), viewport={"width": 1280, "height": 1000}))
+    expect(page.locator(".small-map").first.locator(".small-words")).to_have_text(HOSTILE, use_inner_text=True)
+    expect(text_box(page)).to_have_value(HOSTILE)
+    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
     chart = page.locator(".st-key-candidates_scatter .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     before = page.url
@@ -51,16 +53,3 @@ def test_a_point_that_is_pressed_opens_its_map_and_the_address_reopens_it(app, b
     expect(page.get_by_text("Map 3:")).to_be_visible()
     expect(page).not_to_have_url(before)
     expect(answered(browser_page(page.url)).get_by_text("Map 3:")).to_be_visible()
-
-
-def test_hostile_text_is_text(app, browser_page):
-    page = answered(browser_page(app.link(view(HOSTILE), "candidates")))
-    expect(page.locator(".small-map").first.locator(".small-words")).to_have_text(HOSTILE, use_inner_text=True)
-    expect(text_box(page)).to_have_value(HOSTILE)
-    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
-
-
-def test_a_job_can_be_cancelled(app, browser_page):
-    page = browser_page(app.link(view("Not stored yet. " * 20, samples=400, steps=100), "candidates"))
-    cancel(page, "RPI candidates")
-    expect(page.get_by_role("button", name="Run again")).to_be_visible()

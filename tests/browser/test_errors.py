@@ -15,7 +15,6 @@ from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box
 from tests.browser.hostile import HOSTILE
-from tests.browser.jobs import cancel
 from tests.zoo import LABELS, build
 
 ROWS = [
@@ -153,13 +152,6 @@ def test_a_word_that_drives_mistakes_lists_its_rows(app, browser_page, tmp_path)
     table.scroll_into_view_if_needed()
     table.click(position={"x": 20, "y": 35 + 17}, force=True)
     expect(page.locator(".st-key-errors_picked").get_by_text("Picked: ")).to_be_visible()
-
-
-def test_a_job_can_be_cancelled(app, browser_page, tmp_path):
-    large = written(tmp_path / "large.csv", [(f"Text {i}: " + "so long " * 100, "positive") for i in range(3000)])
-    page = browser_page(app.link(view(large), "errors"))
-    cancel(page, "Predictions, whole data set")
-    expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
 def test_any_of_ten_thousand_rows_opens_at_once(app, browser_page, tmp_path):

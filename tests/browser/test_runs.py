@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -14,19 +16,28 @@ from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, map_shows, press, recorded, text_box, view
 from tests.browser.hostile import HOSTILE
+from tests.load.session import Session
 
 ROW = 35
 MODEL_GONE = "embedded:<img src=x onerror=alert(1)>"
 
 
-def computed(app: App, browser_page, text: str) -> list[Run]:
+def ask(app: App, button: str, query: str = "", page: str = "") -> None:
+    """Press a button of a page once it has its answer, in a session without a browser."""
+
+    async def visit() -> None:
+        async with Session(app.url, query, page) as session:
+            await session.answered()
+            await session.press(button)
+
+    with ThreadPoolExecutor(1) as thread:  # this one has the browser's event loop
+        thread.submit(asyncio.run, visit()).result()
+
+
+def computed(app: App, text: str) -> list[Run]:
     """Two maps of ``text`` that the Explain page has made, the newest first."""
-    page = browser_page(app.link(view(text, "occlusion", "input_x_gradient")))
-    expect(heatmaps(page)).to_have_count(2)
-    press(page, "Explain")
-    found = recorded(app, Filters(words=line(text)), 2)
-    page.close()
-    return found
+    ask(app, "Explain", app.link(view(text, "occlusion", "input_x_gradient")).partition("?")[2])
+    return recorded(app, Filters(words=line(text)), 2)
 
 
 def tick(page: Page, row: int) -> None:
@@ -43,7 +54,7 @@ def downloaded(page: Page, button: str) -> bytes:
 
 def test_runs_are_ticked_compared_taken_away_and_deleted(app, browser_page):
     text = "A slow start and a lovely end."
-    computed(app, browser_page, text)
+    computed(app, text)
     page = browser_page(f"{app.url}/runs")
     search = page.get_by_role("textbox", name="Search")
     search.fill("lovely end")
@@ -73,9 +84,7 @@ def test_runs_are_ticked_compared_taken_away_and_deleted(app, browser_page):
 
 
 def test_a_studys_bundle_has_its_figures(app, browser_page):
-    page = browser_page(f"{app.url}/errors")
-    expect(page.get_by_text("Calibration error")).to_be_visible()
-    press(page, "Predict")
+    ask(app, "Predict", page="errors")
     (run,) = recorded(app, Filters(words="sentiment", question="predictions"), 1)
     page = browser_page(f"{app.url}/runs?run={run.id}")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Bundle"))) as bundle:
@@ -92,7 +101,7 @@ def import_file(page: Page, file: Path) -> None:
 
 
 def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
-    run = computed(app, browser_page, HOSTILE)[0]
+    run = computed(app, HOSTILE)[0]
     page = browser_page(f"{app.url}/runs?run={run.id}")
     map_shows(page, HOSTILE)
     body = json.loads(downloaded(page, "JSON"))
@@ -115,7 +124,7 @@ def test_a_result_is_taken_away_and_brought_back(app, browser_page, tmp_path):
 
 def test_a_run_leads_to_its_page(app, browser_page):
     text = "From a run to its page."
-    run = next(one for one in computed(app, browser_page, text) if one.question == "occlusion")
+    run = next(one for one in computed(app, text) if one.question == "occlusion")
     page = browser_page(f"{app.url}/runs?run={run.id}")
     press(page, "Open in Explain")
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
@@ -136,7 +145,7 @@ def is_for_all(page: Page) -> None:
 
 
 def test_all_can_read_it(app, browser_page):
-    first, second = computed(app, browser_page, "Seen in both themes.")
+    first, second = computed(app, "Seen in both themes.")
     page = browser_page(f"{app.url}/runs")
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     tick(page, 0)
