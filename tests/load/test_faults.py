@@ -17,7 +17,7 @@ from explainlab.service.users import LOCAL
 from tests.load.session import Session
 from tests.load.under_load import MODEL, AppServer, serving_app
 
-QUEUE = 20
+QUEUE = 10
 AWAY_SECONDS = 10.0
 SOON = 300.0
 PAGES = ("runs", "status", "integration", "errors", "")
@@ -91,6 +91,7 @@ async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
                 await other.visit(page)
                 assert page not in ("runs", "status") or "cannot be used" in other.told()
             await explain.run()
+            await asyncio.sleep(2)
         await explain.answered()
         assert "could not be stored" in explain.told()
         postgres.ensure_postgres_running()
