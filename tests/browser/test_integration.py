@@ -52,8 +52,10 @@ def test_the_slider_sends_nothing_and_a_picked_token_shows_its_gradient(app, bro
     expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("warm"))
 
 
-def test_the_address_reopens_the_view(app, browser_page):
-    page = answered(browser_page(app.link(view(), "integration")))
+def test_hostile_text_is_text_and_the_address_reopens_the_view(app, browser_page):
+    page = answered(browser_page(app.link(view(HOSTILE), "integration")))
+    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE, use_inner_text=True)
+    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
     text_box(page).fill("A dull and lifeless evening.")
     page.keyboard.press("Enter")
     expect(page.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
@@ -61,12 +63,6 @@ def test_the_address_reopens_the_view(app, browser_page):
     again = answered(browser_page(page.url))
     expect(text_box(again)).to_have_value("A dull and lifeless evening.")
     expect(again.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
-
-
-def test_hostile_text_is_text(app, browser_page):
-    page = answered(browser_page(app.link(view(HOSTILE), "integration")))
-    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE, use_inner_text=True)
-    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from explainlab.analyses.integration.page.view import IntegrationView, first_view
 from explainlab.settings import ROOT
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import Serve, unfold, wait_for_run
+from tests.browser.conftest import Serve, calm_context, unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, press, select, text_box, view
 from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
@@ -45,8 +45,7 @@ def signing(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture
 def stranger(chromium) -> Iterator[Page]:
     """A page of a browser that has never been here."""
-    context = chromium.new_context()
-    context.set_default_timeout(60_000)
+    context = calm_context(chromium)
     yield context.new_page()
     context.close()
 
@@ -69,7 +68,7 @@ def sign_in(page: Page, name: str) -> None:
 
 
 def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> None:
-    asked = first_view().model_copy(update={"text": TEXT, "target": "negative"})
+    asked = first_view().model_copy(update={"text": TEXT, "target": "negative", "steps": "2,4", "compare": (2, 4)})
     assert isinstance(asked, IntegrationView)
     link = signing.link(asked, "integration")
     go(stranger, link)
