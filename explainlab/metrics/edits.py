@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from explainlab.errors import TextError
 from explainlab.metrics.metric import Text
+from explainlab.metrics.near_words import Neighbours, cased_as, single
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
-from explainlab.text.units import Span, trimmed, words
+from explainlab.text.units import Span, words
 
 EDITS: Mapping[str, str] = {
     "case": "case, the first letter of a word, or all of it, in the other case",
@@ -24,11 +22,6 @@ EDITS: Mapping[str, str] = {
 """What each kind of edit changes, by the name that asks for it."""
 NEIGHBOURS = 20
 """The nearest words of which a synonym is one."""
-_LOOKED_AT = 400
-"""The nearest rows of the word table among which these are looked for: most are parts of words or the word itself."""
-_MARKS = "Ġ▁"
-"""How a token begins that begins a word, in tokenizers that say so."""
-
 _Change = tuple[int, Span, str]
 """The part of a text, the characters there that are replaced, and what replaces them."""
 
@@ -38,7 +31,7 @@ class Editor:
 
     def __init__(self, classifier: Classifier) -> None:
         self._classifier = classifier
-        self._near: dict[int, list[tuple[int, str]]] = {}
+        self._near = Neighbours(classifier, NEIGHBOURS)
 
     def edited(self, encoding: Encoding, kinds: Sequence[str], samples: int, seed: int) -> list[Text]:
         """The text of ``encoding`` with up to ``samples`` random edits of each of the ``kinds``, one in each version.
@@ -59,15 +52,17 @@ class Editor:
 
     def _synonyms(self, encoding: Encoding, generator: np.random.Generator) -> Iterator[_Change]:
         """Every word's nearest words in a random order, a word after the other in turns."""
-        places = [place for place in _alone(encoding) if self._is_word(int(encoding.ids[place]))]
-        queues = {place: generator.random(NEIGHBOURS).argsort().tolist() for place in places}
-        generator.shuffle(places)
+        found = list(single(encoding))
+        queues = {word: generator.random(NEIGHBOURS).argsort().tolist() for word in found}
+        shuffled = [found[i] for i in generator.permutation(len(found))]
         for turn in range(NEIGHBOURS):
-            for place in places:
-                near, chosen = self._nearest(int(encoding.ids[place])), queues[place][turn]
+            for word in shuffled:
+                near, chosen = self._near.of(int(encoding.ids[word.place])), queues[word][turn]
                 if chosen < len(near):
-                    change = (int(encoding.parts[place]), _span(encoding, place), near[chosen][1])
-                    if self._alone_differs(encoding, change, place, near[chosen][0]):
+                    token, letters = near[chosen]
+                    old = encoding.part_text(word.part)[word.start : word.end]
+                    change = (word.part, (word.start, word.end), cased_as(letters, old))
+                    if self._alone_differs(encoding, change, word.place, token):
                         yield change
 
     def _alone_differs(self, encoding: Encoding, change: _Change, place: int, token: int) -> bool:
@@ -78,46 +73,6 @@ class Editor:
             return np.array_equal(self._classifier.encode(*_changed(encoding, change)).ids, expected)
         except TextError:
             return False
-
-    def _nearest(self, token: int) -> list[tuple[int, str]]:
-        """The whole words nearest to that of ``token``, nearest first: their ids and letters."""
-        if token not in self._near:
-            table, word = self._directions, self._letters(token)
-            order = (table @ table[token]).topk(min(_LOOKED_AT, len(table))).indices.tolist()
-            near = [(i, self._letters(i)) for i in order if self._is_word(i)]
-            alike = [(i, letters) for i, letters in near if _case(letters) == _case(word)]
-            others = [(i, letters) for i, letters in alike if letters.casefold() != word.casefold()]
-            self._near[token] = others[:NEIGHBOURS]
-        return self._near[token]
-
-    def _is_word(self, token: int) -> bool:
-        """Whether a token is a whole word of letters."""
-        begins = self._pieces[token][:1] in _MARKS if self._marked else not self._pieces[token].startswith("##")
-        return begins and self._letters(token).isalpha() and token not in self._special
-
-    def _letters(self, token: int) -> str:
-        return self._pieces[token].lstrip(_MARKS)
-
-    @cached_property
-    def _directions(self) -> Tensor:
-        """float32 [V, d]: the word embeddings, each of length 1."""
-        weight = self._classifier.model.word_embeddings.weight.detach()[: len(self._pieces)].float()
-        return torch.nn.functional.normalize(weight, dim=-1)
-
-    @cached_property
-    def _pieces(self) -> list[str]:
-        """[V]: the tokenizer's spelling of every token that has an embedding."""
-        tokenizer = self._classifier.tokenizer
-        known = min(len(tokenizer), len(self._classifier.model.word_embeddings.weight))
-        return [piece or "" for piece in tokenizer.convert_ids_to_tokens(list(range(known)))]
-
-    @cached_property
-    def _marked(self) -> bool:
-        return any(piece[:1] in _MARKS for piece in self._pieces if piece)
-
-    @cached_property
-    def _special(self) -> set[int]:
-        return set(self._classifier.tokenizer.all_special_ids)
 
 
 def _other_case(encoding: Encoding, generator: np.random.Generator) -> Iterator[_Change]:
@@ -152,19 +107,6 @@ def _changed(encoding: Encoding, change: _Change) -> Text:
     return (new, encoding.text_pair) if part == 0 else (encoding.text, new)
 
 
-def _span(encoding: Encoding, place: int) -> Span:
-    """The characters of the token at ``place`` without the blanks around them."""
-    start, end = encoding.offsets[place].tolist()
-    return trimmed(encoding.part_text(int(encoding.parts[place])), start, end)
-
-
-def _alone(encoding: Encoding) -> list[int]:
-    """The places of the tokens that are a word of the text each."""
-    whole = set(_read_words(encoding))
-    places = np.flatnonzero(encoding.content).tolist()
-    return [place for place in places if (int(encoding.parts[place]), _span(encoding, place)) in whole]
-
-
 def _read_words(encoding: Encoding) -> list[tuple[int, Span]]:
     """The words that the model reads to their end, with their part."""
     read = []
@@ -173,7 +115,3 @@ def _read_words(encoding: Encoding) -> list[tuple[int, Span]]:
         end = int(encoding.offsets[own, 1].max(initial=0))
         read += [(part, span) for span in words(encoding.part_text(part)) if span[1] <= end]
     return read
-
-
-def _case(word: str) -> tuple[bool, bool, bool]:
-    return word.islower(), word.istitle(), word.isupper()

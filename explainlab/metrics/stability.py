@@ -12,12 +12,13 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
-from scipy.stats import rankdata
 
 from explainlab import declared
+from explainlab.metrics.agreement import spearman
 from explainlab.metrics.edits import EDITS, Editor
 from explainlab.metrics.evaluate import Case
 from explainlab.metrics.metric import Again, Repeating, Version
+from explainlab.metrics.radii import radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units, group
@@ -40,8 +41,7 @@ class Moving(declared.Parameters):
 
     def size(self, classifier: Classifier) -> float:
         """The radius in the unit of the embeddings."""
-        number = float(self.radius.removesuffix("s"))
-        return number * float(classifier.model.word_embeddings.weight.float().std()) if "s" in self.radius else number
+        return radius(self.radius, table_deviation(classifier))
 
 
 class Subsets(declared.Parameters):
@@ -253,16 +253,9 @@ def _correlations(original: _Words, scores: np.ndarray, version: Version) -> lis
         return [np.nan] * len(scores)
     mine, theirs = np.array(common).T
     return [
-        np.nan if own is None else spearman(original.scores(row)[mine], edited.scores(own)[theirs])
+        np.nan if own is None else float(spearman(original.scores(row)[mine], edited.scores(own)[None, theirs])[0])
         for row, own in zip(scores, version.maps, strict=True)
     ]
-
-
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's rho of two float64 [n], ties with their mean rank; NaN where all values of either are equal."""
-    a, b = (rankdata(values) - (len(values) + 1) / 2 for values in (first, second))
-    size = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / size if size else float("nan")
 
 
 def _means(rows: np.ndarray) -> np.ndarray:

@@ -91,7 +91,6 @@ async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
                 await other.visit(page)
                 assert page not in ("runs", "status") or "cannot be used" in other.told()
             await explain.run()
-            await asyncio.sleep(2)
         await explain.answered()
         assert "could not be stored" in explain.told()
         postgres.ensure_postgres_running()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, spearmanr
 
 from explainlab.metrics import agreement
-from explainlab.metrics.agreement import rank_correlations, sign_conflicts
+from explainlab.metrics.agreement import rank_correlations, sign_conflicts, spearman
 
 
 @pytest.mark.parametrize("decimals", [0, 9])
@@ -46,3 +46,11 @@ def test_a_share_of_exactly_one_nth_counts_and_no_common_feature_is_no_share() -
     assert sign_conflicts(equal)[0, 1] == pytest.approx(1 / 3)
     apart = sign_conflicts(np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 0]]))
     assert np.isnan([apart[0, 1], apart[0, 2], apart[2, 2]]).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spearman_is_scipys(seed: int) -> None:
+    first, second = np.random.default_rng(seed).integers(0, 4, (2, 9)).astype(float)
+    rhos = spearman(first, np.stack([second, -first, np.ones(9)]))
+    assert rhos[:2] == pytest.approx([spearmanr(first, second).statistic, -1])
+    assert np.isnan(rhos[2])

@@ -13,7 +13,6 @@ from explainlab import declared
 from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
-from explainlab.analyses.attack.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.analyses.attack.result import (
     AttackData,
     AttackedText,
@@ -37,6 +36,7 @@ from explainlab.attribution.registry import MethodRequest, complete_method, get_
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError
+from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.reader import Reader
 from explainlab.request import digest

@@ -25,7 +25,6 @@ from explainlab.analyses.substitution.result import (
 )
 from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
-from explainlab.analyses.substitution.words import Neighbours, lettered
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
@@ -34,6 +33,7 @@ from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.metrics.near_words import Neighbours, lettered
 from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
 from explainlab.request import digest

@@ -11,10 +11,10 @@ import numpy as np
 from explainlab.analyses.attack.measures import normalised
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attributions import output_of, text_seed
-from explainlab.analyses.substitution.words import Neighbours, cased_as, single
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, TextError
+from explainlab.metrics.near_words import Neighbours, cased_as, single
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
 from explainlab.models.reading import Reading, Text, logits_of, read_all
