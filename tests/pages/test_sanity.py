@@ -75,6 +75,9 @@ def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None
     press(app, "Explain again")
     body = service().find(small(source).stability_request()).body
     assert {row.metric for row in body.rows} == {"max_sensitivity", "infidelity", "edit_stability"}
+    opened_cell = linked("sanity", small(source, axioms_cell=("gradient", "dummy")))
+    (row,) = [row for row in axioms.body.rows if (row.method, row.axiom) == ("gradient", "dummy")]
+    assert row.why in words(opened_cell.info)
     assert not app.error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from explainlab.analyses.axioms.analysis import answer_words
 from explainlab.analyses.axioms.result import AxiomsData, AxiomsText, Checked
@@ -15,6 +16,19 @@ from explainlab.figures.matrix import Cell, Matrix
 
 def answers(rows: Sequence[Checked], title: str) -> Chart:
     """A row a method, a column an axiom: blue where it passes, red where it fails, clear where there is no answer."""
+    told = "; ".join(f"{label_of(row.method)}, {row.axiom.replace('_', ' ')}: {answer_words(row)}" for row in rows)
+    return Chart("axioms", title, f"{title}: {told}.", _matrix(rows).figure(), [row.model_dump() for row in rows])
+
+
+def answer_cells(rows: Sequence[Checked], method: str = "", axiom: str = "", dark: bool = False) -> dict[str, Any]:
+    """The same as cells that can be pressed: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
+
+    A press selects ``{"method", "axiom"}``; the cell of these is framed.
+    """
+    return _matrix(rows).pressable({"method": method, "axiom": axiom}, dark)
+
+
+def _matrix(rows: Sequence[Checked]) -> Matrix:
     methods = list(dict.fromkeys(row.method for row in rows))
     axioms = list(dict.fromkeys(row.axiom for row in rows))
     cells = [
@@ -29,9 +43,7 @@ def answers(rows: Sequence[Checked], title: str) -> Chart:
         for row in rows
     ]
     names = [axiom.replace("_", "\n") for axiom in axioms]
-    matrix = Matrix([label_of(method) for method in methods], names, cells, len(methods))
-    told = "; ".join(f"{label_of(row.method)}, {row.axiom.replace('_', ' ')}: {answer_words(row)}" for row in rows)
-    return Chart("axioms", title, f"{title}: {told}.", matrix.figure(), [row.model_dump() for row in rows])
+    return Matrix([label_of(method) for method in methods], names, cells, len(methods))
 
 
 def _of_text(result: AnalysisResult[AxiomsText]) -> list[Chart]:

@@ -7,12 +7,16 @@ from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.axioms.figures import answer_cells
+from explainlab.analyses.axioms.result import AxiomsData
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
 from explainlab.analyses.figures import figures_of
+from explainlab.analyses.layer_randomisation.page.controls import question
 from explainlab.analyses.layer_randomisation.page.main import AXIOMS, STABILITY
 from explainlab.analyses.layer_randomisation.page.view import SanityView
 from explainlab.analyses.registry import evaluations
-from explainlab.app.chart import draw_chart
+from explainlab.app.chart import draw_cells, theme
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Place, Requests
@@ -33,7 +37,7 @@ _STABILITY_HELP = (
 
 
 def draw_asked(service: Service, place: Place, button: str, make: Callable[[], Request]) -> AnalysisResult[Any] | None:
-    """The answer to the request that ``make`` gives, asked in ``place`` by a ``button``; returns its result."""
+    """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result."""
     try:
         request = make()
         gradients = evaluations(request)
@@ -51,24 +55,44 @@ def draw_asked(service: Service, place: Place, button: str, make: Callable[[], R
         return None
     draw_headline(answer.result)
     result: AnalysisResult[Any] = answer.result
-    for chart in once(result, _charts, result):
-        draw_chart(chart, f"{place.name}_{chart.name}")
     return result
 
 
 def draw_stability(service: Service, view: SanityView) -> None:
     """Whether maps hold for texts that are nearly the same."""
     st.header("Stability", anchor=False, help=_STABILITY_HELP)
-    draw_asked(service, STABILITY, "Explain again", view.stability_request)
+    result = draw_asked(service, STABILITY, "Explain again", view.stability_request)
+    if result is not None:
+        cells = once(result, heat_cells, result.body, "faithfulness", *view.stability_cell, theme() == "dark")
+        table = once(result, heat_table, result.body)
+        _draw_cells(table, cells, "stability_cell", view.stability_cell, ("method", "metric"))
 
 
 def draw_axioms(service: Service, view: SanityView) -> None:
     """Which axioms the maps fulfil on this model."""
     st.header("Axioms", anchor=False, help=_AXIOMS_HELP)
-    draw_asked(service, AXIOMS, "Try the axioms", view.axioms_request)
+    result = draw_asked(service, AXIOMS, "Try the axioms", view.axioms_request)
+    if result is not None:
+        cells = once(result, _axiom_cells, result, *view.axioms_cell, theme() == "dark")
+        (chart,) = once(result, _charts, result)
+        _draw_cells(chart, cells, "axioms_cell", view.axioms_cell, ("method", "axiom"))
+
+
+def _draw_cells(chart: Chart, cells: dict[str, Any], name: str, picked: tuple[str, str], keys: tuple[str, str]) -> None:
+    """A matrix whose cells can be pressed; below it what is behind the one that was."""
+
+    def open_cell(cell: dict[str, Any]) -> None:
+        question.set(name, tuple(cell[key] for key in keys))
+
+    draw_cells(chart, cells, f"sanity_{name}", picked, open_cell, "Press a cell to read what is behind it.")
+    rows = [row for row in next(iter(cells["datasets"].values())) if tuple(row[key] for key in keys) == picked]
+    if rows:
+        st.info(plain(rows[0]["hover"]), icon=":material/ads_click:")
+
+
+def _axiom_cells(result: AnalysisResult[AxiomsData], method: str, axiom: str, dark: bool) -> dict[str, Any]:
+    return answer_cells(result.body.rows, method, axiom, dark)
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
-    """All of an attack and of the axioms; of an evaluation its table."""
-    charts = figures_of(result).charts
-    return [chart for name, chart in charts.items() if name.startswith("table-")] or [*charts.values()]
+    return [*figures_of(result).charts.values()]

@@ -22,7 +22,7 @@ PAGE = "sanity"
 question = Question(PAGE)
 
 _ASKED = ("model", "mode", "init", "draws", "target", "output", "unit", "seed", "dtype")
-_OPEN = ("compared", "row", "palette", "attacked")
+_OPEN = ("compared", "row", "palette", "attacked", "stability_cell", "axioms_cell")
 DRAWN = (*_OPEN, "radii", "by", "on")
 _HELP = {name: field.description or "" for name, field in LayerRandomisation.Parameters.model_fields.items()}
 _MODES = {"both": "Both", "cascading": "From the top down", "independent": "One at a time"}

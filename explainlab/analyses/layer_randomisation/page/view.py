@@ -28,7 +28,8 @@ class SanityView(DataView):
 
     ``methods`` may have options after colons; ``output``: ``own`` is each method's own. ``compared``: whether the
     charts are of the scores or of their absolute values; ``row`` is the text that is open (None: the first).
-    ``attacked`` is the method whose maps are attacked, within the ``radii``.
+    ``attacked`` is the method whose maps are attacked, within the ``radii``. ``stability_cell`` and ``axioms_cell`` are
+    the cells that were pressed: a method and a metric or an axiom (empty: none).
     """
 
     page: Literal["sanity"] = "sanity"
@@ -47,6 +48,8 @@ class SanityView(DataView):
     palette: PaletteName = DEFAULT
     attacked: Method = "gradient"
     radii: tuple[str, ...] = ("0.1s",)
+    stability_cell: tuple[str, str] = ("", "")
+    axioms_cell: tuple[str, str] = ("", "")
 
     def request(self) -> Request:
         """The randomisation of the data set."""
