@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.axioms.analysis import answer_words
 from explainlab.analyses.axioms.figures import answer_cells
 from explainlab.analyses.axioms.result import AxiomsData
 from explainlab.analyses.base import AnalysisResult
@@ -17,10 +19,12 @@ from explainlab.analyses.layer_randomisation.page.main import AXIOMS, STABILITY
 from explainlab.analyses.layer_randomisation.page.view import SanityView
 from explainlab.analyses.registry import evaluations
 from explainlab.app.chart import draw_cells, theme
+from explainlab.app.components import is_narrow
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Place, Requests
 from explainlab.app.text import plain
+from explainlab.attribution.registry import label_of
 from explainlab.errors import ExplainLabError
 from explainlab.figures.chart import Chart
 from explainlab.request import Request
@@ -72,7 +76,9 @@ def draw_axioms(service: Service, view: SanityView) -> None:
     """Which axioms the maps fulfil on this model."""
     st.header("Axioms", anchor=False, help=_AXIOMS_HELP)
     result = draw_asked(service, AXIOMS, "Try the axioms", view.axioms_request)
-    if result is not None:
+    if result is not None and is_narrow():
+        st.dataframe(pd.DataFrame(_answers(result.body)), hide_index=True, height="content")
+    elif result is not None:
         cells = once(result, _axiom_cells, result, *view.axioms_cell, theme() == "dark")
         (chart,) = once(result, _charts, result)
         _draw_cells(chart, cells, "axioms_cell", view.axioms_cell, ("method", "axiom"))
@@ -92,6 +98,17 @@ def _draw_cells(chart: Chart, cells: dict[str, Any], name: str, picked: tuple[st
 
 def _axiom_cells(result: AnalysisResult[AxiomsData], method: str, axiom: str, dark: bool) -> dict[str, Any]:
     return answer_cells(result.body.rows, method, axiom, dark)
+
+
+def _answers(body: AxiomsData) -> list[dict[str, str]]:
+    """The answers in words, a row an axiom and a column a method: six columns are too many for a phone."""
+    return [
+        {
+            "Axiom": axiom.replace("_", " "),
+            **{label_of(row.method): answer_words(row) for row in body.rows if row.axiom == axiom},
+        }
+        for axiom in dict.fromkeys(row.axiom for row in body.rows)
+    ]
 
 
 def _charts(result: AnalysisResult[Any]) -> list[Chart]:
