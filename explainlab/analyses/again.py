@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from explainlab.analyses.attributions import attributions_of, output_of, text_seed
 from explainlab.analyses.parameters import Outputs
@@ -67,7 +68,7 @@ class Repeater(Again):
         values = []
         for subject, own in zip(self._subjects, numbers, strict=True):
             rows, target = logits[own], subject.target.index
-            both = {"logit": rows[:, target], "probability": _softmax(rows)[:, target]}
+            both = {"logit": rows[:, target], "probability": softmax(rows, axis=-1)[:, target]}
             values.append(np.stack([both[output] for output in self._explains]))
         return values
 
@@ -218,7 +219,3 @@ def _parts(tokens: Sequence[int]) -> Iterator[slice]:
         total += own
     if tokens:
         yield slice(start, len(tokens))
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    return torch.from_numpy(logits).softmax(dim=-1).numpy()

@@ -8,7 +8,7 @@ import numpy as np
 
 from explainlab.errors import TextError
 from explainlab.metrics.metric import Text
-from explainlab.metrics.near_words import Neighbours, cased_as, single
+from explainlab.metrics.near_words import Neighbours, cased_as, replaced, single
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Span, words
@@ -102,9 +102,7 @@ def _shuffled(changes: list[_Change], generator: np.random.Generator) -> Iterato
 
 def _changed(encoding: Encoding, change: _Change) -> Text:
     part, (start, end), other = change
-    text = encoding.part_text(part)
-    new = f"{text[:start]}{other}{text[end:]}"
-    return (new, encoding.text_pair) if part == 0 else (encoding.text, new)
+    return replaced(encoding, part, start, end, other)
 
 
 def _read_words(encoding: Encoding) -> list[tuple[int, Span]]:

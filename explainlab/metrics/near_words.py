@@ -44,6 +44,13 @@ def single(encoding: Encoding) -> Iterator[Word]:
             yield Word(place, part, *span)
 
 
+def replaced(encoding: Encoding, part: int, start: int, end: int, letters: str) -> tuple[str, str | None]:
+    """The text, and the second text, of ``encoding`` with ``letters`` at ``start`` to ``end`` of a ``part``."""
+    own = encoding.part_text(part)
+    new = own[:start] + letters + own[end:]
+    return (new, encoding.text_pair) if part == 0 else (encoding.text, new)
+
+
 class Neighbours:
     """The ``count`` nearest words of a classifier's word table, by the cosine of their rows."""
 

@@ -101,7 +101,7 @@ class ActivationScrubber(Record):
     def to_html(self) -> str:
         """A standalone page with the scrubber; it needs no network."""
         script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "activation_scrubber.js"))
-        styles = ["token_heatmap", "step_morph", "activation_scrubber"]
+        styles = ["token_heatmap", "step_morph", "steering", "activation_scrubber"]
         payload = self.model_dump(mode="json")
         return render("activation_scrubber.html.j2", styles, _PAGE, drawn=self, payload=payload, script=script)
 

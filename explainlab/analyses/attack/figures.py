@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from explainlab.analyses.attack.analysis import MEASURES
 from explainlab.analyses.attack.result import AttackData, AttackedText, AttackRow, AttackText
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
@@ -20,11 +21,8 @@ from explainlab.request import Request
 
 _DASHES = {"unconstrained": "solid", "constrained": "dot"}
 _RADIUS = "Radius (s: standard deviations of the word table)"
-_MEASURES = {
-    "rank_change": "Rank Change",
-    "top_k_sum_change": "Top-k Sum Change",
-    "absolute_probability_change": "|Probability Change|",
-}
+_MEASURES = {key: name for key, name in MEASURES.items() if key != "probability_change"}
+"""Those drawn: of the probability the size of its change."""
 
 
 def course_of_share(body: AttackText) -> Chart:

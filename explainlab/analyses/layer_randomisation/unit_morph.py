@@ -82,7 +82,7 @@ class UnitMorph(Record):
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
         script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "unit_morph.js"))
-        styles = ["token_heatmap", "step_morph", "unit_morph"]
+        styles = ["token_heatmap", "step_morph", "steering", "unit_morph"]
         payload = self.model_dump(mode="json")
         return render("unit_morph.html.j2", styles, _PAGE, morph=self, payload=payload, script=script)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from explainlab.analyses.attack.measures import normalised
 from explainlab.analyses.attack.search import Objective, Point
@@ -14,7 +15,7 @@ from explainlab.analyses.attributions import output_of, text_seed
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, TextError
-from explainlab.metrics.near_words import Neighbours, cased_as, single
+from explainlab.metrics.near_words import Neighbours, cased_as, replaced, single
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
 from explainlab.models.reading import Reading, Text, logits_of, read_all
@@ -150,7 +151,7 @@ class Search:
         tokens = [reading for text in texts if isinstance(reading := readings[text], Reading)]
         said = dict(zip(texts, logits_of(self._batcher, tokens, "near words", 0, len(texts)), strict=True))
         return [
-            [Proposal(run, place, how, text, _softmax(said[text]), said[text]) for place, how, text in own]
+            [Proposal(run, place, how, text, softmax(said[text]), said[text]) for place, how, text in own]
             for run, own in zip(runs, kept, strict=True)
         ]
 
@@ -160,13 +161,11 @@ class Search:
         for word in single(encoding):
             if word.place in run.places:
                 continue
-            parts = [encoding.text, encoding.text_pair]
-            whole = encoding.part_text(word.part)
-            before, feature = whole[word.start : word.end], int(run.subject.units.membership[word.place])
+            before = encoding.part_text(word.part)[word.start : word.end]
+            feature = int(run.subject.units.membership[word.place])
             for token, near in self._neighbours.of(int(encoding.ids[word.place])):
                 after = cased_as(near, before)
-                parts[word.part] = whole[: word.start] + after + whole[word.end :]
-                text = (parts[0] or "", parts[1])
+                text = replaced(encoding, word.part, word.start, word.end, after)
                 found.append((word.place, token, Replacement(feature, before, after), text))
         return found
 
@@ -256,9 +255,3 @@ def _count(subject: Subject, run: Subject) -> None:
     """Add the passes of ``run`` to those of the text."""
     subject.forward += run.forward
     subject.backward += run.backward
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    sizes = np.exp(logits - logits.max())
-    shares: np.ndarray = sizes / sizes.sum()
-    return shares

@@ -11,7 +11,7 @@ from explainlab.app.heatmap import payload
 _activation_scrubber = component(
     "activation_scrubber",
     scripts=["tokens", "activation_scrubber"],
-    styles=["token_heatmap", "step_morph", "activation_scrubber"],
+    styles=["token_heatmap", "step_morph", "steering", "activation_scrubber"],
     folder=Path(__file__).parent,
 )
 

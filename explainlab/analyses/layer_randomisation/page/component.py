@@ -11,7 +11,7 @@ from explainlab.app.heatmap import payload
 _unit_morph = component(
     "unit_morph",
     ["tokens", "unit_morph"],
-    ["token_heatmap", "step_morph", "unit_morph"],
+    ["token_heatmap", "step_morph", "steering", "unit_morph"],
     folder=Path(__file__).parent,
 )
 
