@@ -67,7 +67,8 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
             question.draw_number("Draws", "draws", _MOST_DRAWS, _HELP["draws"])
         question.draw_outputs()
         question.draw_unit()
-        question.draw_palette()
+        with st.container(width=200):
+            question.draw_palette()
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
     return card
 
