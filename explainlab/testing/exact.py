@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from explainlab.models.classifier import Classifier
+from explainlab.models.model import Model
 
 RELATIVE = 1e-9
 """Limit on the difference between two float64 computations, as a share of the largest number ..."""
@@ -32,23 +34,37 @@ class _NoFloat32(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         function = Tensor.double if func is Tensor.float else func
-        return function(*map(_wide, args), **{name: _wide(value) for name, value in (kwargs or {}).items()})
+        wide = [torch.float64 if own is torch.float32 else own for own in args]
+        if not kwargs:
+            return function(*wide)
+        named = {name: torch.float64 if own is torch.float32 else own for name, own in kwargs.items()}
+        return function(*wide, **named)
 
 
-def _wide(argument: Any) -> Any:
-    return torch.float64 if argument is torch.float32 else argument
+_Weights = tuple[tuple[int, int], ...]
+_copies: WeakKeyDictionary[Model, tuple[_Weights, Model]] = WeakKeyDictionary()
+"""The copies of models that are still there, each with what tells whether the model's weights have changed since."""
+
+
+def _float64(model: Model) -> Model:
+    weights = tuple((id(own), own._version) for own in model.network.parameters())
+    made = _copies.get(model)
+    if made is None or made[0] != weights:
+        made = weights, copy.deepcopy(model)
+        made[1].network.double()
+        _copies[model] = made
+    return made[1]
 
 
 @contextmanager
 def exact(classifier: Classifier) -> Iterator[Classifier]:
     """A copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
 
-    The copy takes twice the memory of the classifier's weights. Compare only quantities computed inside the block.
+    The copy takes twice the memory of the classifier's weights, and stays while the classifier's model does. Compare
+    only quantities computed inside the block.
     """
     with _NoFloat32():
-        model = copy.deepcopy(classifier.model)
-        model.network.double()
-        yield replace(classifier, model=model)
+        yield replace(classifier, model=_float64(classifier.model))
 
 
 def assert_equal(actual: np.ndarray, expected: np.ndarray, what: str, terms: float = 0.0) -> None:

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from explainlab.analyses.evaluation.page.main import PAGE as BENCHMARK
 from explainlab.analyses.explain.page.trust import ASK
 from explainlab.analyses.integration.page.main import PAGE as INTEGRATION
+from explainlab.analyses.layer_randomisation.page.main import PAGE as SANITY
 from explainlab.app.links import FIRST
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -59,6 +60,7 @@ PAGES = sorted(page.stem for page in (ROOT / "pages").glob("*.py"))
 CHEAPER = {
     BENCHMARK: {"methods": BENCHMARK.first().methods[:2], "metrics": BENCHMARK.first().metrics[:1], "rows": 5},
     INTEGRATION: {"steps": "2,4", "compare": (2, 4)},
+    SANITY: {"methods": SANITY.first().methods[:1], "rows": 2, "draws": 1},
 }
 """What the pages whose first answers take seconds open with here."""
 

@@ -6,20 +6,14 @@ import csv
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.layer_randomisation.page.main import PAGE
 from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.service.service import service
 from tests.pages.scripted import linked, opened, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
-
-
-@pytest.fixture(scope="module")
-def first() -> AppTest:
-    """The page as it opens; tests must not change it."""
-    return opened("sanity")
 
 
 @pytest.fixture
@@ -37,14 +31,19 @@ def small(source: str, **fields) -> SanityView:
     return first_view().model_copy(update={**one_draw, **fields})
 
 
-def test_the_page_opens_with_an_answer(first: AppTest) -> None:
-    assert first.title[0].value == "Sanity"
-    assert not first.error
-    result = service().find(first_view().request())
-    assert get_analysis(result.request.question).headline(result) in first.markdown[0].value.replace("\\", "")
-    assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (10, 3, 2)
-    assert [header.value for header in first.header] == ["Random weights", "One text", "Attacks", "Stability", "Axioms"]
-    assert first.button(key="sanity.attack.ask").label == "Attack"
+def test_the_page_opens_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = first_view()
+    assert (view.rows, len(view.methods), view.draws) == (10, 3, 2)
+    fewer = view.model_copy(update={"rows": 2})
+    monkeypatch.setitem(vars(PAGE), "first", lambda: fewer)
+    page = opened("sanity")
+    assert page.title[0].value == "Sanity"
+    assert not page.error
+    result = service().find(fewer.request())
+    assert get_analysis(result.request.question).headline(result) in page.markdown[0].value.replace("\\", "")
+    assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (2, 3, 2)
+    assert [header.value for header in page.header] == ["Random weights", "One text", "Attacks", "Stability", "Axioms"]
+    assert page.button(key="sanity.attack.ask").label == "Attack"
 
 
 def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:
@@ -55,7 +54,9 @@ def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source:
     assert service().find(small(source).row_request("Fine.", None)) is not None
 
 
-def test_attacks_are_asked_by_a_button_and_told(source: str) -> None:
+def test_attacks_are_asked_by_a_button_and_told(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = SanityView._attack
+    monkeypatch.setattr(SanityView, "_attack", lambda view, rows, **text: whole(view, {**rows, "steps": 40}, **text))
     app = linked("sanity", small(source))
     asked = small(source).attack_request()
     assert service().find(asked) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,20 +21,27 @@ from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
 from tests.fuzz import bounded, changed, inputs, steps
 
-MODEL = load_model("embedded:bert-mini-sst2", device="cpu")
-EXPORTED: list[Any] = [
-    json.loads(to_json([explain(MODEL, "a stirring film", "integrated_gradients", steps=2, rule="right")], "Words.")),
-    study(MODEL, "integration_error", "a stirring film", steps=[2, 4]).to_json(),
-    study(MODEL, "predictions", data="embedded:sentiment", rows=3).to_json(),
-    study(MODEL, "trust", "a stirring film", method="gradient").to_json(),
-]
 SERVICE = Service(Store("sqlite://"), "cpu")
+EXPORTS = 4
 
 
-@given(st.sampled_from(range(len(EXPORTED))), steps)
-@inputs(400)
+@cache
+def exported() -> list[Any]:
+    """An attribution and a study of each kind, as JSON."""
+    model = load_model("embedded:bert-mini-sst2", device="cpu")
+    explained = explain(model, "a stirring film", "integrated_gradients", steps=2, rule="right")
+    return [
+        json.loads(to_json([explained], "Words.")),
+        study(model, "integration_error", "a stirring film", steps=[2, 4]).to_json(),
+        study(model, "predictions", data="embedded:sentiment", rows=3).to_json(),
+        study(model, "trust", "a stirring film", method="gradient").to_json(),
+    ]
+
+
+@given(st.integers(0, EXPORTS - 1), steps)
+@inputs(200)
 def test_damaged_exports_are_imported_or_refused(which: int, damage: list) -> None:
-    body = deepcopy(EXPORTED[which])
+    body = deepcopy(exported()[which])
     for path, change, value in damage:
         changed(body, path, change, value)
     runs: list[Run] = []
@@ -47,7 +55,7 @@ def test_damaged_exports_are_imported_or_refused(which: int, damage: list) -> No
 
 
 def test_too_many_features_are_refused_before_they_are_read() -> None:
-    body = deepcopy(EXPORTED[0])
+    body = deepcopy(exported()[0])
     body["attributions"][0]["features"] *= 50_001 // len(body["attributions"][0]["features"]) + 1
     file = json.dumps(body, separators=(",", ":")).encode()
     with bounded(), pytest.raises(ExplainLabError, match="features; the limit is 50,000"):
