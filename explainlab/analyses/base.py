@@ -148,6 +148,10 @@ class Analysis(ABC):
         """What the numbers depend on beside the version and the data set: other data, versions of methods."""
         return data_digest(parameters.model_dump(mode="json"), reader)
 
+    def marks(self, parameters: Any) -> Sequence[str]:
+        """Roles of :data:`explainlab.data.files.MARKS` that it reads, and every data set must have: none, usually."""
+        return ()
+
     def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
         """The methods that the parameters name, with their own parameters; none unless overridden."""
         return ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -29,6 +29,14 @@ from explainlab.reader import ANYBODY, Reader
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
 Span = tuple[int, int]
+
+MARKS: Mapping[str, str] = {
+    "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
+    "rationale_b; or leave out the metrics that need it."
+}
+"""Roles of columns that only some questions need: what to write there."""
+_LOOKED_AT = 1_000
+"""Further records in which such a column is looked for: those of a JSONL file may have different ones."""
 
 NO_CLASS = "is not a class of the model"
 """In the reason why a row cannot be used: its label names none of the classes."""
@@ -144,6 +152,37 @@ def stream_rows(
 
 
 # ---- which columns
+
+
+def require_columns(
+    path: str | Path,
+    columns: Mapping[str, str],
+    needs_label: bool,
+    marks: Collection[str] = (),
+    reader: Reader = ANYBODY,
+) -> None:
+    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are read.
+
+    ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
+    """
+    source = locate(path, reader)
+    records = source.records(reader)
+    first = next(records, None)
+    if first is None:
+        return
+    _check_columns(source.name, first, columns, needs_label)
+    names = column_names(columns)
+    absent = [role for role in marks if names[role] not in first]
+    others = {column for record in islice(records, _LOOKED_AT) for column in record} if absent else set()
+    for role in absent:
+        if names[role] not in others:
+            raise without_marks(source.name, role, columns)
+
+
+def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError:
+    """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
+    column = quote(column_names(columns)[role])
+    return DataError(f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", MARKS[role])
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:

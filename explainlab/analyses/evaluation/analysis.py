@@ -146,8 +146,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         versions += [f"{Planted.id} {Planted.version}"] * self.compares(parameters)
         return digest([versions, read])
 
+    def marks(self, parameters: Parameters) -> Sequence[str]:
+        """See :meth:`Analysis.marks`."""
+        return ["rationale"] if self.compares(parameters) else []
+
     def compares(self, parameters: Parameters) -> bool:
-        """See :meth:`TextAnalysis.compares`."""
+        """Whether a metric compares with the rationale of a text."""
         return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:

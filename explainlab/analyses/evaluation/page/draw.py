@@ -44,7 +44,7 @@ def draw() -> None:
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
     draw_further(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
     view = PAGE.settle(service)
-    benchmark_page.draw_missing_rationales(view)
+    benchmark_page.draw_missing_marks(view)
     answers = benchmark_page.find(service, view)
     cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 
