@@ -26,7 +26,7 @@ from explainlab.result import Cost
 T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)
 
-_FIELDS = {"rationale": ("rationale", "rationale_pair")}
+_FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphrases",)}
 """The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.MARKS`."""
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
@@ -77,6 +77,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
         ``bodies`` is an array [n] of :meth:`kept_dtype`.
         """
+
+    def notes_of(self, rows: Sequence[Row], parameters: Any) -> Sequence[str]:
+        """What a reader must know of the ``rows`` that were studied, beside the warnings of single texts."""
+        return ()
 
     def together(self, classifier: Classifier, parameters: Any) -> float:
         """Texts run together until they need about so many gradients."""
@@ -149,13 +153,15 @@ class TextAnalysis(Analysis, Generic[T, D]):
             places = np.flatnonzero(finished["done"][same])
             own = finished if finished["done"].all() else finished[same[places]]
             forward, backward = own["passes"].sum(axis=0).tolist()
+            studied = [rows[place] for place in places]
+            warned = warnings_of(skipped, own["warned"].sum().item(), len(own))
             return AnalysisResult(
                 request=request,
-                body=self.of_rows([rows[place] for place in places], own["kept"], parameters),
+                body=self.of_rows(studied, own["kept"], parameters),
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
-                warnings=warnings_of(skipped, own["warned"].sum().item(), len(own)),
+                warnings=(*warned, *self.notes_of(studied, parameters)),
                 versions=self.versions(classifier),
             )
 
@@ -262,6 +268,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
         baseline_data=request.parameters.get("baseline_data", ""),
         batcher=batcher,
         rationale=request.rationales,
+        paraphrases=request.paraphrases,
     )
 
 

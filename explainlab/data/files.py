@@ -2,8 +2,8 @@
 
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
-spans); other columns can be named instead. All else is ignored. Files are streamed: of a large file only the requested
-rows are read.
+spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
+named instead. All else is ignored. Files are streamed: of a large file only the requested rows are read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -26,13 +27,14 @@ from explainlab.errors import DataError
 from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
 
-ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
+ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
 Span = tuple[int, int]
 
 MARKS: Mapping[str, str] = {
     "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
-    "rationale_b; or leave out the metrics that need it."
+    "rationale_b; or leave out the metrics that need it.",
+    "paraphrase": "Write there each text in other words; or leave out the metrics that need it.",
 }
 """Roles of columns that only some questions need: what to write there."""
 _LOOKED_AT = 1_000
@@ -49,7 +51,7 @@ class Row:
 
     ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or as written if
     there are no class names, or None. Rationales are ``[start, end)`` character spans of the text they belong
-    to; an empty tuple means "nothing marked", None means "not annotated".
+    to; an empty tuple means "nothing marked", None means "not annotated". ``paraphrases`` are of the text.
     """
 
     number: int
@@ -58,6 +60,7 @@ class Row:
     label: str | None = None
     rationale: tuple[Span, ...] | None = None
     rationale_pair: tuple[Span, ...] | None = None
+    paraphrases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Dataset:
         digest = hashlib.sha256()
         for row in self.rows:
             values = [row.number, row.text, row.text_pair, row.label, row.rationale, row.rationale_pair]
-            digest.update(json.dumps(values).encode() + b"\n")
+            digest.update(json.dumps([*values, *row.paraphrases]).encode() + b"\n")
         return digest.hexdigest()
 
 
@@ -269,6 +272,7 @@ def _row(number: int, record: Record, columns: Mapping[str, str], classes: Class
         label=classes.match(cell["label"]),
         rationale=_spans(cell["rationale"], columns["rationale"], text),
         rationale_pair=_spans(cell["rationale_b"], columns["rationale_b"], pair or ""),
+        paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),
     )
 
 
@@ -286,6 +290,13 @@ def _text(value: Any, column: str, limits: Limits) -> str:
     if _SURROGATE.search(value):
         raise DataError(f"The {column} holds half a character (a lone surrogate).", "Remove it from the text.")
     return value
+
+
+def _paraphrases(value: Any, column: str, limits: Limits) -> Iterator[str]:
+    """The texts in a cell, of one or a list; what is no text of a model is none: few questions read this column."""
+    for text in value if isinstance(value, list) else [value]:
+        with suppress(DataError):
+            yield _text(text, column, limits)
 
 
 def _spans(value: Any, column: str, text: str) -> tuple[Span, ...] | None:

@@ -108,7 +108,7 @@ def require_bounded(request: CompleteRequest) -> None:
 
     :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations.
     """
-    for text in (request.text, request.text_pair):
+    for text in (request.text, request.text_pair, *(request.paraphrases or ())):
         if text is not None and len(text) > settings().max_characters:
             raise TextError(f"The text has {len(text):,} characters.", settings().words("max_characters"))
     rows = request.parameters.get("rows", 0)

@@ -104,6 +104,8 @@ def test_a_rationale_is_asked_about_only_where_a_metric_compares_with_it(
     without = keys(classifier, data, metrics=["log_odds"])
     assert without == keys(classifier, bare, metrics=["log_odds"])
     assert without[0] == without[3]
+    put = write(tmp_path / "put.csv", [(*row[:2], "In other words.") for row in ROWS], ("text", "label", "paraphrase"))
+    assert without == keys(classifier, put, metrics=["log_odds"])
     asked = keys(classifier, data, metrics=["log_odds", "auprc"])
     assert len(set(asked)) == len(ROWS)
     other = keys(classifier, bare, metrics=["log_odds", "auprc"])
