@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
+from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
 from explainlab.analyses.attack.result import (
     AttackData,
     AttackedText,
@@ -76,6 +78,9 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
+        preset: Literal["ours", "reference"] = Field(
+            "ours", description="reference: as the thesis' code attacks, within 2 unless told, for comparison only."
+        )
         objective: Literal["both", "unconstrained", "constrained"] = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
@@ -97,6 +102,19 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         )
         rows: Rows = 16
         sample: Sample = "first"
+
+        @model_validator(mode="before")
+        @classmethod
+        def _of_preset(cls, parameters: Any) -> Any:
+            if not isinstance(parameters, dict) or parameters.get("preset") != "reference":
+                return parameters
+            return {"epsilon": ["2"], "positions": "all", **parameters}
+
+        @model_validator(mode="after")
+        def _one_way(self) -> Attack.Parameters:
+            if self.surrogate and self.preset == "reference":
+                raise PydanticCustomError("surrogate", "A surrogate is for second derivatives: reference follows none")
+            return self
 
     id = "attack"
     label = "Attacks in embedding space"
@@ -144,24 +162,25 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             for written in parameters.epsilon
         ]
         read_originals(subjects)
-        search = Search(subjects, Maps(parameters.method, parameters.nodes), _settings(parameters))
-        points = search.originals(subjects)
+        search = _search(subjects, parameters)
+        points, among = search.originals(subjects), [_ranked(subject, parameters) for subject in subjects]
         originals = [
-            original_of(subject, _finite(subject, point, parameters), parameters.k)
-            for subject, point in zip(subjects, points, strict=True)
+            original_of(subject, _finite(subject, point, parameters), parameters.k, ranked)
+            for subject, point, ranked in zip(subjects, points, among, strict=True)
         ]
         attacked = {
-            i: Attacked(subject, point, np.array(own.listed), goals)
-            for i, (subject, point, own) in enumerate(zip(subjects, points, originals, strict=True))
+            i: Attacked(subject, point, np.array(own.listed), goals, ranked)
+            for i, (subject, point, own, ranked) in enumerate(zip(subjects, points, originals, among, strict=True))
             if not own.left_out
         }
         search.attack(list(attacked.values()))
-        caveats = _caveats(classifier, goals, deviation) + _relu_caveats(search.met_relu, parameters)
+        caveats = [TOLD] if parameters.preset == "reference" else _relu_caveats(search.met_relu, parameters)
+        caveats = _caveats(classifier, goals, deviation) + caveats
         bodies = []
         for i, (subject, own) in enumerate(zip(subjects, originals, strict=True)):
             runs = attacked[i].runs if i in attacked else []
             subject.warnings += [*caveats, *_broken(runs)]
-            texts = [_text(subject, attacked[i], run) for run in runs]
+            texts = [_text(attacked[i], run) for run in runs]
             bodies.append(
                 AttackText(
                     **text_fields(subject),
@@ -245,6 +264,16 @@ def _settings(parameters: Attack.Parameters) -> Settings:
     return Settings(**{each.name: getattr(parameters, each.name) for each in fields(Settings)})
 
 
+def _search(subjects: Sequence[Subject], parameters: Attack.Parameters) -> Search:
+    way, maps = (ReferenceSearch, HeldMaps) if parameters.preset == "reference" else (Search, Maps)
+    return way(subjects, maps(parameters.method, parameters.nodes), _settings(parameters))
+
+
+def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
+    """int64: the places of the features that a map's shares are of."""
+    return np.arange(len(subject.units.features)) if parameters.preset == "reference" else subject.units.content
+
+
 # One text ------------------------------------------------------------------------------------------------------------
 
 
@@ -258,13 +287,13 @@ def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np
     return point.scores
 
 
-def _text(subject: Subject, attacked: Attacked, run: Run) -> AttackedText:
+def _text(attacked: Attacked, run: Run) -> AttackedText:
     """What an attack did; ``row`` is that of a single text."""
     return AttackedText(
         row=1,
         objective=run.goal.objective,
         epsilon=run.goal.written,
-        measures=Measures(**changes(subject, attacked.listed, attacked.original, run.best)),
+        measures=Measures(**changes(attacked.among, attacked.listed, attacked.original, run.best)),
         steps=run.steps,
         stopped=run.ending or "steps",
         best_step=run.best.step,

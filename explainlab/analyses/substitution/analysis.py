@@ -114,7 +114,10 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         read_originals(subjects)
         search = Search(batcher, method, Neighbours(classifier, parameters.neighbours), parameters.tolerance)
         maps = search.originals(subjects)
-        originals = [original_of(subject, own, parameters.k) for subject, own in zip(subjects, maps, strict=True)]
+        originals = [
+            original_of(subject, own, parameters.k, subject.units.content)
+            for subject, own in zip(subjects, maps, strict=True)
+        ]
         runs = {
             i: [_run(subject, own.listed, own.top_k_sum, scores, each, parameters) for each in _objectives(parameters)]
             for i, (subject, own, scores) in enumerate(zip(subjects, originals, maps, strict=True))
@@ -224,7 +227,7 @@ def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
         objective=run.objective,
         epsilon=f"{parameters.budget}%",
         measures=WordMeasures(
-            **changes(run.subject, run.listed, run.original, run.best),
+            **changes(run.subject.units.content, run.listed, run.original, run.best),
             replaced_share=len(run.replaced) / words if words else 0.0,
         ),
         steps=len(run.replaced),

@@ -87,10 +87,10 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
 
     result = evaluated("edit_stability:edits=column")
     subject = Subject(zoo("bert"), zoo("bert").encode(TEXTS[0]), target="0", output="logit", unit="word")
-    values, count = by_hand(subject, "input_x_gradient", texts)
+    rhos, count = by_hand(subject, "input_x_gradient", texts)
     assert count
     found = {row.method: row for row in result.body.rows}["input_x_gradient"]
-    assert (found.n, found.undefined, found.mean) == (1, 1, pytest.approx(np.mean(values), abs=1e-6))
+    assert (found.n, found.undefined, found.mean) == (1, 1, pytest.approx(np.mean(rhos), abs=1e-6))
     assert "1 of 2 texts has no paraphrase: edits=column leaves them out." in result.warnings
     assert not evaluated("edit_stability:samples=1").warnings, "no other question reads the column"
     with pytest.raises(DataError, match="gives no paraphrase: its column 'paraphrase' is missing or empty") as refused:

@@ -139,6 +139,8 @@ def shows(request: Request) -> SanityView | None:
     if request.question not in (LayerRandomisation.id, Attack.id) or request.data is None:
         return None
     parameters = request.parameters
+    if parameters.get("preset", "ours") != "ours":  # this page attacks in one way
+        return None
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
     values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
     if request.question == Attack.id:
