@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
+from explainlab.request import Request
 from explainlab.service.service import service
 from tests.pages.scripted import linked, opened, press, words
 
@@ -43,8 +44,13 @@ def test_the_page_opens_with_an_answer(first: AppTest) -> None:
     result = service().find(first_view().request())
     assert get_analysis(result.request.question).headline(result) in first.markdown[0].value.replace("\\", "")
     assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (10, 3, 2)
-    assert [header.value for header in first.header] == ["Random weights", "One text", "Attacks", "Stability", "Axioms"]
+    assert [header.value for header in first.header] == [
+        *("Random weights", "One text", "Attacks", "Attacks by words", "Stability", "Axioms")
+    ]
     assert first.button(key="sanity.attack.ask").label == "Attack"
+    for method in result.body.methods:
+        assert f"* {method.label}: " in words(first.markdown)
+    assert "Not asked yet: attacks, attacks by words, stability, axioms." in words(first.caption)
 
 
 def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:
@@ -64,7 +70,26 @@ def test_attacks_are_asked_by_a_button_and_told(source: str) -> None:
     assert body.left_out == 1
     assert "top places of Gradient" in words(app.markdown)
     assert "The open text" in words(app.markdown)
+    assert "* Gradient: " in words(app.markdown)
+    assert "an attack within a tenth of a standard deviation moves" in words(app.markdown)
     assert not app.error
+
+
+def test_words_are_replaced_by_a_button_and_both_texts_are_shown(source: str) -> None:
+    """A link of the answer shows it again."""
+    view = small(source, methods=("input_x_gradient", "gradient"), reworded="input_x_gradient")
+    app = press(linked("sanity", view), "Replace words")
+    result = service().find(view.substitution_request())
+    assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
+    assert get_analysis("substitution").headline(result) in words(app.markdown)
+    again = opened("sanity", r="".join(app.query_params["r"]))
+    told = words(again.markdown)
+    assert "Input x gradient: " in told
+    assert "near words in place of" in told
+    ends = [line for line in told.split("**") if line.startswith(("Before (", "After ("))]
+    assert [line.partition(" (")[0] for line in ends[:2]] == ["Before", "After"]
+    assert all("negative" in line and "%" in line for line in ends)
+    assert not again.error
 
 
 def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None:
@@ -78,6 +103,7 @@ def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None
     opened_cell = linked("sanity", small(source, axioms_cell=("gradient", "dummy")))
     (row,) = [row for row in axioms.body.rows if (row.method, row.axiom) == ("gradient", "dummy")]
     assert row.why in words(opened_cell.info)
+    assert "; it passes " in words(app.markdown)
     assert not app.error
 
 
@@ -86,6 +112,9 @@ def test_its_answers_are_shown_again_by_runs(source: str) -> None:
     assert shows(complete(view.request())) == view.model_copy(update={"attacked": "gradient", "radii": ("0.1s",)})
     attacked = shows(complete(view.attack_request()))
     assert (attacked.source, attacked.attacked, attacked.radii) == (source, "input_x_gradient", ("0.3s",))
+    reworded = shows(complete(small(source, methods=("lime",)).substitution_request()))
+    assert (reworded.methods, reworded.reworded) == (("lime",), "lime")
+    assert shows(complete(Request(**{**view.attack_request().model_dump(), "parameters": {"preset": "reference"}}))) is None
     assert shows(complete(view.row_request("Fine.", None))) is None
 
 
