@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
@@ -22,7 +22,7 @@ from typing import Any
 
 from explainlab.data.formats import Record
 from explainlab.data.sampling import Sample
-from explainlab.data.sources import locate
+from explainlab.data.sources import locate, source_state
 from explainlab.errors import DataError
 from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
@@ -168,6 +168,16 @@ def require_columns(
 
     ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
     """
+    named = tuple(sorted(columns.items()))
+    _has_columns(str(path), source_state(path, reader), named, needs_label, tuple(marks), reader)
+
+
+@lru_cache(maxsize=256)
+def _has_columns(
+    path: str, _state: object, named: tuple[tuple[str, str], ...], needs_label: bool, marks: tuple[str, ...], reader: Reader
+) -> None:
+    """As :func:`require_columns`; a file that has them is not read again before it changes: pages ask often."""
+    columns = dict(named)
     source = locate(path, reader)
     records = source.records(reader)
     first = next(records, None)

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
+from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
 from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
@@ -23,13 +23,13 @@ from explainlab.analyses.attack.result import (
     Course,
     Measures,
 )
-from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Objective, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.summaries import MEASURES, Objectives, data_fields, lines_of, means, numbers_of, objectives
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.method import Evaluations
@@ -54,12 +54,6 @@ WIDE = (
     "almost nothing back."
 )
 COARSE = "Computed in {dtype}, whose rounding is coarse beside small radii: load the model in float32 to attack it."
-MEASURES = {
-    "rank_change": "Rank Change",
-    "top_k_sum_change": "Top-k Sum Change",
-    "probability_change": "Probability Change",
-    "absolute_probability_change": "|Probability Change|",
-}
 BROKEN = (
     "The {objective} attack within {written} met numbers that are not finite after {steps}: its last finite iterates "
     "count."
@@ -81,7 +75,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         preset: Literal["ours", "reference"] = Field(
             "ours", description="reference: as the thesis' code attacks, within 2 unless told, for comparison only."
         )
-        objective: Literal["both", "unconstrained", "constrained"] = Field(
+        objective: Objectives = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
         epsilon: Radii = Field(
@@ -134,7 +128,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
-        runs = len(_objectives(parameters)) * len(parameters.epsilon)
+        runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
         return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
@@ -158,7 +152,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         deviation = table_deviation(classifier)
         goals = [
             Goal(objective, written, radius(written, deviation))
-            for objective in _objectives(parameters)
+            for objective in objectives(parameters.objective)
             for written in parameters.epsilon
         ]
         read_originals(subjects)
@@ -198,39 +192,14 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[AttackText], parameters: Parameters) -> AttackData:
         """See :meth:`TextAnalysis.of_rows`."""
-        first = bodies[0]
-        texts = [
-            text.model_copy(update={"row": row.number})
-            for row, body in zip(rows, bodies, strict=True)
-            for text in body.texts
-        ]
+        first, own = bodies[0], data_fields(rows, bodies)
         goals = [Goal(row.objective, row.epsilon, row.radius) for row in first.rows]
-        return AttackData(
-            method=first.method,
-            label=first.label,
-            deviation=first.deviation,
-            caveats=first.caveats,
-            rows=[_mean(goal, texts) for goal in goals],
-            left_out=sum(bool(body.original.left_out) for body in bodies),
-            originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
-            texts=texts,
-        )
+        means_of = [_mean(goal, own["texts"]) for goal in goals]
+        return AttackData(deviation=first.deviation, caveats=first.caveats, rows=means_of, **own)
 
     def numbers(self, result: AnalysisResult[AttackData]) -> list[Number]:
         """Both changes of the map, and that of the probability, for every objective and radius."""
-        body = result.body
-        return [
-            Number(
-                Measure(f"{key}:{row.objective}:{row.epsilon}", f"{name} ({row.label})", False),
-                getattr(row, key),
-                row.n,
-                body.method,
-                body.label,
-            )
-            for key, name in MEASURES.items()
-            for row in body.rows
-            if row.n
-        ]
+        return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
 
     def headline(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
         """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
@@ -240,24 +209,9 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     def lines(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
         """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
         body = result.body
-        rows = [
-            {
-                "objective": row.objective,
-                "radius": row.epsilon,
-                **{name: str(getattr(row, key)) for key, name in MEASURES.items()},
-                "failed": f"{row.failed} of {row.n}",
-            }
-            for row in body.rows
-        ]
         head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
-        left_out = body.left_out if isinstance(body, AttackData) else int(bool(body.original.left_out))
-        tail = [f"Left out: {counted(left_out, 'text')}"] if left_out else []
         told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
-        return [head, table(rows), *tail, *told]
-
-
-def _objectives(parameters: Attack.Parameters) -> list[Objective]:
-    return ["unconstrained", "constrained"] if parameters.objective == "both" else [parameters.objective]
+        return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
 
 
 def _settings(parameters: Attack.Parameters) -> Settings:
@@ -347,13 +301,8 @@ def _broken(runs: Sequence[Run]) -> list[str]:
 def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
     """The means over the texts that were attacked so."""
     own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
-    means = {key: interval([getattr(text.measures, key) for text in own]) for key in Measures.model_fields}
+    broken = sum(text.stopped == "not_finite" for text in own)
+    facts = means(own, Measures)
     return AttackRow(
-        objective=goal.objective,
-        epsilon=goal.written,
-        radius=goal.radius,
-        **means,
-        failed=sum(text.failed for text in own),
-        not_finite=sum(text.stopped == "not_finite" for text in own),
-        n=len(own),
+        objective=goal.objective, epsilon=goal.written, radius=goal.radius, not_finite=broken, **facts
     )

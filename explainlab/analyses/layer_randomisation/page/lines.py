@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, get_args
 
 from explainlab.analyses.attack.maps import Method
@@ -15,7 +16,6 @@ from explainlab.analyses.layer_randomisation.result import MethodFacts, Randomis
 from explainlab.analyses.records import Interval
 from explainlab.analyses.substitution.result import SubstitutionData
 from explainlab.analyses.wording import whole_percent
-from explainlab.attribution.registry import parse_method
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 
@@ -26,11 +26,10 @@ Find = Callable[[Request], Any]
 def method_lines(view: SanityView, body: RandomisationData, find: Find) -> list[str]:
     """A line a method: what ``body`` says of it, and the answers to further questions of ``view`` that are there."""
     axioms = _found(find, view.axioms_request)
-    written = {parse_method(name).name: name for name in view.methods}
     lines = []
     for own in body.methods:
         attack = _found(find, view.model_copy(update={"attacked": own.id}).attack_request) if _plain(own) else None
-        words = _found(find, view.model_copy(update={"reworded": written[own.method]}).substitution_request)
+        words = _found(find, partial(view.substitution_request, own.method))
         told = [
             _survival(body, own.method),
             "" if attack is None else _attacked(attack),

@@ -70,13 +70,13 @@ class SanityView(DataView):
         """The same of one of its texts."""
         return self._attack({}, text=text, text_pair=text_pair)
 
-    def substitution_request(self) -> Request:
-        """Words replaced against the maps of the data set."""
-        return self._substitution(self.drawn, **self.subject)
+    def substitution_request(self, method: str = "") -> Request:
+        """Words replaced against the maps of the data set, of a ``method`` (empty: the one chosen)."""
+        return self._substitution(method or self._reworded, self.drawn, **self.subject)
 
     def row_substitution(self, text: str, text_pair: str | None) -> Request:
         """The same of one of its texts."""
-        return self._substitution({}, text=text, text_pair=text_pair)
+        return self._substitution(self._reworded, {}, text=text, text_pair=text_pair)
 
     def stability_request(self) -> Request:
         """How stable the maps are."""
@@ -126,11 +126,12 @@ class SanityView(DataView):
         parameters = {**rows, "method": self.attacked, "epsilon": list(self.radii)}
         return new_request(question=Attack.id, **self._shared, **subject, parameters=parameters)
 
-    def _substitution(self, rows: dict[str, Any], **subject: Any) -> Request:
-        method = self.reworded if self.reworded in self.methods else next(iter(self.methods), "")
-        return new_request(
-            question=Substitution.id, **self._shared, **subject, parameters={**rows, "method": method}
-        )
+    def _substitution(self, method: str, rows: dict[str, Any], **subject: Any) -> Request:
+        return new_request(question=Substitution.id, **self._shared, **subject, parameters={**rows, "method": method})
+
+    @property
+    def _reworded(self) -> str:
+        return self.reworded if self.reworded in self.methods else next(iter(self.methods), "")
 
     @property
     def _output(self) -> Output | None:
