@@ -61,7 +61,8 @@ class Subject:
     ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
     know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
-    with, ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a ``batcher``, and those of the same text its ``text``.
+    with, ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a
+    ``batcher``, and those of the same text its ``text``.
     """
 
     def __init__(

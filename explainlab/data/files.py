@@ -174,7 +174,12 @@ def require_columns(
 
 @lru_cache(maxsize=256)
 def _has_columns(
-    path: str, _state: object, named: tuple[tuple[str, str], ...], needs_label: bool, marks: tuple[str, ...], reader: Reader
+    path: str,
+    _state: object,
+    named: tuple[tuple[str, str], ...],
+    needs_label: bool,
+    marks: tuple[str, ...],
+    reader: Reader,
 ) -> None:
     """As :func:`require_columns`; a file that has them is not read again before it changes: pages ask often."""
     columns = dict(named)

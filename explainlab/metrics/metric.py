@@ -68,7 +68,7 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
         """Most perturbed texts that an attribution of ``features`` features needs."""
 
     def marks(self, parameters: P) -> Sequence[str]:
-        """Roles of columns that a data set must have for it, ``rationale`` or ``paraphrase``; none unless overridden."""
+        """Roles of columns that it needs of a data set, ``rationale`` or ``paraphrase``; none unless overridden."""
         return ()
 
     def unsupported(self, classifier: Classifier, parameters: P) -> str:

@@ -114,7 +114,10 @@ def test_its_answers_are_shown_again_by_runs(source: str) -> None:
     assert (attacked.source, attacked.attacked, attacked.radii) == (source, "input_x_gradient", ("0.3s",))
     reworded = shows(complete(small(source, methods=("lime",)).substitution_request()))
     assert (reworded.methods, reworded.reworded) == (("lime",), "lime")
-    assert shows(complete(Request(**{**view.attack_request().model_dump(), "parameters": {"preset": "reference"}}))) is None
+    assert (
+        shows(complete(Request(**{**view.attack_request().model_dump(), "parameters": {"preset": "reference"}})))
+        is None
+    )
     assert shows(complete(view.row_request("Fine.", None))) is None
 
 

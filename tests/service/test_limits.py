@@ -178,7 +178,7 @@ def test_a_file_without_a_column_that_is_needed_is_refused_before_the_queue(serv
     ):
         question = ask_study(study, data=str(file), **how)
         for call in (service.submit, service.require, lambda asked: service.submit_set([asked])):
-            with pytest.raises(DataError, match="has no column '(words|class)'|its column 'rationale' is missing"):
+            with pytest.raises(DataError, match=r"has no column '(words|class)'|its column 'rationale' is missing"):
                 call(question)
     assert not service.engine.unfinished()
     service.require(ask_study("evaluation", data=str(file)))

@@ -24,7 +24,15 @@ from explainlab.analyses.attack.result import (
     Measures,
 )
 from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Point, Positions, Run, Search, Settings
-from explainlab.analyses.attack.summaries import MEASURES, Objectives, data_fields, lines_of, means, numbers_of, objectives
+from explainlab.analyses.attack.summaries import (
+    MEASURES,
+    Objectives,
+    data_fields,
+    lines_of,
+    means,
+    numbers_of,
+    objectives,
+)
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.numbers import Number
@@ -303,6 +311,4 @@ def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
     own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
     broken = sum(text.stopped == "not_finite" for text in own)
     facts = means(own, Measures)
-    return AttackRow(
-        objective=goal.objective, epsilon=goal.written, radius=goal.radius, not_finite=broken, **facts
-    )
+    return AttackRow(objective=goal.objective, epsilon=goal.written, radius=goal.radius, not_finite=broken, **facts)

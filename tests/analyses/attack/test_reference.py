@@ -9,9 +9,11 @@ from torch import Tensor
 
 from explainlab import study
 from explainlab.analyses.attack.maps import BASELINE, Method
-from explainlab.analyses.attack.reference import TOLD
-from explainlab.analyses.attack.search import Objective
+from explainlab.analyses.attack.measures import normalised, top
+from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
+from explainlab.analyses.attack.search import Attacked, Goal, Objective, Settings
 from explainlab.analyses.attributions import text_seed
+from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
@@ -63,7 +65,9 @@ def slowly(classifier: Classifier, method: Method, objective: Objective, k: int)
             loss = loss + (said[predicted] - logits[predicted]) ** 2
         if loss.requires_grad:
             loss.backward()
-        kept = objective == "constrained" or (int(logits.argmax()) == predicted and float(shares[listed].sum()) < lowest)
+        kept = objective == "constrained" or (
+            int(logits.argmax()) == predicted and float(shares[listed].sum()) < lowest
+        )
         if step and kept:
             best, lowest = shares.detach(), float(shares[listed].sum())
         optimiser.step()
@@ -73,17 +77,21 @@ def slowly(classifier: Classifier, method: Method, objective: Objective, k: int)
 @pytest.mark.parametrize("objective", ["unconstrained", "constrained"])
 @pytest.mark.parametrize("method", ["gradient", "input_x_gradient", "integrated_gradients"])
 def test_it_is_that_of_a_plain_loop(zoo: Zoo, method: Method, objective: Objective) -> None:
-    asked = {"method": method, "objective": objective, "epsilon": str(RADIUS), "steps": STEPS, "nodes": NODES, "k": 30}
+    settings = Settings(STEPS, learning_rate=0.1, beta=1.0, tolerance=0.01, surrogate=0.0, positions="all")
     with exact(zoo("bert")) as classifier:
-        body = study(classifier, "attack", TEXT, preset="reference", **asked).body
-        k = 30 * len(body.features) // 100
-        expected, listed = slowly(classifier, method, objective, k)
-    assert body.original.listed == listed
-    (found,) = body.texts
-    sizes = np.abs(found.scores)
-    np.testing.assert_allclose(sizes / sizes.sum(), expected, rtol=1e-3, atol=1e-5)
+        subject = Subject(classifier, classifier.encode(TEXT))
+        read_originals([subject])
+        search, among = ReferenceSearch([subject], HeldMaps(method, NODES), settings), np.arange(len(subject.encoding))
+        (point,) = search.originals([subject])
+        listed = top(normalised(point.scores, among), among, 30 * len(among) // 100)
+        attacked = Attacked(subject, point, listed, [Goal(objective, str(RADIUS), RADIUS)], among)
+        search.attack([attacked])
+        expected, first = slowly(classifier, method, objective, len(listed))
+    assert listed.tolist() == first
+    (run,) = attacked.runs
+    np.testing.assert_allclose(normalised(run.best.scores, among), expected, rtol=1e-6)
     if objective == "constrained":
-        assert found.best_step == found.steps == STEPS, "the last step counts"
+        assert run.best.step == run.steps == STEPS, "the last step counts"
 
 
 def test_it_says_what_it_is_and_has_the_thesis_radius(zoo: Zoo) -> None:

@@ -83,7 +83,7 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
 
     def evaluated(metric: str) -> AnalysisResult[EvaluationData]:
         columns = {"paraphrase": "put"}
-        return explainlab.evaluate(zoo("bert"), path, ["input_x_gradient"], [metric], columns=columns, **asked)
+        return explainlab.evaluate(zoo("bert"), str(path), ["input_x_gradient"], [metric], columns=columns, **asked)
 
     result = evaluated("edit_stability:edits=column")
     subject = Subject(zoo("bert"), zoo("bert").encode(TEXTS[0]), target="0", output="logit", unit="word")
@@ -94,7 +94,7 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
     assert "1 of 2 texts has no paraphrase: edits=column leaves them out." in result.warnings
     assert not evaluated("edit_stability:samples=1").warnings, "no other question reads the column"
     with pytest.raises(DataError, match="gives no paraphrase: its column 'paraphrase' is missing or empty") as refused:
-        explainlab.evaluate(zoo("bert"), path, ["random"], ["edit_stability:edits=column"])
+        explainlab.evaluate(zoo("bert"), str(path), ["random"], ["edit_stability:edits=column"])
     assert "each text in other words" in refused.value.remedy
     with pytest.raises(RequestError, match="nobody gave any"):
         explainlab.study(zoo("bert"), "evaluation", TEXTS[0], metrics=["edit_stability:edits=column"])

@@ -38,7 +38,7 @@ _WORDS_HELP = (
 
 
 def draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
-    """Embeddings moved: what is attacked, and the answer or the button; below it the text and second text of ``row``."""
+    """Embeddings moved: what is attacked, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
     draw_attacked(card_of(view.model))
     _draw(service, ATTACK, "Attack", view.attack_request, lambda: view.row_attack(*row))

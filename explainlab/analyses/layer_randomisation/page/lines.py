@@ -91,7 +91,8 @@ def _reworded(body: SubstitutionData) -> str:
     row = body.rows[-1]
     if not row.n:
         return ""
-    return f"near words in place of {_moved(row.replaced_share)} of the text move {_moved(row.rank_change)} of its top words"
+    replaced = f"near words in place of {_moved(row.replaced_share)} of the text"
+    return f"{replaced} move {_moved(row.rank_change)} of its top words"
 
 
 def _axioms(body: AxiomsData, method: str) -> str:
