@@ -9,7 +9,6 @@ from explainlab.analyses.attack.before_after import attacked_row
 from explainlab.analyses.attack.result import Measures
 from explainlab.analyses.attack.search import Objective
 from explainlab.analyses.numbers import Measure, Number
-from explainlab.analyses.records import TextBody
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.wording import counted
 from explainlab.data import Row
@@ -80,5 +79,5 @@ def lines_of(body: Any, measures: Mapping[str, str], columns: Mapping[str, str])
         }
         for row in body.rows
     ]
-    left_out = int(bool(body.original.left_out)) if isinstance(body, TextBody) else body.left_out
+    left_out = body.left_out if hasattr(body, "left_out") else int(bool(body.original.left_out))
     return [table(rows), *([f"Left out: {counted(left_out, 'text')}"] if left_out else [])]

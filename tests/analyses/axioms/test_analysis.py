@@ -188,7 +188,7 @@ def test_over_a_data_set_the_worst_text_counts(
     numbers = get_study("axioms").numbers(read_result(printed))
     own = {(number.measure.key, number.of): number for number in numbers}
     symmetric = own["symmetry", "input_x_gradient"]
-    assert (symmetric.value.mean, symmetric.n, symmetric.label) == (1, 1, "Input x gradient")
+    assert (symmetric.value.mean, symmetric.n, symmetric.label) == (1, 1, "Input × gradient")
     first, second = (
         [row.passed for row in text.rows if row.method == "input_x_gradient" and row.passed is not None]
         for text in body.texts
