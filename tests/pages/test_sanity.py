@@ -50,7 +50,7 @@ def test_the_page_opens_with_an_answer(first: AppTest) -> None:
     assert first.button(key="sanity.attack.ask").label == "Attack"
     for method in result.body.methods:
         assert f"* {method.label}: " in words(first.markdown)
-    assert "Not asked yet: attacks, attacks by words, stability, axioms." in words(first.caption)
+    assert "Not answered yet: attacks, attacks by words, stability, axioms." in words(first.caption)
 
 
 def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:

@@ -49,7 +49,7 @@ def open_questions(view: SanityView, find: Find) -> str:
         "axioms": view.axioms_request,
     }
     missing = [name for name, make in asked.items() if _found(find, make) is None]
-    return f"Not asked yet: {', '.join(missing)}. The buttons below do." if missing else ""
+    return f"Not answered yet: {', '.join(missing)}. Press their buttons below." if missing else ""
 
 
 def _plain(method: MethodFacts) -> bool:
