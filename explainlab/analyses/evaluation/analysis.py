@@ -160,7 +160,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         if not missing or "paraphrase" not in self.marks(parameters):
             return ()
         have = "has" if missing == 1 else "have"
-        return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase: edits=column leaves them out.",)
+        return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`."""

@@ -91,7 +91,7 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
     assert count
     found = {row.method: row for row in result.body.rows}["input_x_gradient"]
     assert (found.n, found.undefined, found.mean) == (1, 1, pytest.approx(np.mean(rhos), abs=1e-6))
-    assert "1 of 2 texts has no paraphrase: edits=column leaves them out." in result.warnings
+    assert "1 of 2 texts has no paraphrase, and nothing of edits=column." in result.warnings
     assert not evaluated("edit_stability:samples=1").warnings, "no other question reads the column"
     with pytest.raises(DataError, match="gives no paraphrase: its column 'paraphrase' is missing or empty") as refused:
         explainlab.evaluate(zoo("bert"), str(path), ["random"], ["edit_stability:edits=column"])
