@@ -61,31 +61,22 @@ def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source:
     assert service().find(small(source).row_request("Fine.", None)) is not None
 
 
-def test_attacks_are_asked_by_a_button_and_told(source: str) -> None:
-    app = linked("sanity", small(source))
-    asked = small(source).attack_request()
-    assert service().find(asked) is None
+def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source: str) -> None:
+    """Within a radius of 0, which costs nothing. A link of the answers shows them again."""
+    view = small(source, methods=("input_x_gradient",), attacked="input_x_gradient", radii=("0",))
+    app = linked("sanity", view)
+    asked = view.attack_request(), view.substitution_request()
+    assert [service().find(request) for request in asked] == [None, None]
     press(app, "Attack")
-    body = service().find(asked).body
-    assert body.left_out == 1
-    assert "top places of Gradient" in words(app.markdown)
-    assert "The open text" in words(app.markdown)
-    assert "* Gradient: " in words(app.markdown)
-    assert "an attack within a tenth of a standard deviation moves" in words(app.markdown)
-    assert not app.error
-
-
-def test_words_are_replaced_by_a_button_and_both_texts_are_shown(source: str) -> None:
-    """A link of the answer shows it again."""
-    view = small(source, methods=("input_x_gradient", "gradient"), reworded="input_x_gradient")
-    app = press(linked("sanity", view), "Replace words")
-    result = service().find(view.substitution_request())
-    assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
-    assert get_analysis("substitution").headline(result) in words(app.markdown)
+    press(app, "Replace words")
     again = opened("sanity", r="".join(app.query_params["r"]))
     told = words(again.markdown)
-    assert "* Input × gradient: " in told
-    assert "near words in place of" in told
+    for request in asked:
+        result = service().find(request)
+        assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
+        assert get_analysis(request.question).headline(result) in told
+    assert told.count("The open text") == 2
+    assert "an attack within 0 moves 0% of its top words; near words in place of" in told
     ends = [line for line in told.split("**") if line.startswith(("Before (", "After ("))]
     assert {line.partition(" (")[0] for line in ends} == {"Before", "After"}
     assert all("negative" in line and "%" in line for line in ends)
