@@ -33,7 +33,9 @@ Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float1
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
 Column = Annotated[
     list[str] | None,
-    typer.Option("--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale or rationale_b."),
+    typer.Option(
+        "--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale, rationale_b or paraphrase."
+    ),
 ]
 Label = Annotated[
     list[str] | None, typer.Option("--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means.")

@@ -29,7 +29,7 @@ GOLD = "gold"
 RECORD_VERSION = 2
 """Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
 _OF_DATA = ("data", "columns", "classes")
-_RATIONALES = ("rationale", "rationale_pair")
+_MARKS = ("rationale", "rationale_pair", "paraphrases")
 
 
 class Request(BaseModel):
@@ -37,9 +37,9 @@ class Request(BaseModel):
 
     ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
     text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the
-    texts; None where nobody has looked, or nothing compares with them. ``columns`` and ``classes`` say how the data set
-    is read (see :func:`explainlab.data.read_dataset`). ``reader`` is the id of the user whose uploads are read; it is
-    no part of what is stored.
+    texts; None where nobody has looked, or nothing compares with them. So are ``paraphrases``, the text in other words.
+    ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). ``reader`` is
+    the id of the user whose uploads are read; it is no part of what is stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +50,7 @@ class Request(BaseModel):
     text_pair: str | None = None
     rationale: Spans | None = None
     rationale_pair: Spans | None = None
+    paraphrases: tuple[str, ...] | None = None
     data: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
     classes: dict[str, str] = Field(default_factory=dict)
@@ -99,10 +100,10 @@ class Request(BaseModel):
     def to_json(self, kind: Kind) -> dict[str, Any]:
         """The plain record of this request; what a question of this ``kind`` cannot have is left out.
 
-        So is a rationale of None: requests are older than rationales.
+        So is None for a rationale and for paraphrases: requests are older than these.
         """
         fields = self.model_dump(mode="json")
-        fields = {name: value for name, value in fields.items() if value is not None or name not in _RATIONALES}
+        fields = {name: value for name, value in fields.items() if value is not None or name not in _MARKS}
         question = fields.pop("question")
         if kind == "study":
             return {"study": question, **fields}

@@ -76,7 +76,7 @@ def test_completing_twice_changes_nothing(method: str) -> None:
 def test_every_field_but_the_models_name_and_the_reader_changes_the_key() -> None:
     others = {
         "text": "a film ", "text_pair": "a plot", "question": "gradient", "parameters": {"steps": 51},
-        "rationale": ((2, 6),), "rationale_pair": (),
+        "rationale": ((2, 6),), "rationale_pair": (), "paraphrases": ("a movie",),
         "target": "negative", "output": "logit", "unit": "word", "seed": 1, "dtype": "bfloat16",
     }  # fmt: skip
     assert others.keys() == Request.model_fields.keys() - {"model", "reader", "data", "columns", "classes"}

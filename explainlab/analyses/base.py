@@ -107,6 +107,8 @@ class AnalysisResult(Result, Generic[B]):
         return self.body.model_dump(mode="json")
 
 
+_OLDER = {"outputs": "own", "preset": "ours"}
+"""Parameters that some requests are older than, with what these mean."""
 ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 
@@ -147,6 +149,10 @@ class Analysis(ABC):
     def fingerprint(self, parameters: Any, reader: Reader) -> str:
         """What the numbers depend on beside the version and the data set: other data, versions of methods."""
         return data_digest(parameters.model_dump(mode="json"), reader)
+
+    def marks(self, parameters: Any) -> Sequence[str]:
+        """Roles of :data:`explainlab.data.files.MARKS` that it reads, and every data set must have: none, usually."""
+        return ()
 
     def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
         """The methods that the parameters name, with their own parameters; none unless overridden."""
@@ -220,15 +226,16 @@ class Analysis(ABC):
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
-        analysed in a data set is not run again. Nor do ``sample`` where it is ``first`` and ``outputs`` where they are
-        ``own``, as in requests that are older than these, and the number of rows where all are asked for.
+        analysed in a data set is not run again. Nor do ``sample`` where it is ``first``, ``outputs`` where they are
+        ``own`` and ``preset`` where it is ``ours``, as in requests that are older than these, and the number of rows
+        where all are asked for.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
         unused = {"first": {"sample"}, "all": {"rows"}}.get(request.parameters.get("sample", ""), set())
         unused = {"rows", "sample"} if request.text is not None else unused
-        unused |= {"outputs"} if request.parameters.get("outputs") == "own" else set()
+        unused |= {name for name, older in _OLDER.items() if request.parameters.get(name) == older}
         for name in unused:
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import explainlab.analyses as package
+from explainlab import data
 from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
@@ -18,7 +19,7 @@ from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import CompleteRequest, Request, checked
+from explainlab.request import GOLD, CompleteRequest, Request, checked
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -165,6 +166,14 @@ def require_bounded(request: Request, limits: Limits) -> None:
             f"This study needs {cost:,} gradients for each text.",
             f"Choose fewer steps or rules. {limits.words('max_evaluations')}",
         )
+
+
+def require_columns(request: CompleteRequest, reader: Reader) -> None:
+    """Raise :class:`DataError` if the data set of ``request`` lacks a column; no more than its beginning is read."""
+    if request.data is not None:
+        analysis = get_analysis(request.question)
+        labelled, marks = analysis.labelled or request.target == GOLD, analysis.marks(analysis.parameters(request))
+        data.require_columns(request.data, request.columns, labelled, marks, reader)
 
 
 def _concrete(base: type[Any]) -> Iterator[type[Analysis]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from reprlib import repr as quote
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution import passes
 from explainlab.attribution.subject import Subject
-from explainlab.data import Dataset, Row
+from explainlab.data import Row, without_marks
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -27,6 +26,8 @@ from explainlab.result import Cost
 T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)
 
+_FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphrases",)}
+"""The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.MARKS`."""
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
 _MOST_TOGETHER = 256
@@ -77,13 +78,13 @@ class TextAnalysis(Analysis, Generic[T, D]):
         ``bodies`` is an array [n] of :meth:`kept_dtype`.
         """
 
+    def notes_of(self, rows: Sequence[Row], parameters: Any) -> Sequence[str]:
+        """What a reader must know of the ``rows`` that were studied, beside the warnings of single texts."""
+        return ()
+
     def together(self, classifier: Classifier, parameters: Any) -> float:
         """Texts run together until they need about so many gradients."""
         return GROUP_EVALUATIONS
-
-    def compares(self, parameters: Any) -> bool:
-        """Whether it compares with the rationale of a text, which is then part of what is asked."""
-        return False
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`.
@@ -135,10 +136,11 @@ class TextAnalysis(Analysis, Generic[T, D]):
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
         parameters = self.parameters(request)
-        compares = self.compares(parameters)
-        if compares:
-            require_rationales(data, request.columns)
-        asked = partial(row_request, request, compares=compares)
+        marks = self.marks(parameters)
+        for role in marks:
+            if not any(_marks_of(row, role) for row in data.rows):
+                raise without_marks(data.name, role, request.columns)
+        asked = partial(row_request, request, marks=marks)
         own_keys = (self.key(asked(row), classifier.digest, context.reader) for row in rows)
         keys = np.fromiter(own_keys, "S64", len(rows))
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
@@ -151,13 +153,15 @@ class TextAnalysis(Analysis, Generic[T, D]):
             places = np.flatnonzero(finished["done"][same])
             own = finished if finished["done"].all() else finished[same[places]]
             forward, backward = own["passes"].sum(axis=0).tolist()
+            studied = [rows[place] for place in places]
+            warned = warnings_of(skipped, own["warned"].sum().item(), len(own))
             return AnalysisResult(
                 request=request,
-                body=self.of_rows([rows[place] for place in places], own["kept"], parameters),
+                body=self.of_rows(studied, own["kept"], parameters),
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
-                warnings=warnings_of(skipped, own["warned"].sum().item(), len(own)),
+                warnings=(*warned, *self.notes_of(studied, parameters)),
                 versions=self.versions(classifier),
             )
 
@@ -199,26 +203,20 @@ class TextAnalysis(Analysis, Generic[T, D]):
         return True, self.kept(result.body), (cost.forward, cost.backward), cost.seconds, bool(result.warnings)
 
 
-def row_request(request: CompleteRequest, row: Row, compares: bool) -> CompleteRequest:
+def row_request(request: CompleteRequest, row: Row, marks: Collection[str]) -> CompleteRequest:
     """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
 
-    The row's rationale is asked about only if the analysis ``compares`` with it.
+    What the row has for a role of :data:`explainlab.data.files.MARKS` is part of it only if that is among ``marks``.
     """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
-    rationale = {"rationale": row.rationale, "rationale_pair": row.rationale_pair} if compares else {}
-    return request.model_copy(update={**text, **rationale, "target": target})
+    asked = {name: getattr(row, name) for role in marks for name in _FIELDS[role]}
+    return request.model_copy(update={**text, **asked, "target": target})
 
 
-def require_rationales(data: Dataset, columns: Mapping[str, str]) -> None:
-    """Raise :class:`RequestError` unless something is marked in a row of ``data``."""
-    if not any(row.rationale or row.rationale_pair for row in data.rows):
-        column = columns.get("rationale", "rationale")
-        raise RequestError(
-            f"{data.name} marks no rationale: its column {quote(column)} is missing or empty in all rows read.",
-            "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in rationale_b; "
-            "or leave out the metrics that need it.",
-        )
+def _marks_of(row: Row, role: str) -> bool:
+    """Whether the ``row`` has anything for a ``role``."""
+    return any(getattr(row, name) for name in _FIELDS[role])
 
 
 def _typical_first(ordered: np.ndarray) -> np.ndarray:
@@ -270,6 +268,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
         baseline_data=request.parameters.get("baseline_data", ""),
         batcher=batcher,
         rationale=request.rationales,
+        paraphrases=request.paraphrases,
     )
 
 

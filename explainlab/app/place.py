@@ -247,7 +247,7 @@ class Place:
         try:
             result = service.find(request, session.user())
             if result is None:
-                service.key(request, session.user())  # finds no data set that is not there
+                service.require(request, session.user())
             return Answer(result)
         except ExplainLabError as error:
             return Answer(problem=str(error))

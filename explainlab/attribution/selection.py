@@ -77,7 +77,8 @@ class Selection:
 def case_of(subject: Subject, scores: np.ndarray) -> Case:
     """C attributions ``scores`` float64 [C, n_features] of the subject's text, to be evaluated by its target."""
     rationale = marked_features(subject.encoding, subject.units, subject.rationale)
-    return Case(subject.encoding, subject.units, subject.original, subject.target.index, scores, rationale)
+    target, said = subject.target.index, subject.paraphrases
+    return Case(subject.encoding, subject.units, subject.original, target, scores, rationale, said)
 
 
 def evaluate_attributions(

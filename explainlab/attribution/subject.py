@@ -6,7 +6,7 @@ The target is fixed when the original text is first seen, so no pass is made twi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -61,7 +61,8 @@ class Subject:
     ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
     know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
-    with. Subjects whose passes run together share a ``batcher``, and those of the same text its ``text``.
+    with, ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a
+    ``batcher``, and those of the same text its ``text``.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Subject:
         batcher: Batcher | None = None,
         text: Original | None = None,
         rationale: Rationale = NO_RATIONALE,
+        paraphrases: Sequence[str] | None = None,
     ) -> None:
         self.classifier = classifier
         self.encoding = encoding
@@ -85,6 +87,7 @@ class Subject:
         self.seed = seed
         self.unit = unit
         self.rationale = rationale
+        self.paraphrases = paraphrases
         self.units: Units = group(encoding, unit)
         self.batcher = batcher or Batcher(classifier, context or RunContext())
         self.context = self.batcher.context

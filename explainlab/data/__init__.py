@@ -1,7 +1,7 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset
+from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset, require_columns, without_marks
 from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.sources import source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
@@ -30,7 +30,9 @@ __all__ = [
     "plant",
     "preview",
     "read_dataset",
+    "require_columns",
     "source_digest",
     "source_state",
     "survey",
+    "without_marks",
 ]

@@ -2,8 +2,8 @@
 
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
-spans); other columns can be named instead. All else is ignored. Files are streamed: of a large file only the requested
-rows are read.
+spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
+named instead. All else is ignored. Files are streamed: of a large file only the requested rows are read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
@@ -21,14 +22,23 @@ from typing import Any
 
 from explainlab.data.formats import Record
 from explainlab.data.sampling import Sample
-from explainlab.data.sources import locate
+from explainlab.data.sources import locate, source_state
 from explainlab.errors import DataError
 from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
 
-ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
+ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
 Span = tuple[int, int]
+
+MARKS: Mapping[str, str] = {
+    "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
+    "rationale_b; or leave out the metrics that need it.",
+    "paraphrase": "Write there each text in other words; or leave out the metrics that need it.",
+}
+"""Roles of columns that only some questions need: what to write there."""
+_LOOKED_AT = 1_000
+"""Further records in which such a column is looked for: those of a JSONL file may have different ones."""
 
 NO_CLASS = "is not a class of the model"
 """In the reason why a row cannot be used: its label names none of the classes."""
@@ -41,7 +51,7 @@ class Row:
 
     ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or as written if
     there are no class names, or None. Rationales are ``[start, end)`` character spans of the text they belong
-    to; an empty tuple means "nothing marked", None means "not annotated".
+    to; an empty tuple means "nothing marked", None means "not annotated". ``paraphrases`` are of the text.
     """
 
     number: int
@@ -50,6 +60,7 @@ class Row:
     label: str | None = None
     rationale: tuple[Span, ...] | None = None
     rationale_pair: tuple[Span, ...] | None = None
+    paraphrases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class Dataset:
         digest = hashlib.sha256()
         for row in self.rows:
             values = [row.number, row.text, row.text_pair, row.label, row.rationale, row.rationale_pair]
-            digest.update(json.dumps(values).encode() + b"\n")
+            digest.update(json.dumps([*values, *row.paraphrases]).encode() + b"\n")
         return digest.hexdigest()
 
 
@@ -144,6 +155,52 @@ def stream_rows(
 
 
 # ---- which columns
+
+
+def require_columns(
+    path: str | Path,
+    columns: Mapping[str, str],
+    needs_label: bool,
+    marks: Collection[str] = (),
+    reader: Reader = ANYBODY,
+) -> None:
+    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are read.
+
+    ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
+    """
+    named = tuple(sorted(columns.items()))
+    _has_columns(str(path), source_state(path, reader), named, needs_label, tuple(marks), reader)
+
+
+@lru_cache(maxsize=256)
+def _has_columns(
+    path: str,
+    _state: object,
+    named: tuple[tuple[str, str], ...],
+    needs_label: bool,
+    marks: tuple[str, ...],
+    reader: Reader,
+) -> None:
+    """As :func:`require_columns`; a file that has them is not read again before it changes: pages ask often."""
+    columns = dict(named)
+    source = locate(path, reader)
+    records = source.records(reader)
+    first = next(records, None)
+    if first is None:
+        return
+    _check_columns(source.name, first, columns, needs_label)
+    names = column_names(columns)
+    absent = [role for role in marks if names[role] not in first]
+    others = {column for record in islice(records, _LOOKED_AT) for column in record} if absent else set()
+    for role in absent:
+        if names[role] not in others:
+            raise without_marks(source.name, role, columns)
+
+
+def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError:
+    """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
+    column = quote(column_names(columns)[role])
+    return DataError(f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", MARKS[role])
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -230,6 +287,7 @@ def _row(number: int, record: Record, columns: Mapping[str, str], classes: Class
         label=classes.match(cell["label"]),
         rationale=_spans(cell["rationale"], columns["rationale"], text),
         rationale_pair=_spans(cell["rationale_b"], columns["rationale_b"], pair or ""),
+        paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),
     )
 
 
@@ -247,6 +305,13 @@ def _text(value: Any, column: str, limits: Limits) -> str:
     if _SURROGATE.search(value):
         raise DataError(f"The {column} holds half a character (a lone surrogate).", "Remove it from the text.")
     return value
+
+
+def _paraphrases(value: Any, column: str, limits: Limits) -> Iterator[str]:
+    """The texts in a cell, of one or a list; what is no text of a model is none: few questions read this column."""
+    for text in value if isinstance(value, list) else [value]:
+        with suppress(DataError):
+            yield _text(text, column, limits)
 
 
 def _spans(value: Any, column: str, text: str) -> tuple[Span, ...] | None:

@@ -18,8 +18,12 @@ EDITS: Mapping[str, str] = {
     "typo": "typo, two neighbouring inner letters of a word of four letters or more change places",
     "synonym": "synonym, a word of one token gives way to one of the 20 whole words nearest to it by the cosine of the "
     "model's word embeddings, written in the same case, if no other token changes",
+    "column": "column, the text in the words of the data set's column paraphrase, the second text of a pair as it is",
 }
 """What each kind of edit changes, by the name that asks for it."""
+COLUMN = "column"
+MADE = tuple(kind for kind in EDITS if kind != COLUMN)
+"""The kinds that are made here; those of a column are given."""
 NEIGHBOURS = 20
 """The nearest words of which a synonym is one."""
 _Change = tuple[int, Span, str]
@@ -44,7 +48,7 @@ class Editor:
             "synonym": self._synonyms,
         }
         versions = []
-        for number, kind in enumerate(EDITS):
+        for number, kind in enumerate(MADE):
             if kind in kinds:
                 changes = makers[kind](encoding, np.random.default_rng([seed, number]))
                 versions += [_changed(encoding, change) for _, change in zip(range(samples), changes, strict=False)]

@@ -24,8 +24,8 @@ class Case:
 
     ``logits`` float64 [classes] are those of the text itself. ``target`` is the class evaluated, also where a perturbed
     text is predicted otherwise. ``rationale`` bool [n_features] marks the features of the rationale, or says why there
-    are none (see :func:`explainlab.text.rationale.marked_features`). Raises :class:`RequestError` for scores that are
-    not finite or not one per feature.
+    are none (see :func:`explainlab.text.rationale.marked_features`). ``paraphrases`` are the text in other words, None
+    where nobody knows. Raises :class:`RequestError` for scores that are not finite or not one per feature.
     """
 
     encoding: Encoding
@@ -34,6 +34,7 @@ class Case:
     target: int
     scores: np.ndarray
     rationale: np.ndarray | Absence = "missing"
+    paraphrases: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.units.features)

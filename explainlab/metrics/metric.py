@@ -67,6 +67,10 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
     def inputs(self, parameters: P, features: int) -> int:
         """Most perturbed texts that an attribution of ``features`` features needs."""
 
+    def marks(self, parameters: P) -> Sequence[str]:
+        """Roles of columns that it needs of a data set, ``rationale`` or ``paraphrase``; none unless overridden."""
+        return ()
+
     def unsupported(self, classifier: Classifier, parameters: P) -> str:
         """Why this cannot be computed with ``classifier``, as a sentence; empty if it can."""
         return ""
@@ -106,6 +110,10 @@ class Comparing(Metric[P]):
     def inputs(self, parameters: P, features: int) -> int:
         """None."""
         return 0
+
+    def marks(self, parameters: P) -> Sequence[str]:
+        """See :meth:`Metric.marks`."""
+        return ("rationale",)
 
 
 Text = tuple[str, str | None]

@@ -14,10 +14,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
+from explainlab.errors import RequestError
 from explainlab.metrics.agreement import spearman
-from explainlab.metrics.edits import EDITS, Editor
+from explainlab.metrics.edits import COLUMN, EDITS, MADE, Editor
 from explainlab.metrics.evaluate import Case
-from explainlab.metrics.metric import Again, Repeating, Version
+from explainlab.metrics.metric import Again, Repeating, Text, Version
 from explainlab.metrics.radii import radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
@@ -65,7 +66,7 @@ class Editing(declared.Parameters):
     """Parameters of the stability under edits."""
 
     edits: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_known)] = Field(
-        tuple(EDITS), description=f"What is changed, joined by plus: {', '.join(EDITS)}."
+        MADE, description=f"What is changed, joined by plus: {', '.join(EDITS)}."
     )
     samples: int = Field(5, ge=1, le=100, description="Edited texts of each kind, fewer if there are not as many.")
 
@@ -197,6 +198,10 @@ class EditStability(Stability[Editing]):
             f"common, has no value. Each map has a seed of its own. {_NOT_AGAIN}, or the same for all words."
         )
 
+    def marks(self, parameters: Editing) -> Sequence[str]:
+        """See :meth:`Metric.marks`."""
+        return ("paraphrase",) if COLUMN in parameters.edits else ()
+
     def inputs(self, parameters: Editing, features: int) -> int:
         return parameters.samples * len(parameters.edits)
 
@@ -207,7 +212,7 @@ class EditStability(Stability[Editing]):
     def values(self, cases: Sequence[Case], again: Again, parameters: Editing) -> list[tuple[np.ndarray, int]]:
         editor = Editor(again.classifier)
         texts = [
-            editor.edited(case.encoding, parameters.edits, parameters.samples, seed)
+            editor.edited(case.encoding, parameters.edits, parameters.samples, seed) + _given(case, parameters)
             for case, seed in zip(cases, again.seeds, strict=True)
         ]
         values = []
@@ -216,6 +221,18 @@ class EditStability(Stability[Editing]):
             rows = [_correlations(original, case.scores, version) for version in versions]
             values.append((_means(np.array(rows).reshape(len(rows), len(case.scores))), len(versions)))
         return values
+
+
+def _given(case: Case, parameters: Editing) -> list[Text]:
+    """The versions of the case's text that its data set gives; raises :class:`RequestError` where there is no such."""
+    if COLUMN not in parameters.edits:
+        return []
+    if case.paraphrases is None:
+        raise RequestError(
+            f"edits={COLUMN} compares with a text's paraphrases, and nobody gave any.",
+            f"Ask about a data set with a column paraphrase, or choose among {', '.join(MADE)}.",
+        )
+    return [(text, case.encoding.text_pair) for text in case.paraphrases[: parameters.samples]]
 
 
 class _Words:

@@ -22,6 +22,7 @@ from explainlab.models.stored.places import resolved_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template
+from explainlab.service.uploads import reader_of
 from explainlab.settings import settings
 from explainlab.training import ARCHITECTURES
 
@@ -107,7 +108,7 @@ def require_bounded(request: CompleteRequest) -> None:
 
     :class:`TextError` for too long a text, :class:`RequestError` for too many rows or evaluations.
     """
-    for text in (request.text, request.text_pair):
+    for text in (request.text, request.text_pair, *(request.paraphrases or ())):
         if text is not None and len(text) > settings().max_characters:
             raise TextError(f"The text has {len(text):,} characters.", settings().words("max_characters"))
     rows = request.parameters.get("rows", 0)
@@ -116,6 +117,14 @@ def require_bounded(request: CompleteRequest) -> None:
     if makes(request):
         require_room(request)
     registry.require_bounded(request, settings().limits)
+
+
+def require_columns(request: CompleteRequest) -> None:
+    """Raise :class:`DataError` if the data set of a complete ``request`` lacks a column that is needed.
+
+    Only the beginning of its file is read.
+    """
+    registry.require_columns(request, reader_of(request))
 
 
 def named_files(request: CompleteRequest) -> Iterator[str]:

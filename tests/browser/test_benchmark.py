@@ -154,7 +154,7 @@ def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_
     has_no_violation(page)
     plain = written(tmp_path / "plain.jsonl", [{"text": text, "label": label} for text, label in TEXTS])
     page = browser_page(app.link(view(plain, metrics=(AUPRC,)), "benchmark"))
-    expect(page.get_by_text("has no column “rationale”")).to_be_visible()
+    expect(page.get_by_text("its column 'rationale' is missing")).to_be_visible()
     has_no_violation(page)
 
 

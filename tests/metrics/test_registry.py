@@ -131,8 +131,8 @@ def test_what_differs_from_the_preset_is_named() -> None:
         ("auprc:k=20", "auprc has no parameter 'k'. Its parameters: ranking, area."),
         ("max_sensitivity:radius=-1s", "radius = '-1s' is not accepted."),
         ("max_sensitivity:samples=0", "samples = '0' is not accepted. Input should be greater than or equal to 1."),
-        ("edit_stability:edits=typos", "Give one or more of case, typo, synonym, each once."),
-        ("edit_stability:edits=typo+typo", "Give one or more of case, typo, synonym, each once."),
+        ("edit_stability:edits=typos", "Give one or more of case, typo, synonym, column, each once."),
+        ("edit_stability:edits=typo+typo", "Give one or more of case, typo, synonym, column, each once."),
         ("aopc_sufficiency:divisor=6", "divisor = '6' is not accepted. Input should be 'bins' or 'bins_plus_one'."),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from explainlab.analyses.layer_randomisation.page.main import PAGE
 from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
+from explainlab.request import Request
 from explainlab.service.service import service
 from tests.pages.scripted import linked, opened, press, words
 
@@ -42,8 +43,13 @@ def test_the_page_opens_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     result = service().find(fewer.request())
     assert get_analysis(result.request.question).headline(result) in page.markdown[0].value.replace("\\", "")
     assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (2, 3, 2)
-    assert [header.value for header in page.header] == ["Random weights", "One text", "Attacks", "Stability", "Axioms"]
+    assert [header.value for header in page.header] == [
+        *("Random weights", "One text", "Attacks", "Attacks by words", "Stability", "Axioms")
+    ]
     assert page.button(key="sanity.attack.ask").label == "Attack"
+    for method in result.body.methods:
+        assert f"* {method.label}: " in words(page.markdown)
+    assert "Not answered yet: attacks, attacks by words, stability, axioms." in words(page.caption)
 
 
 def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source: str) -> None:
@@ -54,18 +60,26 @@ def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source:
     assert service().find(small(source).row_request("Fine.", None)) is not None
 
 
-def test_attacks_are_asked_by_a_button_and_told(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = SanityView._attack
-    monkeypatch.setattr(SanityView, "_attack", lambda view, rows, **text: whole(view, {**rows, "steps": 40}, **text))
-    app = linked("sanity", small(source))
-    asked = small(source).attack_request()
-    assert service().find(asked) is None
+def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source: str) -> None:
+    """Within a radius of 0, which costs nothing. A link of the answers shows them again."""
+    view = small(source, methods=("input_x_gradient",), attacked="input_x_gradient", radii=("0",))
+    app = linked("sanity", view)
+    asked = view.attack_request(), view.substitution_request()
+    assert [service().find(request) for request in asked] == [None, None]
     press(app, "Attack")
-    body = service().find(asked).body
-    assert body.left_out == 1
-    assert "top places of Gradient" in words(app.markdown)
-    assert "The open text" in words(app.markdown)
-    assert not app.error
+    press(app, "Replace words")
+    again = opened("sanity", r="".join(app.query_params["r"]))
+    told = words(again.markdown)
+    for request in asked:
+        result = service().find(request)
+        assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
+        assert get_analysis(request.question).headline(result) in told
+    assert told.count("The open text") == 2
+    assert "an attack within 0 moves 0% of its top words; near words in place of" in told
+    ends = [line for line in told.split("**") if line.startswith(("Before (", "After ("))]
+    assert {line.partition(" (")[0] for line in ends} == {"Before", "After"}
+    assert all("negative" in line and "%" in line for line in ends)
+    assert not again.error
 
 
 def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None:
@@ -79,6 +93,7 @@ def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None
     opened_cell = linked("sanity", small(source, axioms_cell=("gradient", "dummy")))
     (row,) = [row for row in axioms.body.rows if (row.method, row.axiom) == ("gradient", "dummy")]
     assert row.why in words(opened_cell.info)
+    assert "; it passes " in words(app.markdown)
     assert not app.error
 
 
@@ -87,6 +102,12 @@ def test_its_answers_are_shown_again_by_runs(source: str) -> None:
     assert shows(complete(view.request())) == view.model_copy(update={"attacked": "gradient", "radii": ("0.1s",)})
     attacked = shows(complete(view.attack_request()))
     assert (attacked.source, attacked.attacked, attacked.radii) == (source, "input_x_gradient", ("0.3s",))
+    reworded = shows(complete(small(source, methods=("lime",)).substitution_request()))
+    assert (reworded.methods, reworded.reworded) == (("lime",), "lime")
+    assert (
+        shows(complete(Request(**{**view.attack_request().model_dump(), "parameters": {"preset": "reference"}})))
+        is None
+    )
     assert shows(complete(view.row_request("Fine.", None))) is None
 
 

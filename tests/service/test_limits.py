@@ -167,6 +167,31 @@ def test_where_hosted_embedded_and_uploaded_data_may_be_named(having: Set) -> No
         require_allowed(ask_study(data=data))
 
 
+def test_a_file_without_a_column_that_is_needed_is_refused_before_the_queue(service: Service, file: Path) -> None:
+    """Also of a set; a file that only another question could not use is accepted."""
+    unnamed = {"label": "class"}
+    metrics = {"metrics": ["auprc"]}
+    for study, how in (
+        ("layer_randomisation", {"columns": {"text": "words"}}),
+        ("evaluation", {"columns": unnamed}),
+        ("evaluation", {"parameters": metrics}),
+    ):
+        question = ask_study(study, data=str(file), **how)
+        for call in (service.submit, service.require, lambda asked: service.submit_set([asked])):
+            with pytest.raises(DataError, match=r"has no column '(words|class)'|its column 'rationale' is missing"):
+                call(question)
+    assert not service.engine.unfinished()
+    service.require(ask_study("evaluation", data=str(file)))
+    file.write_text("text\na stirring film\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has no column 'label'; the columns found are 'text'"):
+        service.require(ask_study("evaluation", data=str(file)))
+    service.require(ask_study("layer_randomisation", data=str(file)))
+    with pytest.raises(DataError, match="has no column 'label'"):
+        service.require(ask_study("layer_randomisation", data=str(file), target="gold"))
+    file.write_text("", encoding="utf-8")
+    service.require(ask_study("evaluation", data=str(file)))
+
+
 # How much ------------------------------------------------------------------------------------------------------------
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
+from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
+from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
 from explainlab.analyses.attack.result import (
     AttackData,
     AttackedText,
@@ -21,13 +23,21 @@ from explainlab.analyses.attack.result import (
     Course,
     Measures,
 )
-from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Objective, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.summaries import (
+    MEASURES,
+    Objectives,
+    data_fields,
+    lines_of,
+    means,
+    numbers_of,
+    objectives,
+)
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.method import Evaluations
@@ -52,12 +62,6 @@ WIDE = (
     "almost nothing back."
 )
 COARSE = "Computed in {dtype}, whose rounding is coarse beside small radii: load the model in float32 to attack it."
-MEASURES = {
-    "rank_change": "Rank Change",
-    "top_k_sum_change": "Top-k Sum Change",
-    "probability_change": "Probability Change",
-    "absolute_probability_change": "|Probability Change|",
-}
 BROKEN = (
     "The {objective} attack within {written} met numbers that are not finite after {steps}: its last finite iterates "
     "count."
@@ -76,7 +80,10 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
-        objective: Literal["both", "unconstrained", "constrained"] = Field(
+        preset: Literal["ours", "reference"] = Field(
+            "ours", description="reference: as the thesis' code attacks, within 2 unless told, for comparison only."
+        )
+        objective: Objectives = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
         epsilon: Radii = Field(
@@ -98,6 +105,19 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         rows: Rows = 16
         sample: Sample = "first"
 
+        @model_validator(mode="before")
+        @classmethod
+        def _of_preset(cls, parameters: Any) -> Any:
+            if not isinstance(parameters, dict) or parameters.get("preset") != "reference":
+                return parameters
+            return {"epsilon": ["2"], "positions": "all", **parameters}
+
+        @model_validator(mode="after")
+        def _one_way(self) -> Attack.Parameters:
+            if self.surrogate and self.preset == "reference":
+                raise PydanticCustomError("surrogate", "A surrogate is for second derivatives: reference follows none")
+            return self
+
     id = "attack"
     label = "Attacks in embedding space"
     source = "Thesis 004, sections 2.3 and 3.5, after Ghorbani et al. 2019 (top-k), with true second derivatives"
@@ -116,7 +136,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
-        runs = len(_objectives(parameters)) * len(parameters.epsilon)
+        runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
         return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
@@ -140,28 +160,29 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         deviation = table_deviation(classifier)
         goals = [
             Goal(objective, written, radius(written, deviation))
-            for objective in _objectives(parameters)
+            for objective in objectives(parameters.objective)
             for written in parameters.epsilon
         ]
         read_originals(subjects)
-        search = Search(subjects, Maps(parameters.method, parameters.nodes), _settings(parameters))
-        points = search.originals(subjects)
+        search = _search(subjects, parameters)
+        points, among = search.originals(subjects), [_ranked(subject, parameters) for subject in subjects]
         originals = [
-            original_of(subject, _finite(subject, point, parameters), parameters.k)
-            for subject, point in zip(subjects, points, strict=True)
+            original_of(subject, _finite(subject, point, parameters), parameters.k, ranked)
+            for subject, point, ranked in zip(subjects, points, among, strict=True)
         ]
         attacked = {
-            i: Attacked(subject, point, np.array(own.listed), goals)
-            for i, (subject, point, own) in enumerate(zip(subjects, points, originals, strict=True))
+            i: Attacked(subject, point, np.array(own.listed), goals, ranked)
+            for i, (subject, point, own, ranked) in enumerate(zip(subjects, points, originals, among, strict=True))
             if not own.left_out
         }
         search.attack(list(attacked.values()))
-        caveats = _caveats(classifier, goals, deviation) + _relu_caveats(search.met_relu, parameters)
+        caveats = [TOLD] if parameters.preset == "reference" else _relu_caveats(search.met_relu, parameters)
+        caveats = _caveats(classifier, goals, deviation) + caveats
         bodies = []
         for i, (subject, own) in enumerate(zip(subjects, originals, strict=True)):
             runs = attacked[i].runs if i in attacked else []
             subject.warnings += [*caveats, *_broken(runs)]
-            texts = [_text(subject, attacked[i], run) for run in runs]
+            texts = [_text(attacked[i], run) for run in runs]
             bodies.append(
                 AttackText(
                     **text_fields(subject),
@@ -179,39 +200,14 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     def of_rows(self, rows: Sequence[Row], bodies: Sequence[AttackText], parameters: Parameters) -> AttackData:
         """See :meth:`TextAnalysis.of_rows`."""
-        first = bodies[0]
-        texts = [
-            text.model_copy(update={"row": row.number})
-            for row, body in zip(rows, bodies, strict=True)
-            for text in body.texts
-        ]
+        first, own = bodies[0], data_fields(rows, bodies)
         goals = [Goal(row.objective, row.epsilon, row.radius) for row in first.rows]
-        return AttackData(
-            method=first.method,
-            label=first.label,
-            deviation=first.deviation,
-            caveats=first.caveats,
-            rows=[_mean(goal, texts) for goal in goals],
-            left_out=sum(bool(body.original.left_out) for body in bodies),
-            originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
-            texts=texts,
-        )
+        means_of = [_mean(goal, own["texts"]) for goal in goals]
+        return AttackData(deviation=first.deviation, caveats=first.caveats, rows=means_of, **own)
 
     def numbers(self, result: AnalysisResult[AttackData]) -> list[Number]:
         """Both changes of the map, and that of the probability, for every objective and radius."""
-        body = result.body
-        return [
-            Number(
-                Measure(f"{key}:{row.objective}:{row.epsilon}", f"{name} ({row.label})", False),
-                getattr(row, key),
-                row.n,
-                body.method,
-                body.label,
-            )
-            for key, name in MEASURES.items()
-            for row in body.rows
-            if row.n
-        ]
+        return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
 
     def headline(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
         """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
@@ -221,28 +217,23 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     def lines(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
         """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
         body = result.body
-        rows = [
-            {
-                "objective": row.objective,
-                "radius": row.epsilon,
-                **{name: str(getattr(row, key)) for key, name in MEASURES.items()},
-                "failed": f"{row.failed} of {row.n}",
-            }
-            for row in body.rows
-        ]
         head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
-        left_out = body.left_out if isinstance(body, AttackData) else int(bool(body.original.left_out))
-        tail = [f"Left out: {counted(left_out, 'text')}"] if left_out else []
         told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
-        return [head, table(rows), *tail, *told]
-
-
-def _objectives(parameters: Attack.Parameters) -> list[Objective]:
-    return ["unconstrained", "constrained"] if parameters.objective == "both" else [parameters.objective]
+        return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
 
 
 def _settings(parameters: Attack.Parameters) -> Settings:
     return Settings(**{each.name: getattr(parameters, each.name) for each in fields(Settings)})
+
+
+def _search(subjects: Sequence[Subject], parameters: Attack.Parameters) -> Search:
+    way, maps = (ReferenceSearch, HeldMaps) if parameters.preset == "reference" else (Search, Maps)
+    return way(subjects, maps(parameters.method, parameters.nodes), _settings(parameters))
+
+
+def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
+    """int64: the places of the features that a map's shares are of."""
+    return np.arange(len(subject.units.features)) if parameters.preset == "reference" else subject.units.content
 
 
 # One text ------------------------------------------------------------------------------------------------------------
@@ -258,13 +249,13 @@ def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np
     return point.scores
 
 
-def _text(subject: Subject, attacked: Attacked, run: Run) -> AttackedText:
+def _text(attacked: Attacked, run: Run) -> AttackedText:
     """What an attack did; ``row`` is that of a single text."""
     return AttackedText(
         row=1,
         objective=run.goal.objective,
         epsilon=run.goal.written,
-        measures=Measures(**changes(subject, attacked.listed, attacked.original, run.best)),
+        measures=Measures(**changes(attacked.among, attacked.listed, attacked.original, run.best)),
         steps=run.steps,
         stopped=run.ending or "steps",
         best_step=run.best.step,
@@ -318,13 +309,6 @@ def _broken(runs: Sequence[Run]) -> list[str]:
 def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
     """The means over the texts that were attacked so."""
     own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
-    means = {key: interval([getattr(text.measures, key) for text in own]) for key in Measures.model_fields}
-    return AttackRow(
-        objective=goal.objective,
-        epsilon=goal.written,
-        radius=goal.radius,
-        **means,
-        failed=sum(text.failed for text in own),
-        not_finite=sum(text.stopped == "not_finite" for text in own),
-        n=len(own),
-    )
+    broken = sum(text.stopped == "not_finite" for text in own)
+    facts = means(own, Measures)
+    return AttackRow(objective=goal.objective, epsilon=goal.written, radius=goal.radius, not_finite=broken, **facts)

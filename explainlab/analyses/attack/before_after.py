@@ -15,19 +15,19 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 
 
-def original_of(subject: Subject, scores: np.ndarray, k: int) -> Original:
+def original_of(subject: Subject, scores: np.ndarray, k: int, among: np.ndarray) -> Original:
     """The map ``scores`` [n_features] before the attacks, and why the text is left out, if it is.
 
-    The listed features are the ``k`` per cent of the content features that rank first, rounded down.
+    The listed features are the ``k`` per cent of the features ``among`` that rank first, rounded down.
     """
-    n = len(subject.units.content)
-    size, shares = k * n // 100, normalised(scores, subject.units)
+    n = len(among)
+    size, shares = k * n // 100, normalised(scores, among)
     left_out = ""
     if not size:
         left_out = f"{k}% of {counted(n, subject.unit)} is none"
     elif not np.isfinite(shares).all():
         left_out = "the map is 0 everywhere"
-    listed = [] if left_out else top(shares, subject.units, size).tolist()
+    listed = [] if left_out else top(shares, among, size).tolist()
     return Original(
         scores=scores.tolist(),
         listed=listed,
@@ -36,12 +36,12 @@ def original_of(subject: Subject, scores: np.ndarray, k: int) -> Original:
     )
 
 
-def changes(subject: Subject, listed: np.ndarray, before: Point, after: Point) -> dict[str, float]:
-    """The fields of :class:`.result.Measures`."""
-    first, last = (normalised(point.scores, subject.units) for point in (before, after))
+def changes(among: np.ndarray, listed: np.ndarray, before: Point, after: Point) -> dict[str, float]:
+    """The fields of :class:`.result.Measures`, of maps of the features ``among``."""
+    first, last = (normalised(point.scores, among) for point in (before, after))
     change = before.probability - after.probability
     return {
-        "rank_change": rank_change(listed, top(last, subject.units, len(listed))),
+        "rank_change": rank_change(listed, top(last, among, len(listed))),
         "top_k_sum_change": top_k_sum_change(first, last, listed),
         "probability_change": change,
         "absolute_probability_change": abs(change),

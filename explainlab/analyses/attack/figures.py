@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from explainlab.analyses.attack.analysis import MEASURES
 from explainlab.analyses.attack.result import AttackData, AttackedText, AttackRow, AttackText
+from explainlab.analyses.attack.summaries import MEASURES
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.records import TextBody

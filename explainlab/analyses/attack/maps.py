@@ -65,8 +65,7 @@ class Maps:
     def _local(self, batch: Batch, ends: Tensor, second: bool) -> tuple[Tensor, Tensor]:
         """Of the gradient at the texts themselves."""
         logits = batch.classifier.logits(batch.inputs, ends)
-        (gradient,) = torch.autograd.grad(batch.explained(logits).sum(), ends, create_graph=second)
-        wide = gradient.float()
+        wide = self._derivative(self._explained(batch, logits, logits).sum(), ends, second).float()
         if self.method == "gradient":
             return _lengths(wide), logits
         return (ends.float() * wide).sum(dim=-1), logits
@@ -78,12 +77,23 @@ class Maps:
             [self._baseline(part.subject).expand(part.count, -1, -1) for part in batch.parts]
         ).float()
         paths = torch.lerp(starts[:, None], ends.float()[:, None], places).to(ends.dtype)
-        inputs = batch.inputs.repeat(*[self._points] * batch.size)
+        inputs, at_end = batch.inputs.repeat(*[self._points] * batch.size), batch.classifier.logits(batch.inputs, ends)
         logits = batch.classifier.logits(inputs, paths.flatten(0, 1)).unflatten(0, (batch.size, self._points))
-        explained = [weight * batch.explained(logits[:, k]).sum() for k, weight in enumerate(weights.tolist())]
-        (gradients,) = torch.autograd.grad(torch.stack(explained).sum(), paths, create_graph=second)
+        explained = [
+            weight * self._explained(batch, logits[:, k], at_end).sum() for k, weight in enumerate(weights.tolist())
+        ]
+        gradients = self._derivative(torch.stack(explained).sum(), paths, second)
         scores = ((ends.float() - starts) * gradients.float().sum(dim=1)).sum(dim=-1)
-        return scores, batch.classifier.logits(batch.inputs, ends)
+        return scores, at_end
+
+    def _explained(self, batch: Batch, logits: Tensor, at_end: Tensor) -> Tensor:
+        """[B]: what is explained, of ``logits`` [B, classes]; ``at_end`` [B, classes] are those of the moved texts."""
+        return batch.explained(logits)
+
+    def _derivative(self, explained: Tensor, at: Tensor, second: bool) -> Tensor:
+        """That of ``explained`` with respect to ``at``; if ``second``, it has a derivative itself."""
+        (gradient,) = torch.autograd.grad(explained, at, create_graph=second)
+        return gradient
 
     def _baseline(self, subject: Subject) -> Tensor:
         if subject not in self._baselines:

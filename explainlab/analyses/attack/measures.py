@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from explainlab.text.units import Units
 
-
-def normalised(scores: np.ndarray, units: Units) -> np.ndarray:
-    """float64 [n_features]: |score| of the content features as shares of their sum; special tokens get 0.
+def normalised(scores: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """float64 [n_features]: |score| of the features ``among`` (int64, by place) as shares of their sum; others get 0.
 
     NaN for a map that is 0 everywhere.
     """
-    sizes = np.abs(scores[units.content])
+    sizes = np.abs(scores[among])
     total = sizes.sum()
-    return units.spread(sizes / total if total else np.full(len(sizes), np.nan))
+    shares = np.zeros(len(scores))
+    shares[among] = sizes / total if total else np.nan
+    return shares
 
 
-def top(shares: np.ndarray, units: Units, k: int) -> np.ndarray:
-    """int64 [k]: the content features with the largest ``shares`` [n_features], the largest first.
+def top(shares: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """int64 [k]: the features ``among`` with the largest ``shares`` [n_features], the largest first.
 
     Of equal ones the first of the text comes first.
     """
-    chosen: np.ndarray = units.content[np.argsort(-shares[units.content], kind="stable")[:k]]
+    chosen: np.ndarray = among[np.argsort(-shares[among], kind="stable")[:k]]
     return chosen
 
 

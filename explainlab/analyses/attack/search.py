@@ -28,10 +28,11 @@ SECOND = 2
 """A pass with second derivatives takes about the time and the memory of so many with first ones."""
 KEPT_EVERY = 10
 """Steps between two points of a trajectory."""
+THESIS_RADIUS = 2.0
+"""The radius at which the learning rate is as given."""
 _MOMENTS, _EPSILON = (0.9, 0.999), 1e-8
 _HALVED_AFTER = (200, 400)
 _QUIET, _QUIET_STEPS = 1e-5, 20
-_THESIS_RADIUS = 2.0
 _ROUNDING = 1e-6
 """A share that falls by less has not been lowered."""
 
@@ -102,12 +103,18 @@ class Run:
 
 
 class Attacked:
-    """A text under attack: its ``listed`` features int64 [k], its ``original`` map, and a run for each goal."""
+    """A text under attack: its ``listed`` features int64 [k], its ``original`` map, and a run for each goal.
 
-    def __init__(self, subject: Subject, original: Point, listed: np.ndarray, goals: Sequence[Goal]) -> None:
+    The map is a share of each feature ``among`` (int64, by place).
+    """
+
+    def __init__(
+        self, subject: Subject, original: Point, listed: np.ndarray, goals: Sequence[Goal], among: np.ndarray
+    ) -> None:
         self.subject = subject
         self.listed = listed
-        self.original = replace(original, share=float(normalised(original.scores, subject.units)[listed].sum()))
+        self.among = among
+        self.original = replace(original, share=float(normalised(original.scores, among)[listed].sum()))
         self.runs = [Run(goal, self.original) for goal in goals]
         for run in self.runs:
             if not run.goal.radius:
@@ -126,12 +133,12 @@ class Attacked:
 class Values:
     """B maps as numbers that the search compares.
 
-    ``scores`` [B, n_features]; ``listed`` [B]: the listed features' share; ``probabilities`` [B, classes].
+    ``scores`` [B, n_features]; ``listed`` [B]: the listed features' share; ``logits`` [B, classes].
     """
 
     scores: Tensor
     listed: Tensor
-    probabilities: Tensor
+    logits: Tensor
 
 
 class Search:
@@ -205,29 +212,46 @@ class Search:
         """
         surrogate, inputs = self._settings.surrogate, self._maps.inputs
         if last or surrogate:
-            reading = self._maps.read(batch, moved_by, second=False)
+            reading = self._maps.read(batch, self._within(owners, moved_by), second=False)
             batch.count(forward=inputs, backward=self._maps.backward(second=False))
             values = self._values(batch, owners, reading)
             if last:
                 return values, self._losses(owners, values), None
         moved_by.requires_grad_()
-        followed = self._maps.read(batch, moved_by, second=True, surrogate=surrogate)
+        followed = self._maps.read(batch, self._within(owners, moved_by), second=True, surrogate=surrogate)
         batch.count(forward=inputs, backward=self._maps.backward(second=True))
         smooth = self._values(batch, owners, followed)
         losses = self._losses(owners, smooth)
         # the second term is for a map that does not depend on where the text is
-        (gradient,) = torch.autograd.grad(losses.sum() + 0 * moved_by.sum(), moved_by)
+        (gradient,) = torch.autograd.grad(self._lowered(losses, smooth) + 0 * moved_by.sum(), moved_by)
         return (values, self._losses(owners, values), gradient) if surrogate else (smooth, losses, gradient)
+
+    def _movable(self, text: Attacked) -> np.ndarray:
+        """bool [N]: whose word embeddings move."""
+        encoding = text.subject.encoding
+        return encoding.content if self._settings.positions == "content" else encoding.attention
+
+    def _within(self, owners: Sequence[tuple[Attacked, list[int]]], moved_by: Tensor) -> Tensor:
+        """How far the texts are moved by ``moved_by`` [B, N, d]: just so, as every step is projected."""
+        return moved_by
+
+    def _projected(self, moved_by: Tensor, radii: Tensor) -> Tensor:
+        """``moved_by`` [k, N, d] within ``radii`` [k, 1, 1]."""
+        return moved_by.clamp(-radii, radii)
+
+    def _lowered(self, losses: Tensor, values: Values) -> Tensor:
+        """What a step lowers: the sum of the ``losses`` [B]."""
+        return losses.sum()
 
     def _values(self, batch: Batch, owners: Sequence[tuple[Attacked, list[int]]], reading: Reading) -> Values:
         scores = self._scores(batch, reading)
         content, listed = torch.zeros_like(scores), torch.zeros_like(scores)
         for part, (text, _) in zip(batch.parts, owners, strict=True):
-            content[part.rows, text.subject.units.content] = 1
+            content[part.rows, text.among] = 1
             listed[part.rows, text.listed] = 1
         sizes = scores.abs() * content
         shares = sizes / sizes.sum(dim=1, keepdim=True)
-        return Values(scores, (shares * listed).sum(dim=1), _probabilities(reading.logits))
+        return Values(scores, (shares * listed).sum(dim=1), reading.logits)
 
     def _scores(self, batch: Batch, reading: Reading) -> Tensor:
         """[B, most features]: the tokens' scores summed into features."""
@@ -243,7 +267,7 @@ class Search:
         """[B]: the listed features' share, and for constrained runs the penalty."""
         runs = [(text, text.runs[place]) for text, places in owners for place in places]
         classes = torch.tensor([text.subject.prediction.index for text, _ in runs], device=self._device)
-        now = values.probabilities.gather(1, classes[:, None])[:, 0]
+        now = _probabilities(values.logits).gather(1, classes[:, None])[:, 0]
         before = now.new_tensor([text.original.probability for text, _ in runs])
         weights = [self._settings.beta if run.goal.objective == "constrained" else 0.0 for _, run in runs]
         return values.listed + now.new_tensor(weights) * (before - now).square()
@@ -254,7 +278,7 @@ class Search:
         """Keep the iterates that are the best feasible ones so far; rows of ``values`` from ``first`` on are theirs."""
         rows = slice(first, first + len(places))
         n, predicted = len(text.subject.units.features), text.subject.prediction.index
-        scores, probabilities = _numbers(values.scores[rows, :n]), _numbers(values.probabilities[rows])
+        scores, probabilities = _numbers(values.scores[rows, :n]), _numbers(_probabilities(values.logits[rows]))
         shares, of_losses = _numbers(values.listed[rows]), _numbers(losses[rows])
         finite = np.isfinite(scores).all(axis=1) & np.isfinite(probabilities).all(axis=1) & np.isfinite(of_losses)
         for i, place in enumerate(places):
@@ -263,9 +287,9 @@ class Search:
                 run.ending = "not_finite"
                 continue
             run.steps = step
-            lower = shares[i] < run.best.share - (_ROUNDING if run.failed else 0)
-            if lower and step and self._feasible(text, run, probabilities[i], probability):
-                run.best = Point(step, scores[i], float(shares[i]), probability)
+            here = Point(step, scores[i], float(shares[i]), probability)
+            if step and self._better(text, run, here, int(probabilities[i].argmax())):
+                run.best = here
             if run.quiet >= _QUIET_STEPS:
                 run.ending = "settled"
             elif step == self._settings.steps:
@@ -277,17 +301,16 @@ class Search:
                 kept.share.append(float(shares[i]))
                 kept.probability.append(probability)
 
-    def _feasible(self, text: Attacked, run: Run, probabilities: np.ndarray, probability: float) -> bool:
-        if probabilities.argmax() != text.subject.prediction.index:
+    def _better(self, text: Attacked, run: Run, point: Point, predicted: int) -> bool:
+        """Whether a later ``point``, where the class ``predicted`` is, is feasible and has a lower share."""
+        if point.share >= run.best.share - (_ROUNDING if run.failed else 0):
             return False
-        close = abs(text.original.probability - probability) <= self._settings.tolerance
-        return close or run.goal.objective == "unconstrained"
+        close = abs(text.original.probability - point.probability) <= self._settings.tolerance
+        return predicted == text.subject.prediction.index and (close or run.goal.objective == "unconstrained")
 
     def _move(self, text: Attacked, places: Sequence[int], step: int, gradient: Tensor) -> None:
         """One step of Adam for these runs, projected onto their radii; ``gradient`` [k, N, d]."""
-        encoding = text.subject.encoding
-        where = encoding.content if self._settings.positions == "content" else encoding.attention
-        movable = torch.as_tensor(where, device=gradient.device)[:, None]
+        movable = torch.as_tensor(self._movable(text), device=gradient.device)[:, None]
         radii = gradient.new_tensor([text.runs[place].goal.radius for place in places])[:, None, None]
         sound = gradient.isfinite().flatten(1).all(dim=1)
         gradient = torch.where(movable & sound[:, None, None], gradient, 0.0)
@@ -297,12 +320,12 @@ class Search:
             moment[places] = now
             corrected.append(now / (1 - share ** (step + 1)))
         halvings = sum(step >= after for after in _HALVED_AFTER)
-        rate = self._settings.learning_rate * 0.5**halvings * radii / _THESIS_RADIUS
+        rate = self._settings.learning_rate * 0.5**halvings * radii / THESIS_RADIUS
         before = text.moved_by[places]
-        after = (before - rate * corrected[0] / (corrected[1].sqrt() + _EPSILON)).clamp(-radii, radii)
+        after = self._projected(before - rate * corrected[0] / (corrected[1].sqrt() + _EPSILON), radii)
         text.moved_by[places] = after
         moved = (after - before).abs().sum(dim=(1, 2)) / (movable.sum() * after.shape[-1])
-        quiet = _numbers(moved / radii[:, 0, 0]) < _QUIET / _THESIS_RADIUS
+        quiet = _numbers(moved / radii[:, 0, 0]) < _QUIET / THESIS_RADIUS
         for place, still, valid in zip(places, quiet.tolist(), sound.tolist(), strict=True):
             run = text.runs[place]
             run.quiet = run.quiet + 1 if still else 0

@@ -8,11 +8,12 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.axioms.checks import Question, check_all
-from explainlab.analyses.axioms.result import AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
+from explainlab.analyses.axioms.result import Axiom, AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_requests
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import table
+from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
@@ -101,10 +102,22 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
     def evaluations(self, parameters: Parameters) -> int:
         return 50 * parameters.positions
 
+    def numbers(self, result: AnalysisResult[AxiomsData]) -> list[Number]:
+        """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
+        body = result.body
+        asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
+        return [
+            Number(_measure(axiom), interval(shares), len(shares), name, label_of(name))
+            for axiom in asked
+            for name in _names(body.rows)
+            if (shares := _passed_shares(body, name, axiom))
+        ]
+
     def headline(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
         """How many of the axioms that can be asked of it each method passes, and which it fails."""
         body = result.body
-        told = "; ".join(_told(name, [row for row in body.rows if row.method == name]) for name in _names(body.rows))
+        each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
+        told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
         over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
         return f"{over}{told}."
 
@@ -117,13 +130,27 @@ def _names(rows: Sequence[Checked]) -> list[str]:
     return list(dict.fromkeys(row.method for row in rows))
 
 
-def _told(name: str, rows: Sequence[Checked]) -> str:
-    """``Gradient passes 2 of 3 axioms, not dummy``."""
+def _measure(axiom: Axiom | None) -> Measure:
+    if axiom is None:
+        return Measure("passed", "Axioms passed", True, ".0%")
+    return Measure(axiom, f"Texts that pass {axiom.replace('_', ' ')}", True, ".0%")
+
+
+def _passed_shares(body: AxiomsData, method: str, axiom: Axiom | None) -> list[float]:
+    """Of every text with an answer the share of the axioms (None: all) that the ``method`` passes there."""
+    each = [
+        [row.passed for row in text.rows if row.method == method and axiom in (None, row.axiom)] for text in body.texts
+    ]
+    known = [[passed for passed in answers if passed is not None] for answers in each]
+    return [sum(answers) / len(answers) for answers in known if answers]
+
+
+def passes(rows: Sequence[Checked]) -> str:
+    """What the ``rows`` of a method say of it: ``passes 2 of 3 axioms, not dummy``."""
     known = [row for row in rows if row.passed is not None]
     failed = [row.axiom.replace("_", " ") for row in known if not row.passed]
-    return f"{label_of(name)} passes {len(known) - len(failed)} of {counted(len(known), 'axiom')}" + (
-        f", not {', '.join(failed)}" if failed else ""
-    )
+    told = f"passes {len(known) - len(failed)} of {counted(len(known), 'axiom')}"
+    return f"{told}, not {', '.join(failed)}" if failed else told
 
 
 def _line(row: Checked) -> dict[str, str]:

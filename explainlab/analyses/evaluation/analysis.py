@@ -55,7 +55,6 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.metric import Comparing
 from explainlab.metrics.registry import evaluation_work, explanations, get_metric, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -146,9 +145,22 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         versions += [f"{Planted.id} {Planted.version}"] * self.compares(parameters)
         return digest([versions, read])
 
+    def marks(self, parameters: Parameters) -> Sequence[str]:
+        """See :meth:`Analysis.marks`."""
+        asked = map(parse_metric, parameters.metrics)
+        return list(dict.fromkeys(role for own in asked for role in get_metric(own.metric).marks(own.parameters)))
+
     def compares(self, parameters: Parameters) -> bool:
-        """See :meth:`TextAnalysis.compares`."""
-        return any(isinstance(get_metric(parse_metric(name).metric), Comparing) for name in parameters.metrics)
+        """Whether a metric compares with the rationale of a text."""
+        return "rationale" in self.marks(parameters)
+
+    def notes_of(self, rows: Sequence[Row], parameters: Parameters) -> Sequence[str]:
+        """See :meth:`TextAnalysis.notes_of`."""
+        missing = sum(not row.paraphrases for row in rows)
+        if not missing or "paraphrase" not in self.marks(parameters):
+            return ()
+        have = "has" if missing == 1 else "have"
+        return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.answer`."""

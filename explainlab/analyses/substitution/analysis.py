@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.attack.before_after import attacked_row, changes, original_of
+from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.search import Objective, Point
+from explainlab.analyses.attack.summaries import MEASURES as ATTACKED
+from explainlab.analyses.attack.summaries import Objectives, data_fields, lines_of, means, numbers_of, objectives
 from explainlab.analyses.base import AnalysisResult, method_work
-from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.substitution.result import (
@@ -25,9 +27,7 @@ from explainlab.analyses.substitution.result import (
 )
 from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
-from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
@@ -38,13 +38,7 @@ from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
 from explainlab.request import digest
 
-MEASURES = {
-    "rank_change": "Rank Change",
-    "top_k_sum_change": "Top-k Sum Change",
-    "probability_change": "Probability Change",
-    "absolute_probability_change": "|Probability Change|",
-    "replaced_share": "Words replaced",
-}
+MEASURES = {**ATTACKED, "replaced_share": "Words replaced"}
 _EVALUATIONS = 20
 """About how many gradients the map of a text takes, before the method and the text are known."""
 
@@ -63,7 +57,7 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         method: Annotated[str, AfterValidator(method_spec)] = Field(
             "gradient", description="The method whose map is attacked, with its options after colons."
         )
-        objective: Literal["both", "unconstrained", "constrained"] = Field(
+        objective: Objectives = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
         budget: int = Field(15, ge=1, le=100, description="Most words to replace, in per cent; at least one word.")
@@ -91,7 +85,7 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
-        return len(_objectives(parameters)) * MOST_EXPLAINED * _EVALUATIONS
+        return len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS
 
     def work(self, parameters: Parameters, n: int, depth: int) -> float:
         """See :meth:`Analysis.work`."""
@@ -100,7 +94,7 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         explained = min(near, MOST_EXPLAINED)
         screened = near if near > MOST_EXPLAINED else 0
         a_round = near * FORWARD + screened + explained * map_work
-        return map_work + len(_objectives(parameters)) * max(1, parameters.budget * n // 100) * a_round
+        return map_work + len(objectives(parameters.objective)) * max(1, parameters.budget * n // 100) * a_round
 
     def adaptive(self, parameters: Parameters) -> bool:
         """A run ends where no word helps; most words have fewer near ones that are feasible."""
@@ -114,9 +108,13 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         read_originals(subjects)
         search = Search(batcher, method, Neighbours(classifier, parameters.neighbours), parameters.tolerance)
         maps = search.originals(subjects)
-        originals = [original_of(subject, own, parameters.k) for subject, own in zip(subjects, maps, strict=True)]
+        originals = [
+            original_of(subject, own, parameters.k, subject.units.content)
+            for subject, own in zip(subjects, maps, strict=True)
+        ]
+        asked = objectives(parameters.objective)
         runs = {
-            i: [_run(subject, own.listed, own.top_k_sum, scores, each, parameters) for each in _objectives(parameters)]
+            i: [_run(subject, own.listed, own.top_k_sum, scores, each, parameters) for each in asked]
             for i, (subject, own, scores) in enumerate(zip(subjects, originals, maps, strict=True))
             if own.top_k_sum is not None
         }
@@ -140,35 +138,12 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         self, rows: Sequence[Row], bodies: Sequence[SubstitutionText], parameters: Parameters
     ) -> SubstitutionData:
         """See :meth:`TextAnalysis.of_rows`."""
-        texts = [
-            text.model_copy(update={"row": row.number})
-            for row, body in zip(rows, bodies, strict=True)
-            for text in body.texts
-        ]
-        return SubstitutionData(
-            method=bodies[0].method,
-            label=bodies[0].label,
-            rows=_means(texts, parameters),
-            left_out=sum(bool(body.original.left_out) for body in bodies),
-            originals=[attacked_row(row, body.original, body) for row, body in zip(rows, bodies, strict=True)],
-            texts=texts,
-        )
+        own = data_fields(rows, bodies)
+        return SubstitutionData(rows=_means(own["texts"], parameters), **own)
 
     def numbers(self, result: AnalysisResult[SubstitutionData]) -> list[Number]:
         """The changes of the map, the probability and the text, for every objective."""
-        body = result.body
-        return [
-            Number(
-                Measure(f"{key}:{row.objective}", f"{name} ({row.objective})", False),
-                getattr(row, key),
-                row.n,
-                body.method,
-                body.label,
-            )
-            for key, name in MEASURES.items()
-            for row in body.rows
-            if row.n
-        ]
+        return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
 
     def headline(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
         """What near words did to the map, and to the probability."""
@@ -178,22 +153,9 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
     def lines(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
         """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
         body = result.body
-        rows = [
-            {
-                "objective": row.objective,
-                **{name: str(getattr(row, key)) for key, name in MEASURES.items()},
-                "failed": f"{row.failed} of {row.n}",
-            }
-            for row in body.rows
-        ]
-        lines = [f"{body.label}, at most {body.rows[0].epsilon} of the words", table(rows)]
-        if isinstance(body, SubstitutionText):
-            return lines + [f"{text.objective}: {text.text}" for text in body.texts]
-        return lines + ([f"Left out: {counted(body.left_out, 'text')}"] if body.left_out else [])
-
-
-def _objectives(parameters: Substitution.Parameters) -> list[Objective]:
-    return ["unconstrained", "constrained"] if parameters.objective == "both" else [parameters.objective]
+        ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
+        head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
+        return [head, *lines_of(body, MEASURES, {"objective": "objective"}), *ends]
 
 
 def _run(
@@ -224,7 +186,7 @@ def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
         objective=run.objective,
         epsilon=f"{parameters.budget}%",
         measures=WordMeasures(
-            **changes(run.subject, run.listed, run.original, run.best),
+            **changes(run.subject.units.content, run.listed, run.original, run.best),
             replaced_share=len(run.replaced) / words if words else 0.0,
         ),
         steps=len(run.replaced),
@@ -244,10 +206,7 @@ def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
 def _means(texts: Sequence[SubstitutedText], parameters: Substitution.Parameters) -> list[SubstitutionRow]:
     """The means of every objective."""
     rows = []
-    for objective in _objectives(parameters):
-        own = [text for text in texts if text.objective == objective]
-        means = {key: interval([getattr(text.measures, key) for text in own]) for key in MEASURES}
-        failed = sum(text.failed for text in own)
-        epsilon = f"{parameters.budget}%"
-        rows.append(SubstitutionRow(objective=objective, epsilon=epsilon, **means, failed=failed, n=len(own)))
+    for objective in objectives(parameters.objective):
+        own = means([text for text in texts if text.objective == objective], WordMeasures)
+        rows.append(SubstitutionRow(objective=objective, epsilon=f"{parameters.budget}%", **own))
     return rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,12 +12,20 @@ import plotly.graph_objects as go
 from explainlab.analyses.attack.figures import shares_of
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.substitution.analysis import MEASURES
-from explainlab.analyses.substitution.result import SubstitutionData, SubstitutionText
+from explainlab.analyses.substitution.result import (
+    ReplacedWord,
+    SubstitutedText,
+    SubstitutionData,
+    SubstitutionText,
+)
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
+from explainlab.analyses.wording import joined
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import parse_method
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap, limit
+from explainlab.request import Request
 
 
 def changed(body: SubstitutionText | SubstitutionData) -> Chart:
@@ -83,19 +93,63 @@ def _data_charts(result: AnalysisResult[SubstitutionData]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
-    """The map before the attacks and after each, as shares on one scale over the words before, the top ones framed."""
+    """Of every attack the text before and after it, as shares on one scale, the replaced words marked in both.
+
+    Attacks with the same end are drawn once. The top features are framed.
+    """
     body, k = result.body, len(result.body.original.listed)
     chosen = parse_method(body.method)
     settings = chosen.parameters.model_dump(mode="json")
     request = result.request.model_copy(update={"question": chosen.method, "parameters": settings})
     before = shares_of(body, request, body.original.scores)
-    after = [shares_of(body, request, text.scores) for text in body.texts]
+    if not body.texts:
+        yield Map(body.label, heatmap(before, top_k=k))
+    ends = _ends(body)
+    after = [_after(body, text, request) for text in ends.values()]
     scale = limit([before, *after])
-    yield Map(f"{body.label} before the attack", heatmap(before, scale=scale, top_k=k))
-    for text, attribution in zip(body.texts, after, strict=True):
-        marks = {word.feature: f"replaced by {word.after}" for word in text.replaced}
-        drawn = heatmap(attribution, scale=scale, conflicts=marks, mark="replaced by a near word", top_k=k)
-        yield Map(f"{body.label} after the attack: {text.objective}", drawn)
+    for (objectives, text), attribution in zip(ends.items(), after, strict=True):
+        probability = body.prediction.probabilities[body.prediction.label]
+        old, new = f"{probability:.1%}", f"{probability - text.measures.probability_change:.1%}"
+        marks = _marks(text, lambda word: f"gives way to {word.after}")
+        drawn = heatmap(before, scale=scale, conflicts=marks, mark="a near word takes its place", top_k=k)
+        yield Map(f"Before ({objectives}): {body.prediction.label} {old}", drawn)
+        marks = _marks(text, lambda word: f"in place of {word.before}")
+        drawn = heatmap(attribution, scale=scale, conflicts=marks, mark="a near word, put in", top_k=k)
+        yield Map(f"After ({objectives}): {body.prediction.label} {new}", drawn)
+
+
+def _ends(body: SubstitutionText) -> dict[str, SubstitutedText]:
+    """The texts that the attacks end with, each once, by their objectives."""
+    ends: dict[tuple[str, str | None], list[SubstitutedText]] = {}
+    for text in body.texts:
+        ends.setdefault((text.text, text.text_pair), []).append(text)
+    return {joined([text.objective for text in same]): same[0] for same in ends.values()}
+
+
+def _marks(text: SubstitutedText, words: Callable[[ReplacedWord], str]) -> dict[int, str]:
+    """What is said of every feature in which a word was replaced."""
+    by_feature: dict[int, list[str]] = {}
+    for word in text.replaced:
+        by_feature.setdefault(word.feature, []).append(words(word))
+    return {feature: joined(each) for feature, each in by_feature.items()}
+
+
+def _after(body: SubstitutionText, text: SubstitutedText, request: Request) -> Attribution:
+    """The map of the text with its near words, whose features stand where longer or shorter words have moved them."""
+    parts, moved = (text.text, text.text_pair or ""), [0, 0]
+    grown = Counter[int]()
+    for word in text.replaced:
+        grown[word.feature] += len(word.after) - len(word.before)
+    features = []
+    for place, feature in enumerate(body.features):
+        if not feature.special:
+            start, end = feature.start + moved[feature.part], feature.end + moved[feature.part] + grown[place]
+            moved[feature.part] += grown[place]
+            feature = replace(feature, text=parts[feature.part][start:end], start=start, end=end)
+        features.append(feature)
+    ended = body.model_copy(update={"features": features})
+    asked = request.model_copy(update={"text": text.text, "text_pair": text.text_pair})
+    return shares_of(ended, asked, text.scores)
 
 
 FIGURES = StudyFigures(

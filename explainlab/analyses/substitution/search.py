@@ -247,7 +247,7 @@ def _differs_once(encoding: Encoding, reading: Reading | TextError, place: int, 
 
 def _share(run: Run, scores: np.ndarray) -> float:
     """The listed features' share of a map; 1 for one that is 0 everywhere."""
-    share = float(normalised(scores, run.subject.units)[run.listed].sum())
+    share = float(normalised(scores, run.subject.units.content)[run.listed].sum())
     return share if np.isfinite(share) else 1.0
 
 

@@ -25,8 +25,8 @@ from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
 ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
-WITH_RATIONALES = {**ROLES, "rationale": "Rationale", "rationale_b": "Second rationale"}
-"""The columns of a file that may mark the evidence in its texts."""
+WITH_MARKS = {**ROLES, "rationale": "Rationale", "rationale_b": "Second rationale", "paraphrase": "Paraphrase"}
+"""Also the columns of a file that only some metrics read."""
 _FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 

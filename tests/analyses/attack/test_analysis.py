@@ -78,7 +78,7 @@ def test_measures_are_those_of_slow_loops(encoder: Classifier, method: str) -> N
 def test_equal_features_keep_the_order_of_the_text() -> None:
     features = tuple(Feature(str(i), i, i + 1, i == 0, 0) for i in range(5))
     units = Units(features, np.arange(5))
-    assert top(np.array([9.0, 1, 2, 2, 1]), units, 3).tolist() == [2, 3, 1]
+    assert top(np.array([9.0, 1, 2, 2, 1]), units.content, 3).tolist() == [2, 3, 1]
     assert rank_change(np.array([1, 2, 3]), np.array([2, 1, 3])) == pytest.approx(2 / 3)
 
 

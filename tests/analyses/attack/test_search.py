@@ -65,8 +65,9 @@ def prepared(
 ) -> tuple[Search, list[Attacked]]:
     search = Search(subjects, Maps(method, 3), settings)
     texts = [
-        Attacked(subject, point, top(normalised(point.scores, subject.units), subject.units, k), goals)
+        Attacked(subject, point, top(normalised(point.scores, content), content, k), goals, content)
         for subject, point in zip(subjects, search.originals(subjects), strict=True)
+        for content in [subject.units.content]
     ]
     return search, texts
 

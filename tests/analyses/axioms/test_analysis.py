@@ -15,7 +15,7 @@ import torch
 from explainlab import cli, study
 from explainlab.analyses.axioms.result import AxiomsData, AxiomsText, Checked
 from explainlab.analyses.explain.analysis import Explain
-from explainlab.analyses.registry import analyses
+from explainlab.analyses.registry import analyses, get_study, read_result
 from explainlab.attribution import registry
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.methods.paths import IntegratedGradients
@@ -185,6 +185,17 @@ def test_over_a_data_set_the_worst_text_counts(
         known = [own for own in each if own.passed is not None]
         assert row.failures == sum(not own.passed for own in known)
         assert row.value in [own.value for own in known or each]
+    numbers = get_study("axioms").numbers(read_result(printed))
+    own = {(number.measure.key, number.of): number for number in numbers}
+    symmetric = own["symmetry", "input_x_gradient"]
+    assert (symmetric.value.mean, symmetric.n, symmetric.label) == (1, 1, "Input × gradient")
+    first, second = (
+        [row.passed for row in text.rows if row.method == "input_x_gradient" and row.passed is not None]
+        for text in body.texts
+    )
+    share = (sum(first) / len(first) + sum(second) / len(second)) / 2
+    assert own["passed", "input_x_gradient"].value.mean == pytest.approx(share)
+    assert ("linearity", "random") not in own, "it promises nothing"
 
 
 def test_passes_are_counted(zoo: Zoo) -> None:

@@ -92,9 +92,9 @@ def keys(classifier: Classifier, data: str, **parameters: Any) -> list[str]:
     """The keys of all rows, as the analysis asks about them."""
     study = get_study("evaluation")
     request = study.complete(Request(question="evaluation", model=classifier.id, data=data, parameters=parameters))
-    compares = study.compares(study.parameters(request))
+    marks = study.marks(study.parameters(request))
     rows = read_dataset(data, classifier.labels).rows
-    return [study.key(row_request(request, row, compares), classifier.digest, ANYBODY) for row in rows]
+    return [study.key(row_request(request, row, marks), classifier.digest, ANYBODY) for row in rows]
 
 
 def test_a_rationale_is_asked_about_only_where_a_metric_compares_with_it(
@@ -104,6 +104,8 @@ def test_a_rationale_is_asked_about_only_where_a_metric_compares_with_it(
     without = keys(classifier, data, metrics=["log_odds"])
     assert without == keys(classifier, bare, metrics=["log_odds"])
     assert without[0] == without[3]
+    put = write(tmp_path / "put.csv", [(*row[:2], "In other words.") for row in ROWS], ("text", "label", "paraphrase"))
+    assert without == keys(classifier, put, metrics=["log_odds"])
     asked = keys(classifier, data, metrics=["log_odds", "auprc"])
     assert len(set(asked)) == len(ROWS)
     other = keys(classifier, bare, metrics=["log_odds", "auprc"])
@@ -152,10 +154,10 @@ def test_pairs_have_a_rationale_each(classifier: Classifier, tmp_path: Path) -> 
 def test_a_file_without_rationales_is_refused_before_any_pass(classifier: Classifier, tmp_path: Path) -> None:
     for name, rows in (("none", [("a good film", "1", "")]), ("empty", [("a good film", "1", "[]")])):
         path = write(tmp_path / f"{name}.csv", rows)
-        with pytest.raises(RequestError) as refusal:
+        with pytest.raises(DataError) as refusal:
             explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness", "auprc"])
         assert str(refusal.value).startswith(
-            f"{name}.csv marks no rationale: its column 'rationale' is missing or empty"
+            f"{name}.csv gives no rationale: its column 'rationale' is missing or empty"
         )
         assert "[[0, 4], [10, 15]]" in refusal.value.remedy
         explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"])

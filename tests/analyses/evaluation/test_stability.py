@@ -7,15 +7,18 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import explainlab
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.registry import get_study, read_result
 from explainlab.attribution.subject import Subject
-from explainlab.errors import RequestError
+from explainlab.errors import DataError, RequestError
 from explainlab.metrics.registry import parse_metric
 from tests.conftest import Zoo
-from tests.metrics.test_stability import values
+from tests.metrics.test_stability import by_hand, values
 
 SENSITIVITY, INFIDELITY, EDITS = METRICS = [
     "max_sensitivity:samples=2",
@@ -69,6 +72,32 @@ def test_a_text_of_a_data_set_has_the_value_that_it_has_alone(zoo: Zoo, data: st
             assert found.values["input_x_gradient"][parse_metric(metric).name] == pytest.approx(
                 alone, rel=1e-4, abs=1e-6
             )
+
+
+def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo, tmp_path: Path) -> None:
+    texts = ["a silly film with a great story", "a funny movie with a great plot", "a funny film with the best plot"]
+    rows = [{"text": TEXTS[0], "label": "0", "put": texts}, {"text": TEXTS[1], "label": "0", "put": " "}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    asked = {"unit": "word", "sample": "first", "output": "logit", "target": "0"}
+
+    def evaluated(metric: str) -> AnalysisResult[EvaluationData]:
+        columns = {"paraphrase": "put"}
+        return explainlab.evaluate(zoo("bert"), str(path), ["input_x_gradient"], [metric], columns=columns, **asked)
+
+    result = evaluated("edit_stability:edits=column")
+    subject = Subject(zoo("bert"), zoo("bert").encode(TEXTS[0]), target="0", output="logit", unit="word")
+    rhos, count = by_hand(subject, "input_x_gradient", texts)
+    assert count
+    found = {row.method: row for row in result.body.rows}["input_x_gradient"]
+    assert (found.n, found.undefined, found.mean) == (1, 1, pytest.approx(np.mean(rhos), abs=1e-6))
+    assert "1 of 2 texts has no paraphrase, and nothing of edits=column." in result.warnings
+    assert not evaluated("edit_stability:samples=1").warnings, "no other question reads the column"
+    with pytest.raises(DataError, match="gives no paraphrase: its column 'paraphrase' is missing or empty") as refused:
+        explainlab.evaluate(zoo("bert"), str(path), ["random"], ["edit_stability:edits=column"])
+    assert "each text in other words" in refused.value.remedy
+    with pytest.raises(RequestError, match="nobody gave any"):
+        explainlab.study(zoo("bert"), "evaluation", TEXTS[0], metrics=["edit_stability:edits=column"])
 
 
 @pytest.mark.parametrize("study", ["rpi_candidates", "ablation", "judged_map"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from explainlab import explain, study
+from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.substitution.result import SubstitutionText
 from explainlab.errors import Cancelled, RequestError
@@ -78,6 +79,14 @@ def test_a_text_prints_the_contract_and_what_was_replaced(trained: Classifier) -
             assert word.keys() == {"feature", "from", "to"}
             assert words[word["from"]] == word["feature"]
             assert word["to"] in text["text"]
+    maps = [*figures_of(result).maps.values()]
+    ends = {text.text: {word.after for word in text.replaced} for text in body.texts}
+    assert len(maps) == 2 * len(ends)
+    for place, (end, put_in) in enumerate(ends.items()):
+        for drawn, text in ((maps[2 * place].drawn, TEXT), (maps[2 * place + 1].drawn, end)):
+            tokens = [token for token in drawn.tokens if not token.special]
+            assert "".join(token.before + token.shown for token in tokens) + drawn.paragraphs[0].tail == text
+        assert {token.shown for token in tokens if token.conflict} == put_in
     predicted = trained.predict(trained.encode(body.texts[1].text)).probabilities
     before = body.prediction.probabilities[body.prediction.label]
     assert abs(predicted[body.prediction.label] - before) <= 0.05

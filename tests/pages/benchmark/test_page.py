@@ -178,11 +178,11 @@ def test_metrics_of_rationales_have_a_table_of_their_own(tmp_path: Path) -> None
 
 def test_a_file_without_rationales_says_what_is_missing(source: str) -> None:
     app = cheap(source, metrics=(AUPRC,))
-    assert "has no column “rationale”" in words(app.error)
+    assert "its column 'rationale' is missing" in words(app.error)
     assert not charts(app)
     app = cheap(source)
     app.multiselect(key="benchmark_metrics_Rationale").set_value([AUPRC]).run()
-    assert "has no column “rationale”" in words(app.warning)
+    assert "its column 'rationale' is missing" in words(app.warning)
     assert charts(app), "the answer stays"
 
 

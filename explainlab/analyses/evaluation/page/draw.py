@@ -18,7 +18,7 @@ from explainlab.analyses.evaluation.page.set_results import draw_set, evaluated_
 from explainlab.analyses.evaluation.page.truth import draw_truth, follow
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.app import links, session
-from explainlab.app.data.mapping import WITH_RATIONALES, draw_cure, draw_mapping
+from explainlab.app.data.mapping import WITH_MARKS, draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.place import Answer
 from explainlab.app.sets.further import draw_further
@@ -41,10 +41,10 @@ def draw() -> None:
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
         cost = st.container()
-    draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
-    draw_further(benchmark_controls.question, card.labels if card else None, WITH_RATIONALES)
+    draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_MARKS)
+    draw_further(benchmark_controls.question, card.labels if card else None, WITH_MARKS)
     view = PAGE.settle(service)
-    benchmark_page.draw_missing_rationales(view)
+    benchmark_page.draw_missing_marks(view)
     answers = benchmark_page.find(service, view)
     cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 

@@ -11,15 +11,16 @@ from explainlab.analyses.evaluation.page import controls
 from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.parameters import metric_requests
-from explainlab.analyses.registry import complete
+from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import session
 from explainlab.app.data.reading import is_there
 from explainlab.app.page import AnalysisPage, cells_words
 from explainlab.app.place import Answer
 from explainlab.app.text import duration, plain
-from explainlab.errors import ExplainLabError, RequestError
-from explainlab.metrics.metric import Comparing
+from explainlab.data import without_marks
+from explainlab.data.files import column_names
+from explainlab.errors import DataError, ExplainLabError, RequestError
 from explainlab.metrics.registry import get_metric
 from explainlab.service import looks
 from explainlab.service.service import Service
@@ -37,12 +38,7 @@ PAGE = AnalysisPage(
 )
 _TYPICAL = 20
 """The features of a text for which the cost is told."""
-_NEEDS = (
-    "Metrics that compare with a rationale need a column that marks the evidence in each text: where each piece begins "
-    "and ends, in characters, as in [[0, 4], [10, 15]]. Name that column under File, columns and labels, choose a file "
-    "that has one, or leave these metrics out. To know what a model goes by, let words be planted: see the end of this "
-    "page."
-)
+_ELSE = "Or name the column under File, columns and labels."
 
 
 def find(service: Service, view: BenchmarkView) -> list[Answer]:
@@ -52,11 +48,7 @@ def find(service: Service, view: BenchmarkView) -> list[Answer]:
         return [Answer(problem=str(problem))]
     if len(view.cells) > 1:
         return PAGE.answer_set(service, view.text_requests())
-    try:
-        missing = missing_rationales(view)
-    except ExplainLabError as error:
-        return [Answer(problem=str(error))]
-    return [Answer(problem=missing) if missing else PAGE.answer(service, view.request())]
+    return [PAGE.answer(service, view.request())]
 
 
 def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | None) -> str:
@@ -84,26 +76,24 @@ def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | Non
     return words
 
 
-def draw_missing_rationales(view: BenchmarkView) -> None:
-    """Say which column the controls' file lacks, where ``view`` is not refused for it anyway."""
+def draw_missing_marks(view: BenchmarkView) -> None:
+    """Say what the controls' file lacks for their metrics, where ``view`` is not refused for it anyway."""
     with suppress(ExplainLabError):  # told where the data set is asked for
         draft = PAGE.draft()
         if draft.source != view.source or draft.metrics != view.metrics or draft.columns != view.columns:
-            words = missing_rationales(draft)
-            if words:
-                st.warning(plain(words), icon=":material/rule:")
+            for error in _missing_marks(draft):
+                st.warning(plain(f"{error} {_ELSE}"), icon=":material/rule:")
 
 
-def missing_rationales(view: BenchmarkView) -> str:
-    """Which column the file lacks for metrics that compare with rationales, and how to get it; empty if none.
-
-    Empty too while the file is read. Raises :class:`ExplainLabError` for a file that cannot be read.
-    """
-    metrics = metric_requests(view.metrics)
-    if not view.source or not any(isinstance(get_metric(metric.metric), Comparing) for metric in metrics):
-        return ""
-    look, column = looks.preview(view.source, session.user()), view.columns.get("rationale", "rationale")
-    if not is_there(look) or column in look.answer().columns:
-        return ""
-    name = looks.source_name(view.source, session.user())
-    return f"{name} has no column “{column}”. {_NEEDS}"
+def _missing_marks(view: BenchmarkView) -> list[DataError]:
+    """What the file of ``view`` does not give to the metrics; nothing while the file is read."""
+    request = complete(view.request())
+    analysis = get_analysis(request.question)
+    roles = analysis.marks(analysis.parameters(request))
+    if not roles or request.data is None:
+        return []
+    look, names = looks.preview(view.source, session.user()), column_names(view.columns)
+    if not is_there(look):
+        return []
+    name, columns = looks.source_name(view.source, session.user()), look.answer().columns
+    return [without_marks(name, role, view.columns) for role in roles if names[role] not in columns]

@@ -80,7 +80,7 @@ def draw_axioms(service: Service, view: SanityView) -> None:
         st.dataframe(pd.DataFrame(_answers(result.body)), hide_index=True, height="content")
     elif result is not None:
         cells = once(result, _axiom_cells, result, *view.axioms_cell, theme() == "dark")
-        (chart,) = once(result, _charts, result)
+        (chart,) = once(result, charts, result)
         _draw_cells(chart, cells, "axioms_cell", view.axioms_cell, ("method", "axiom"))
 
 
@@ -111,5 +111,6 @@ def _answers(body: AxiomsData) -> list[dict[str, str]]:
     ]
 
 
-def _charts(result: AnalysisResult[Any]) -> list[Chart]:
+def charts(result: AnalysisResult[Any]) -> list[Chart]:
+    """All charts of a result."""
     return [*figures_of(result).charts.values()]

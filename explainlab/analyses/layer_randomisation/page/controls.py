@@ -12,9 +12,9 @@ from explainlab.analyses.attack.maps import Method
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
 from explainlab.analyses.layer_randomisation.page.view import SanityView
 from explainlab.app.data.choice import data_choice, data_controls
-from explainlab.app.question import Question, card_of, supported_methods
+from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import get_method, parse_method
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked
 
@@ -22,7 +22,7 @@ PAGE = "sanity"
 question = Question(PAGE)
 
 _ASKED = ("model", "mode", "init", "draws", "target", "output", "unit", "seed", "dtype")
-_OPEN = ("compared", "row", "palette", "attacked", "stability_cell", "axioms_cell")
+_OPEN = ("compared", "row", "palette", "attacked", "reworded", "stability_cell", "axioms_cell")
 DRAWN = (*_OPEN, "radii", "by", "on")
 _HELP = {name: field.description or "" for name, field in LayerRandomisation.Parameters.model_fields.items()}
 _MODES = {"both": "Both", "cascading": "From the top down", "independent": "One at a time"}
@@ -96,6 +96,16 @@ def draw_attacked(card: ModelCard | None) -> None:
         placeholder="Choose one or more",
         help="How far each number of a word's embedding may move; s: in standard deviations of the word table.",
     )
+
+
+def draw_reworded() -> None:
+    """Against whose maps words are replaced: any method of the page."""
+    options = {name: chip(parse_method, name) for name in question.now("methods")}
+    if not options:
+        return
+    if question.now("reworded") not in options:
+        question.set("reworded", next(iter(options)))
+    question.select("Replace words against the maps of", "reworded", options)
 
 
 def open_row(row: int) -> None:

@@ -6,17 +6,21 @@ from functools import partial
 
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.layer_randomisation.page import ENTRY
 from explainlab.analyses.layer_randomisation.page import asked as sanity_asked
 from explainlab.analyses.layer_randomisation.page import attacks as sanity_attacks
 from explainlab.analyses.layer_randomisation.page import controls as sanity_controls
 from explainlab.analyses.layer_randomisation.page import results as sanity_results
+from explainlab.analyses.layer_randomisation.page.lines import method_lines, open_questions
 from explainlab.analyses.layer_randomisation.page.main import PAGE
 from explainlab.analyses.layer_randomisation.page.view import SanityView
+from explainlab.analyses.layer_randomisation.result import RandomisationData
+from explainlab.analyses.registry import get_analysis
 from explainlab.app import links, session
 from explainlab.app.data.mapping import draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.page import draw_headline
+from explainlab.app.page import draw_words
 from explainlab.app.question import card_of
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
@@ -48,6 +52,14 @@ def draw() -> None:
     links.draw(PAGE.link(service, view))
 
 
+def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
+    """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
+    analysis, find = get_analysis(result.request.question), partial(service.find, user=session.user())
+    lines = method_lines(view, result.body, find)
+    draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
+    st.caption(open_questions(view, find))
+
+
 def _draw_one(service: Service, view: SanityView) -> None:
     """One model on one data set."""
     answer = PAGE.answer(service, view.request())
@@ -58,7 +70,7 @@ def _draw_one(service: Service, view: SanityView) -> None:
             st.skeleton(height=320)
         return
     with above:
-        draw_headline(answer.result)
+        _draw_answer(service, view, answer.result)
     card = card_of(view.model)
     if card is not None:
         draw_cure(sanity_controls.question, card.labels, answer.result.skipped)
@@ -68,6 +80,8 @@ def _draw_one(service: Service, view: SanityView) -> None:
     st.divider()
     row = sanity_results.row_of(view, answer.result.body)
     sanity_attacks.draw_attacks(service, view, (row.text, row.text_pair))
+    st.divider()
+    sanity_attacks.draw_substitution(service, view, (row.text, row.text_pair))
     st.divider()
     sanity_asked.draw_stability(service, view)
     st.divider()

@@ -22,6 +22,8 @@ TEXT = Place("sanity.text")
 """The maps of the open text."""
 ATTACK = Place("sanity.attack")
 """Attacks on the maps of the data set, once requested."""
+SUBSTITUTION = Place("sanity.substitution")
+"""Words replaced against the maps of the data set, once requested."""
 STABILITY = Place("sanity.stability")
 """Maps of texts that are nearly the same, once requested."""
 AXIOMS = Place("sanity.axioms")

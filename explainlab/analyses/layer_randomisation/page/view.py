@@ -11,7 +11,8 @@ from explainlab.analyses.attack.maps import Method
 from explainlab.analyses.axioms.analysis import Axioms
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
-from explainlab.analyses.registry import new_request
+from explainlab.analyses.registry import complete, new_request
+from explainlab.analyses.substitution.analysis import Substitution
 from explainlab.app.question import chip
 from explainlab.app.view import CarriedText, DataView
 from explainlab.attribution.registry import parse_method
@@ -28,8 +29,9 @@ class SanityView(DataView):
 
     ``methods`` may have options after colons; ``output``: ``own`` is each method's own. ``compared``: whether the
     charts are of the scores or of their absolute values; ``row`` is the text that is open (None: the first).
-    ``attacked`` is the method whose maps are attacked, within the ``radii``. ``stability_cell`` and ``axioms_cell`` are
-    the cells that were pressed: a method and a metric or an axiom (empty: none).
+    ``attacked`` is the method whose maps are attacked, within the ``radii``, and ``reworded`` the one of the methods
+    against whose maps words are replaced (another: the first). ``stability_cell`` and ``axioms_cell`` are the cells
+    that were pressed: a method and a metric or an axiom (empty: none).
     """
 
     page: Literal["sanity"] = "sanity"
@@ -48,6 +50,7 @@ class SanityView(DataView):
     palette: PaletteName = DEFAULT
     attacked: Method = "gradient"
     radii: tuple[str, ...] = ("0.1s",)
+    reworded: str = "gradient"
     stability_cell: tuple[str, str] = ("", "")
     axioms_cell: tuple[str, str] = ("", "")
 
@@ -67,6 +70,14 @@ class SanityView(DataView):
         """The same of one of its texts."""
         return self._attack({}, text=text, text_pair=text_pair)
 
+    def substitution_request(self, method: str = "") -> Request:
+        """Words replaced against the maps of the data set, of a ``method`` (empty: the one chosen)."""
+        return self._substitution(method or self._reworded, self.drawn, **self.subject)
+
+    def row_substitution(self, text: str, text_pair: str | None) -> Request:
+        """The same of one of its texts."""
+        return self._substitution(self._reworded, {}, text=text, text_pair=text_pair)
+
     def stability_request(self) -> Request:
         """How stable the maps are."""
         parameters = {**self.drawn, "methods": list(self.methods), "metrics": list(STABILITY)}
@@ -84,7 +95,8 @@ class SanityView(DataView):
     def shown_requests(self) -> list[Request]:
         if len(self.cells) > 1:
             return self.text_requests()
-        return [*self.text_requests(), self.attack_request(), self.stability_request(), self.axioms_request()]
+        further = [self.attack_request(), self.substitution_request(), self.stability_request(), self.axioms_request()]
+        return [*self.text_requests(), *further]
 
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
@@ -114,6 +126,13 @@ class SanityView(DataView):
         parameters = {**rows, "method": self.attacked, "epsilon": list(self.radii)}
         return new_request(question=Attack.id, **self._shared, **subject, parameters=parameters)
 
+    def _substitution(self, method: str, rows: dict[str, Any], **subject: Any) -> Request:
+        return new_request(question=Substitution.id, **self._shared, **subject, parameters={**rows, "method": method})
+
+    @property
+    def _reworded(self) -> str:
+        return self.reworded if self.reworded in self.methods else next(iter(self.methods), "")
+
     @property
     def _output(self) -> Output | None:
         return None if self.output == "own" else self.output
@@ -135,15 +154,20 @@ def first_view() -> SanityView:
 
 
 def shows(request: Request) -> SanityView | None:
-    """The view that shows the answer to ``request``; None unless it is about random models or attacks."""
-    if request.question not in (LayerRandomisation.id, Attack.id) or request.data is None:
+    """The view that shows the answer to ``request``; None unless it is about random models or attacks of this page."""
+    if request.question not in (LayerRandomisation.id, Attack.id, Substitution.id) or request.data is None:
         return None
     parameters = request.parameters
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
     values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
     if request.question == Attack.id:
         values |= {"attacked": parameters["method"], "radii": tuple(parameters["epsilon"])}
-        return checked(SanityView, **{**first_view().model_dump(), **values})
+        view = checked(SanityView, **{**first_view().model_dump(), **values})
+        return view if _asks(view.attack_request(), request) else None
+    if request.question == Substitution.id:
+        values |= {"reworded": parameters["method"], "methods": (parameters["method"],)}
+        view = checked(SanityView, **{**first_view().model_dump(), **values})
+        return view if _asks(view.substitution_request(), request) else None
     own = request.output == "probability" and parameters["outputs"] == "own"
     return checked(
         SanityView,
@@ -152,3 +176,8 @@ def shows(request: Request) -> SanityView | None:
         methods=tuple(parameters["methods"]),
         output="own" if own else request.output,
     )
+
+
+def _asks(question: Request, request: Request) -> bool:
+    """Whether ``question`` has the parameters of a complete ``request``: this page attacks in few ways."""
+    return complete(question).parameters == request.parameters

@@ -1,0 +1,83 @@
+"""What attacks of embeddings and of words tell alike: means over texts, the texts of a data set, numbers and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from explainlab.analyses.attack.before_after import attacked_row
+from explainlab.analyses.attack.result import Measures
+from explainlab.analyses.attack.search import Objective
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.summary import interval, table
+from explainlab.analyses.wording import counted
+from explainlab.data import Row
+
+Objectives = Literal["both", "unconstrained", "constrained"]
+MEASURES = {
+    "rank_change": "Rank Change",
+    "top_k_sum_change": "Top-k Sum Change",
+    "probability_change": "Probability Change",
+    "absolute_probability_change": "|Probability Change|",
+}
+
+
+def objectives(asked: Objectives) -> list[Objective]:
+    """The objectives that are ``asked`` for, the unconstrained first."""
+    return ["unconstrained", "constrained"] if asked == "both" else [asked]
+
+
+def means(texts: Sequence[Any], measures: type[Measures]) -> dict[str, Any]:
+    """What a row says of the attacked ``texts``: the mean of all ``measures``, how many ``failed``, and ``n``."""
+    found = {key: interval([getattr(text.measures, key) for text in texts]) for key in measures.model_fields}
+    return {**found, "failed": sum(text.failed for text in texts), "n": len(texts)}
+
+
+def data_fields(rows: Sequence[Row], bodies: Sequence[Any]) -> dict[str, Any]:
+    """What the body of a data set has of those of its texts, but for the means."""
+    pairs = list(zip(rows, bodies, strict=True))
+    return {
+        "method": bodies[0].method,
+        "label": bodies[0].label,
+        "left_out": sum(bool(body.original.left_out) for body in bodies),
+        "originals": [attacked_row(row, body.original, body) for row, body in pairs],
+        "texts": [text.model_copy(update={"row": row.number}) for row, body in pairs for text in body.texts],
+    }
+
+
+def numbers_of(
+    body: Any, measures: Mapping[str, str], name: Callable[[Any], str], label: Callable[[Any], str]
+) -> list[Number]:
+    """The headline numbers of a data set's ``body``: every one of its ``measures`` in every row with a text.
+
+    ``name`` and ``label`` tell the rows apart, in files and for readers.
+    """
+    return [
+        Number(
+            Measure(f"{key}:{name(row)}", f"{words} ({label(row)})", False),
+            getattr(row, key),
+            row.n,
+            body.method,
+            body.label,
+        )
+        for key, words in measures.items()
+        for row in body.rows
+        if row.n
+    ]
+
+
+def lines_of(body: Any, measures: Mapping[str, str], columns: Mapping[str, str]) -> list[str]:
+    """A table with a line a row of ``body``, and how many texts were left out.
+
+    ``columns`` name fields of the rows that stand before the ``measures``.
+    """
+    rows = [
+        {
+            **{heading: getattr(row, field) for heading, field in columns.items()},
+            **{name: str(getattr(row, key)) for key, name in measures.items()},
+            "failed": f"{row.failed} of {row.n}",
+        }
+        for row in body.rows
+    ]
+    left_out = body.left_out if hasattr(body, "left_out") else int(bool(body.original.left_out))
+    return [table(rows), *([f"Left out: {counted(left_out, 'text')}"] if left_out else [])]
