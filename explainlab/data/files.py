@@ -20,6 +20,7 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.formats import Record
+from explainlab.data.rows import Row, Rows, Span
 from explainlab.data.sampling import Sample
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
@@ -28,28 +29,9 @@ from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b")
 
-Span = tuple[int, int]
-
 NO_CLASS = "is not a class of the model"
 """In the reason why a row cannot be used: its label names none of the classes."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A labelled text or pair of texts.
-
-    ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or as written if
-    there are no class names, or None. Rationales are ``[start, end)`` character spans of the text they belong
-    to; an empty tuple means "nothing marked", None means "not annotated".
-    """
-
-    number: int
-    text: str
-    text_pair: str | None = None
-    label: str | None = None
-    rationale: tuple[Span, ...] | None = None
-    rationale_pair: tuple[Span, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +42,7 @@ class Dataset:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     skipped: tuple[tuple[int, str], ...] = ()
     total: int | None = None
 
@@ -100,7 +82,7 @@ def read_dataset(
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
     name = locate(path, reader).name
-    rows: list[Row] = []
+    rows = Rows()
     skipped: list[tuple[int, str]] = []
     sample = None if seed is None or limit is None else Sample(limit, seed)
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
@@ -111,11 +93,11 @@ def read_dataset(
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if sample is None and len(rows) == limit:
-            return Dataset(name, tuple(rows), tuple(skipped))
+            return Dataset(name, rows, tuple(skipped))
     total = len(rows) if sample is None else sample.seen
     if not total:
         raise _nothing_left(name, skipped)
-    return Dataset(name, tuple(rows if sample is None else sample.rows()), tuple(skipped), total)
+    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total)
 
 
 def stream_rows(

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explainlab import evaluate, load_model
+from explainlab import evaluate, load_model, spill
 from explainlab.analyses import base, text_analysis
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.facts import facts_dtype
+from explainlab.app.runs.bundle import study_bundle
 from explainlab.data import Row
 from explainlab.metrics import comparison, summary
 from explainlab.metrics.registry import parse_metric
@@ -25,8 +26,8 @@ from tests import zoo
 
 FEW, MANY = 44, 124
 """Rows that leave the last group of texts full: 4, then 8 at a time."""
-MOST_BYTES = {"evaluated": 2_000, "stored": 300, "opened": 400}
-"""Of a row with a text of 60 characters, three maps and a metric: beside the result itself where it is stored."""
+MOST_BYTES = {"evaluated": 500, "stored": 50, "opened": 50, "exported": 100}
+"""Of a row with a text of 60 characters, three maps and a metric."""
 
 
 @pytest.fixture
@@ -40,6 +41,9 @@ def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(text_analysis, "_MOST_TOGETHER", 8)
     monkeypatch.setattr(summary, "_AT_ONCE", 10_000)
     monkeypatch.setattr(base, "PART", 20)
+    monkeypatch.setattr(spill, "FEW", 10)
+    monkeypatch.setattr(spill, "LITTLE", 0)
+    monkeypatch.setattr(spill, "_BLOCK", 1_000)
     gc.collect()
     gc.freeze()
     tracemalloc.start()
@@ -76,7 +80,8 @@ def test_memory_hardly_grows_with_the_rows(classifier: Classifier, tmp_path: Pat
         _, stored = _peak(lambda: store.put(key, result))
         again, opened = _peak(lambda: store.get(key))
         assert again.body == result.body
-        return {"evaluated": evaluated, "stored": stored, "opened": opened}
+        _, exported = _peak(lambda: study_bundle(again))
+        return {"evaluated": evaluated, "stored": stored, "opened": opened, "exported": exported}
 
     peaks(16)
     few, many = peaks(FEW), peaks(MANY)
@@ -93,11 +98,12 @@ def test_memory_of_the_statistics_hardly_grows_with_the_texts(monkeypatch: pytes
     metrics = [parse_metric("comprehensiveness"), parse_metric("log_odds")]
 
     def peaks(n: int) -> dict[str, int]:
-        rng, facts = np.random.default_rng(0), np.zeros(n, facts_dtype(12, 0, 12, 2))
-        facts["tau"], facts["conflicts"] = rng.uniform(size=(2, n, 66))
-        facts["features"], facts["predicted"] = rng.integers(5, 50, size=n), "a"
+        rng, facts = np.random.default_rng(0), spill.Table(facts_dtype(12, 0, 12, 2, ["a", "b"]), n)
+        facts["tau"][:], facts["conflicts"][:] = rng.uniform(size=(2, n, 66))
+        facts["features"][:], facts["predicted"][:] = rng.integers(5, 50, size=n), "a"
+        facts["values"][:] = rng.normal(size=(n, 24, 2))
         rows = [Row(i, "", label="ab"[i % 2]) for i in range(n)]
-        values = statistics.columns(metrics, rng.normal(size=(2, 24, n)))
+        values = statistics.columns(metrics, facts["values"])
         stages: dict[str, Callable[[], Any]] = {
             "rows": lambda: statistics.method_rows(table, 12, metrics, values, facts),
             "ranks": lambda: statistics.ranked(names, metrics, values),
@@ -113,4 +119,4 @@ def test_memory_of_the_statistics_hardly_grows_with_the_texts(monkeypatch: pytes
     finally:
         tracemalloc.stop()
     grown = {stage: (many[stage] - few[stage]) / 2_000 for stage in few}
-    assert all(most < 400 for most in grown.values()), grown
+    assert all(most < 100 for most in grown.values()), grown
