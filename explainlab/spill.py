@@ -58,7 +58,7 @@ class Spilled(Lazy[T]):
         self._write, self._read = write, read
         self._few: list[T] = []
         self._ends = array("q", [0])
-        self._file = SpooledTemporaryFile(_BLOCK)  # noqa: SIM115: open as long as this is
+        self._file = SpooledTemporaryFile(_BLOCK)  # noqa: SIM115
         self._lock = Lock()
         for value in values:
             self.append(value)
@@ -148,7 +148,7 @@ class Floats:
     """Numbers float64 that are added one after another, and then read together."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115: open as long as this is
+        self._file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115
         self._bytes = 0
 
     def extend(self, numbers: Iterable[float]) -> None:

@@ -148,7 +148,9 @@ class TextAnalysis(Analysis, Generic[T, D]):
         keys = np.fromiter(own_keys, "S64", len(rows))
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
         same = first[number]
-        finished = np.zeros(len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")])
+        finished = np.zeros(
+            len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
+        )
         kept = self.holder(parameters, classifier.labels, len(rows))
 
         def result() -> AnalysisResult[D]:
@@ -279,9 +281,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
     )
 
 
-def _readable(
-    classifier: Classifier, rows: Sequence[Row]
-) -> tuple[Sequence[Row], np.ndarray, list[tuple[int, str]]]:
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[Sequence[Row], np.ndarray, list[tuple[int, str]]]:
     """The rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
     good, lengths, bad = array("q"), array("q"), []
     for place, row in enumerate(rows):

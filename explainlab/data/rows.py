@@ -40,8 +40,8 @@ def _cells(row: Row) -> list[Any]:
 
 def _row(cells: list[Any]) -> Row:
     """The row of the JSON of its cells."""
-    *first, rationale, rationale_pair = cells
-    return Row(*first, _spans(rationale), _spans(rationale_pair))
+    number, text, text_pair, label, rationale, rationale_pair = cells
+    return Row(number, text, text_pair, label, _spans(rationale), _spans(rationale_pair))
 
 
 def _spans(cell: list[list[int]] | None) -> tuple[Span, ...] | None:

@@ -204,7 +204,7 @@ def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
     whole = np.ones(values.shape[1], dtype=bool)
     for row in values:
         whole &= ~np.isnan(row)
-    texts = np.count_nonzero(whole)
+    texts = int(np.count_nonzero(whole))
     sums, squares = _rank_sums(values, whole)
     ranks = ((methods + 1) * texts - sums if higher else sums) / texts if texts else np.full(methods, np.nan)
     if methods < FEWEST_METHODS:

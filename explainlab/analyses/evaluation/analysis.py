@@ -270,7 +270,7 @@ def _others(rows: Sequence[Row], texts: Facts, compares: bool) -> Iterator[Evalu
             row=row.number,
             text=row.text,
             text_pair=row.text_pair,
-            label=row.label,
+            label=row.label or "",
             values={},
             **{name: texts[name][place].item() for name in ("text_seed", "predicted", "features")},
             rationale=row.rationale if compares else None,

@@ -16,9 +16,7 @@ Facts = Table
 """Of T texts, with the fields of :func:`facts_dtype`."""
 
 
-def facts_dtype(
-    names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]
-) -> np.dtype[np.void]:
+def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:
     """The facts of a text, for N ``names``, of which the first are ``methods`` and the others files.
 
     ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.

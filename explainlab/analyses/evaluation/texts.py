@@ -115,7 +115,6 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         )
 
 
-
 def without_values(rows: Iterable[EvaluatedRow] = ()) -> Spilled[EvaluatedRow]:
     """The ``rows``, whose values are left out; more may be added."""
     return Spilled(_written, EvaluatedRow.model_validate, rows)
