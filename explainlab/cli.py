@@ -357,7 +357,7 @@ def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json
     from explainlab.service.users import LOCAL
 
     asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
-    records = ([cell.to_json()] for cell in asked)
+    records = (cell.in_parts() for cell in asked)
     shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
     more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
     lines = [line for cell in asked for line in cell.lines()]

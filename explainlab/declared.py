@@ -122,8 +122,9 @@ def named(kind: str, name: str, known: Mapping[str, T]) -> T:
     """``known[name]``; raises :class:`RequestError` with the closest names if there is none."""
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.4) or sorted(known)
-    raise RequestError(f"There is no {kind} {quote(name)}.", f"Did you mean {' or '.join(near)}?")
+    near = difflib.get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.4)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(sorted(known))}."
+    raise RequestError(f"There is no {kind} {quote(name)}.", remedy)
 
 
 def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
@@ -156,9 +157,8 @@ def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
         known = ", ".join(owner.Parameters.model_fields) or "none"
         if first.kind == "extra_forbidden":
             raise RequestError(f"{owner.id} has no parameter '{first.name}'.", f"Its parameters: {known}.") from None
-        raise RequestError(
-            f"{owner.id}: {first.name} = {quote(first.value)} is not accepted.", f"{first.reason}."
-        ) from None
+        problem = f"{first.name} = {quote(first.value)} is" if first.name else "these parameters are"
+        raise RequestError(f"{owner.id}: {problem} not accepted.", f"{first.reason}.") from None
 
 
 def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> None:

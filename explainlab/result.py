@@ -59,19 +59,31 @@ class Result(ABC):
         return self if dict(self.request) == dict(request) else replace(self, request=request)
 
 
-def written(record: Mapping[str, Any], **options: Any) -> Iterator[str]:
-    """The JSON text of ``record`` in pieces, as ``json.dumps`` writes it; an iterator of lists becomes one list."""
-    yield "{"
-    for number, (name, value) in enumerate(record.items()):
-        yield f"{', ' if number else ''}{json.dumps(name, **options)}: "
-        if isinstance(value, Iterator):
-            yield "["
-            for i, part in enumerate(value):
-                yield f"{', ' if i else ''}{json.dumps(part, **options)[1:-1]}"
-            yield "]"
-        else:
-            yield json.dumps(value, **options)
-    yield "}"
+def written(value: Any, **options: Any) -> Iterator[str]:
+    """The JSON text of ``value`` in pieces, as ``json.dumps`` writes it.
+
+    An iterator in it, or in a mapping in it, becomes one list: of the items of lists, or of mappings.
+    """
+    before, between, after = json.dumps([0, 0], **options)[1:-1].split("0")
+
+    def inside(own: Any) -> Iterator[str]:
+        return (piece.replace("\n", before) for piece in written(own, **options))
+
+    if isinstance(value, Iterator):
+        for number, part in enumerate(value):
+            yield between if number else f"[{before}"
+            if isinstance(part, list):
+                yield json.dumps(part, **options)[1 + len(before) : -1 - len(after)]
+            else:
+                yield from inside(part)
+        yield f"{after}]"
+    elif isinstance(value, Mapping) and value:
+        for number, (name, own) in enumerate(value.items()):
+            yield f"{between if number else '{' + before}{json.dumps(name, **options)}: "
+            yield from inside(own)
+        yield f"{after}}}"
+    else:
+        yield json.dumps(value, **options)
 
 
 def with_verdict(record: Mapping[str, Any], verdict: str) -> dict[str, Any]:

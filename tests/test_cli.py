@@ -293,7 +293,7 @@ def test_three_commands_lead_from_a_file_to_ground_truth(run: Run, tmp_path: Pat
     ("chosen", "words"),
     [
         (["--method", "integrated_gradient"], ["no method 'integrated_gradient'", "Did you mean integrated_gradients"]),
-        (["--method", ""], ["no method ''", "Did you mean"]),
+        (["--method", ""], ["no method ''", "Known: alti, "]),
         (["--set", "stepz=3"], ["has no parameter 'stepz'", "rule, steps, tolerance, max_steps, baseline"]),
         (["--set", "steps=0"], ["steps = '0' is not accepted", "greater than or equal to 1"]),
         (["--set", "steps=1000000"], ["steps = '1000000' is not accepted", "10000"]),

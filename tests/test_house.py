@@ -16,7 +16,7 @@ import pytest
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "files", "limits", "reader", "request", "result", "settings"}
+BASE = {"declared", "errors", "files", "limits", "reader", "request", "result", "settings", "spill"}
 """Modules that every room may import."""
 
 MAY_USE: dict[str, set[str]] = {
@@ -24,6 +24,7 @@ MAY_USE: dict[str, set[str]] = {
     "files": set(),
     "limits": set(),
     "settings": {"errors", "limits"},
+    "spill": {"errors"},
     "reader": {"limits"},
     "declared": {"errors", "limits"},
     "request": {"errors"},

@@ -86,13 +86,7 @@ class AnalysisResult(Result, Generic[B]):
 
     def in_parts(self) -> dict[str, Any]:
         """See :meth:`explainlab.result.Result.in_parts`."""
-        texts: Sequence[Record] = getattr(self.body, "texts", ())
-        if len(texts) <= PART:
-            return self.to_json()
-        starts = range(0, len(texts), PART)
-        parts = ([text.model_dump(mode="json") for text in texts[start : start + PART]] for start in starts)
-        body = self.body.model_dump(mode="json", exclude={"texts"})
-        return self._record({name: parts if name == "texts" else body[name] for name in type(self.body).model_fields})
+        return self._record(self.body_in_parts())
 
     def _record(self, body: Mapping[str, Any]) -> dict[str, Any]:
         request = self.request.to_json("study")
@@ -105,6 +99,16 @@ class AnalysisResult(Result, Generic[B]):
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
         return self.body.model_dump(mode="json")
+
+    def body_in_parts(self) -> dict[str, Any]:
+        """As :meth:`body_json`, with more than :data:`PART` texts as :meth:`in_parts` has them."""
+        texts: Sequence[Record] = getattr(self.body, "texts", ())
+        if len(texts) <= PART:
+            return self.body_json()
+        starts = range(0, len(texts), PART)
+        parts = ([text.model_dump(mode="json") for text in texts[start : start + PART]] for start in starts)
+        body = self.body.model_dump(mode="json", exclude={"texts"})
+        return {name: parts if name == "texts" else body[name] for name in type(self.body).model_fields}
 
 
 _OLDER = {"outputs": "own", "preset": "ours"}

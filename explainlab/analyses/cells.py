@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -39,6 +39,11 @@ class Cell:
             "key": self.key,
             "body": None if self.result is None else self.result.body_json(),
         }
+
+    def in_parts(self) -> dict[str, Any]:
+        """As :meth:`to_json`, with very many texts as :meth:`explainlab.result.Result.in_parts` has them."""
+        body = {} if self.result is None else {"body": self.result.body_in_parts()}
+        return replace(self, result=None).to_json() | body
 
     def lines(self) -> list[str]:
         """The answer for a reader, or why there is none."""

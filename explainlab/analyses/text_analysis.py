@@ -22,6 +22,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest
 from explainlab.result import Cost
+from explainlab.spill import Chosen
 
 T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)
@@ -39,8 +40,8 @@ class _Texts:
     """The ``rows`` of a data set that a model can read, with what is known of each, by its place.
 
     ``lengths`` int64 [n] in tokens, ``keys`` bytes [n] of their requests, and ``same`` int64 [n]: the place of the
-    first row that asks the same. There ``finished`` [n] is written: what the result needs of a text that is ``done``,
-    which is what is ``kept`` of its body, its cost, and whether it was ``warned`` of.
+    first row that asks the same. There what the result needs of a text is written: ``finished`` [n], whether it is
+    ``done``, its cost, and whether it was ``warned`` of, and what is ``kept`` of its body.
     """
 
     rows: Sequence[Row]
@@ -48,6 +49,7 @@ class _Texts:
     keys: np.ndarray
     same: np.ndarray
     finished: np.ndarray
+    kept: Any
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -67,15 +69,18 @@ class TextAnalysis(Analysis, Generic[T, D]):
         """What :meth:`of_rows` needs of the body of a text: all of it, unless overridden for very many texts."""
         return body
 
-    def kept_dtype(self, parameters: Any) -> np.dtype[Any]:
-        """How an array holds what is :meth:`kept`: as any object, unless overridden."""
-        return np.dtype(object)
+    def holder(self, parameters: Any, labels: Sequence[str], texts: int) -> Any:
+        """What holds all that is :meth:`kept` of so many texts, of a model with these classes: an array of objects.
+
+        An analysis of very many texts has :class:`explainlab.spill.Table` instead.
+        """
+        return np.empty(texts, dtype=object)
 
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
         """The body of a data set, from what is :meth:`kept` of its texts: what each contributes, and a summary.
 
-        ``bodies`` is an array [n] of :meth:`kept_dtype`.
+        ``bodies`` is a :meth:`holder` of n.
         """
 
     def notes_of(self, rows: Sequence[Row], parameters: Any) -> Sequence[str]:
@@ -144,20 +149,22 @@ class TextAnalysis(Analysis, Generic[T, D]):
         own_keys = (self.key(asked(row), classifier.digest, context.reader) for row in rows)
         keys = np.fromiter(own_keys, "S64", len(rows))
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-        facts = [("kept", self.kept_dtype(parameters)), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
-        finished = np.zeros(len(rows), dtype=[("done", "?"), *facts])
         same = first[number]
+        finished = np.zeros(
+            len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
+        )
+        kept = self.holder(parameters, classifier.labels, len(rows))
 
         def result() -> AnalysisResult[D]:
             """The result of the texts that are finished now."""
             places = np.flatnonzero(finished["done"][same])
-            own = finished if finished["done"].all() else finished[same[places]]
+            own = finished[same[places]]
             forward, backward = own["passes"].sum(axis=0).tolist()
-            studied = [rows[place] for place in places]
+            studied = Chosen(rows, places)
             warned = warnings_of(skipped, own["warned"].sum().item(), len(own))
             return AnalysisResult(
                 request=request,
-                body=self.of_rows(studied, own["kept"], parameters),
+                body=self.of_rows(studied, kept[same[places]], parameters),
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
@@ -165,7 +172,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 versions=self.versions(classifier),
             )
 
-        for _ in self._finish(classifier, _Texts(rows, lengths, keys, same, finished), asked, context):
+        for _ in self._finish(classifier, _Texts(rows, lengths, keys, same, finished, kept), asked, context):
             context.show(result)
         return result()
 
@@ -180,7 +187,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         for start in range(0, len(distinct), _MOST_TOGETHER):
             by_key = {texts.keys[place].decode(): place for place in distinct[start : start + _MOST_TOGETHER]}
             for key, record in context.recall_results(by_key).items():
-                texts.finished[by_key[key]] = self._finished(self.read(record))
+                self._note(texts, by_key[key], self.read(record))
         parameters = self.parameters(asked(texts.rows[0]))
         pending = distinct[~texts.finished["done"][distinct]]
         work = np.zeros(len(texts.rows))
@@ -194,13 +201,14 @@ class TextAnalysis(Analysis, Generic[T, D]):
             keys = [texts.keys[place].decode() for place in group]
             context.keep_results({key: own.to_json() for key, own in zip(keys, results, strict=True)})
             for place, own in zip(group, results, strict=True):
-                texts.finished[place] = self._finished(own)
+                self._note(texts, place, own)
             progress.finish(len(group))
             yield
 
-    def _finished(self, result: AnalysisResult[T]) -> tuple[Any, ...]:
+    def _note(self, texts: _Texts, place: int, result: AnalysisResult[T]) -> None:
         cost = result.cost
-        return True, self.kept(result.body), (cost.forward, cost.backward), cost.seconds, bool(result.warnings)
+        texts.kept[place] = self.kept(result.body)
+        texts.finished[place] = True, (cost.forward, cost.backward), cost.seconds, bool(result.warnings)
 
 
 def row_request(request: CompleteRequest, row: Row, marks: Collection[str]) -> CompleteRequest:
@@ -230,7 +238,7 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
     """The ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
     group: list[int] = []
     most, sum_of_group = _FIRST_TOGETHER, 0.0
-    for place in places.tolist():
+    for place in map(int, places):
         own = gradients[place].item()
         if group and (len(group) == most or sum_of_group + own > together):
             yield group
@@ -272,13 +280,13 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
     )
 
 
-def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[list[Row], np.ndarray, list[tuple[int, str]]]:
+def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[Sequence[Row], np.ndarray, list[tuple[int, str]]]:
     """The rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
-    good, lengths, bad = [], array("q"), []
-    for row in rows:
+    good, lengths, bad = array("q"), array("q"), []
+    for place, row in enumerate(rows):
         try:
             lengths.append(len(classifier.encode(row.text, row.text_pair)))
-            good.append(row)
+            good.append(place)
         except TextError as error:
             bad.append((row.number, error.problem))
-    return good, np.array(lengths), bad
+    return Chosen(rows, np.array(good)), np.array(lengths), bad

@@ -220,6 +220,7 @@ class Place:
 
     def submit_again(self, job: Job) -> None:
         """Request ``job`` once more: it failed or was cancelled (a callback)."""
+        session.act()
         self._memory.requested.discard(job.key)
 
     def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:

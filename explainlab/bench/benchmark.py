@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import facts_dtype, facts_of
+from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationText
 from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
@@ -97,11 +97,13 @@ def _statistics() -> Row:
     rng = np.random.default_rng(0)
     texts = [Text(i, "", label="ab"[i % 2]) for i in range(TEXTS)]
     bodies = [_text(rng, table, metrics) for _ in texts]
-    dtype = facts_dtype(METHODS, 0, len(table) - METHODS, METRICS)
-    values = {metric.name: rng.normal(size=(len(table), TEXTS)).round(3) for metric in metrics}
+    dtype = facts_dtype(METHODS, 0, len(table) - METHODS, METRICS, [body.prediction.label for body in bodies[:1]])
 
     def run() -> None:
-        facts = np.array([facts_of(body) for body in bodies], dtype)
+        facts = Facts(dtype, TEXTS)
+        for place, body in enumerate(bodies):
+            facts[place] = facts_of(body)
+        values = statistics.columns(metrics, facts["values"])
         statistics.method_rows(table, METHODS, metrics, values, facts)
         statistics.ranked(names, metrics, values)
         statistics.agreements(names, [True] * METHODS, texts, facts)
@@ -118,7 +120,7 @@ def _text(rng: np.random.Generator, table: list[str], metrics: Sequence[MetricRe
         prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),
         target=Target(0, "a"),
         text_seed=0,
-        values={name: {metric.name: 0.0 for metric in metrics} for name in table},
+        values={name: {metric.name: round(rng.normal(), 3) for metric in metrics} for name in table},
         costs={},
         features=[Feature("a", 0, 1, False, 0)] * n,
         counted={metric.name: 1 for metric in metrics},

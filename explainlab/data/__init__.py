@@ -1,8 +1,9 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
 from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import NO_CLASS, ROLES, Dataset, Row, read_dataset, require_columns, without_marks
+from explainlab.data.files import NO_CLASS, ROLES, Dataset, read_dataset, require_columns, without_marks
 from explainlab.data.plant import Planted, is_planted, plant
+from explainlab.data.rows import Row
 from explainlab.data.sources import source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
 from explainlab.data.uploads import keep_upload

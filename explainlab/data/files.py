@@ -21,6 +21,7 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.formats import Record
+from explainlab.data.rows import Row, Rows, Span
 from explainlab.data.sampling import Sample
 from explainlab.data.sources import locate, source_state
 from explainlab.errors import DataError
@@ -28,8 +29,6 @@ from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
-
-Span = tuple[int, int]
 
 MARKS: Mapping[str, str] = {
     "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
@@ -45,24 +44,6 @@ NO_CLASS = "is not a class of the model"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A labelled text or pair of texts.
-
-    ``number`` counts the file's data rows from 1, without the header. ``label`` is the class name, or as written if
-    there are no class names, or None. Rationales are ``[start, end)`` character spans of the text they belong
-    to; an empty tuple means "nothing marked", None means "not annotated". ``paraphrases`` are of the text.
-    """
-
-    number: int
-    text: str
-    text_pair: str | None = None
-    label: str | None = None
-    rationale: tuple[Span, ...] | None = None
-    rationale_pair: tuple[Span, ...] | None = None
-    paraphrases: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class Dataset:
     """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``.
@@ -71,7 +52,7 @@ class Dataset:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     skipped: tuple[tuple[int, str], ...] = ()
     total: int | None = None
 
@@ -111,7 +92,7 @@ def read_dataset(
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
     name = locate(path, reader).name
-    rows: list[Row] = []
+    rows = Rows()
     skipped: list[tuple[int, str]] = []
     sample = None if seed is None or limit is None else Sample(limit, seed)
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
@@ -122,11 +103,11 @@ def read_dataset(
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if sample is None and len(rows) == limit:
-            return Dataset(name, tuple(rows), tuple(skipped))
+            return Dataset(name, rows, tuple(skipped))
     total = len(rows) if sample is None else sample.seen
     if not total:
         raise _nothing_left(name, skipped)
-    return Dataset(name, tuple(rows if sample is None else sample.rows()), tuple(skipped), total)
+    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total)
 
 
 def stream_rows(

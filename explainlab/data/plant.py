@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from explainlab.data.files import ROLES, Row, Span, read_dataset
+from explainlab.data.files import ROLES, read_dataset
+from explainlab.data.rows import Row, Span
 from explainlab.data.sources import locate
 from explainlab.declared import Parameters
 from explainlab.errors import DataError, ResourceError

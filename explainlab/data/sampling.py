@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-if TYPE_CHECKING:
-    from explainlab.data.files import Row
+import numpy as np
+
+from explainlab.data.rows import Row, Rows
+from explainlab.spill import Chosen
 
 Label = str | None
 
@@ -25,7 +26,8 @@ class Sample:
         self._size = size
         self._random = random.Random(seed)
         self._counts: Counter[Label] = Counter()
-        self._drawn: dict[Label, list[tuple[float, int, Row]]] = {}  # a heap a label, the largest number first
+        self._rows = Rows()  # also those that have given way to others
+        self._drawn: dict[Label, list[tuple[float, int]]] = {}  # a heap a label, the largest number first, with places
 
     @property
     def seen(self) -> int:
@@ -36,14 +38,16 @@ class Sample:
         """Show the next row."""
         self._counts[row.label] += 1
         heap = self._drawn.setdefault(row.label, [])
-        entry = (-self._random.random(), row.number, row)
-        (heapq.heappush if len(heap) < self._size else heapq.heappushpop)(heap, entry)
+        entry = (-self._random.random(), len(self._rows))
+        if len(heap) < self._size or entry > heap[0]:
+            (heapq.heappush if len(heap) < self._size else heapq.heapreplace)(heap, entry)
+            self._rows.append(row)
 
-    def rows(self) -> list[Row]:
-        """The sample, in the order of the file."""
+    def rows(self) -> Sequence[Row]:
+        """The sample, in the order in which it was shown."""
         shares = allocation(self._counts, self._size, self._random)
-        drawn = [entry for label, heap in self._drawn.items() for entry in heapq.nlargest(shares[label], heap)]
-        return sorted((row for _, _, row in drawn), key=lambda row: row.number)
+        drawn = [place for label, heap in self._drawn.items() for _, place in heapq.nlargest(shares[label], heap)]
+        return Chosen(self._rows, np.sort(np.array(drawn, dtype=np.int64)))
 
 
 def allocation(counts: Mapping[Label, int], size: int, generator: random.Random) -> dict[Label, int]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.files import Classes, Row, column_names, missing_columns, stream_rows
+from explainlab.data.files import Classes, column_names, missing_columns, stream_rows
 from explainlab.data.formats import Record
+from explainlab.data.rows import Row
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -75,23 +76,28 @@ def map_difference(stored: Attribution, again: Attribution) -> Difference | None
     """The difference between the scores of ``again`` and ``stored``; None if their features differ."""
     if [(f.part, f.start, f.end) for f in stored.features] != [(f.part, f.start, f.end) for f in again.features]:
         return None
-    return Difference("scores", _relative(stored.scores, again.scores))
+    largest = float(np.abs(stored.scores - again.scores).max(initial=0.0))
+    return Difference("scores", _relative(largest, float(np.abs(stored.scores).max(initial=0.0))))
 
 
 def table_difference(stored: dict[str, Any], again: dict[str, Any]) -> Difference | None:
-    """The difference of the column that differs most between two analyses' bodies; None if their shapes differ."""
-    ours, theirs = _columns(stored), _columns(again)
-    if {name: len(values) for name, values in ours.items()} != {name: len(values) for name, values in theirs.items()}:
-        return None
-    differences = [Difference(name, _relative(np.array(ours[name]), np.array(theirs[name]))) for name in ours]
+    """The difference of the column that differs most between two analyses' bodies; None if their shapes differ.
+
+    Lists in the bodies may be iterators of lists, which are read part by part.
+    """
+    largest: dict[str, float] = defaultdict(float)
+    sizes: dict[str, float] = defaultdict(float)
+    for (name, ours), (same, theirs) in zip_longest(_numbers(stored), _numbers(again), fillvalue=("", 0.0)):
+        if name != same:
+            return None
+        largest[name], sizes[name] = max(largest[name], abs(ours - theirs)), max(sizes[name], abs(ours))
+    differences = [Difference(name, _relative(largest[name], sizes[name])) for name in sizes]
     return max(differences, key=lambda difference: difference.relative, default=Difference("numbers", 0.0))
 
 
-def _relative(stored: np.ndarray, again: np.ndarray) -> float:
-    """max |stored - again| / max |stored| of two float64 [n]; infinite if only ``stored`` is all zeros."""
-    largest = np.abs(stored - again).max(initial=0.0)
-    size = np.abs(stored).max(initial=0.0)
-    return float(largest / size) if size else float("inf") if largest else 0.0
+def _relative(largest: float, size: float) -> float:
+    """The ``largest`` difference beside the largest number; infinite if only that is 0."""
+    return largest / size if size else float("inf") if largest else 0.0
 
 
 def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[int]]:
@@ -104,20 +110,12 @@ def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[in
     return [i for i, _ in pairs], [j for _, j in pairs]
 
 
-def _columns(body: dict[str, Any]) -> dict[str, list[float]]:
-    """The numbers in ``body``, by the names that lead to them."""
-    columns: dict[str, list[float]] = defaultdict(list)
-    for name, value in _numbers(body, ""):
-        columns[name].append(value)
-    return columns
-
-
-def _numbers(body: Any, name: str) -> Iterator[tuple[str, float]]:
-    """Every number in ``body`` with its dotted name; list indices are not part of names."""
+def _numbers(body: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Every number in ``body`` with its dotted name, by name; list indices are not part of names."""
     if isinstance(body, dict):
-        for part, value in body.items():
+        for part, value in sorted(body.items()):
             yield from _numbers(value, f"{name}.{part}" if name else str(part))
-    elif isinstance(body, list):
+    elif isinstance(body, list | Iterator):
         for value in body:
             yield from _numbers(value, name)
     elif isinstance(body, int | float) and not isinstance(body, bool):

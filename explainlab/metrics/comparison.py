@@ -103,9 +103,8 @@ def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: i
 
 def _best(values: np.ndarray, higher: bool) -> int | None:
     """The row with the best mean, the first of equal ones; None where no mean is known."""
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    means = np.where(known, values, 0.0).sum(axis=1) / np.maximum(counts, 1) * (1 if higher else -1)
+    counts = np.array([np.count_nonzero(~np.isnan(row)) for row in values])
+    means = np.array([np.nansum(row) for row in values]) / np.maximum(counts, 1) * (1 if higher else -1)
     return int(np.where(counts > 0, means, -np.inf).argmax()) if counts.any() else None
 
 
@@ -202,9 +201,11 @@ def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
     Pairs are tested by signed ranks instead of Nemenyi's test (Benavoli et al. 2016).
     """
     methods = len(values)
-    whole = values[:, ~np.isnan(values).any(axis=0)]
-    texts = whole.shape[1]
-    sums, squares = _rank_sums(whole)
+    whole = np.ones(values.shape[1], dtype=bool)
+    for row in values:
+        whole &= ~np.isnan(row)
+    texts = int(np.count_nonzero(whole))
+    sums, squares = _rank_sums(values, whole)
     ranks = ((methods + 1) * texts - sums if higher else sums) / texts if texts else np.full(methods, np.nan)
     if methods < FEWEST_METHODS:
         return CriticalDifference(ranks, texts, none=f"A diagram needs at least {FEWEST_METHODS} methods.")
@@ -212,7 +213,8 @@ def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
         why = f"A diagram needs at least {FEWEST_TEXTS} texts for which every method has a value."
         return CriticalDifference(ranks, texts, none=why)
     pairs = list(combinations(range(methods), 2))
-    corrected = holm(_signed_ranks((whole[i] - whole[j] for i, j in pairs), len(pairs), texts))
+    differences = ((values[i] - values[j])[whole] for i, j in pairs)
+    corrected = holm(_signed_ranks(differences, len(pairs), texts))
     p = np.full((methods, methods), np.nan)
     for (i, j), value in zip(pairs, corrected, strict=True):
         p[i, j] = p[j, i] = value
@@ -223,14 +225,15 @@ def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
     return CriticalDifference(ranks, texts, friedman, p, groups)
 
 
-def _rank_sums(values: np.ndarray) -> tuple[np.ndarray, float]:
+def _rank_sums(values: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, float]:
     """The sums float64 [M] of the ranks of ``values`` float64 [M, T], 1 the lowest, and the sum of their squares.
 
-    Ranks are halves, so both are exact.
+    Those of the texts that are ``whole``, bool [T]. Ranks are halves, so both are exact.
     """
     sums, squares = np.zeros(len(values)), 0.0
     for start in range(0, values.shape[1], _RANKED):
-        ranks = rankdata(values[:, start : start + _RANKED], axis=0)
+        some = slice(start, start + _RANKED)
+        ranks = rankdata(values[:, some][:, whole[some]], axis=0)
         sums += ranks.sum(axis=1)
         squares += float((ranks**2).sum())
     return sums, squares

@@ -14,11 +14,11 @@ MOST_UNKNOWN = 0.2
 
 
 def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
-    """A warning each for a text that was cut, for unknown tokens, and for label words that are hardly ever said.
+    """A warning each for a text that was cut, unknown tokens, a missing second text, and label words hardly ever said.
 
     ``label_share`` is that of :meth:`Classifier.label_share`, None for a classifier without a prompt.
     """
-    return [*_cut(encoding), *_unknown(classifier, encoding), *_unlikely(label_share)]
+    return [*_cut(encoding), *_unknown(classifier, encoding), *_alone(classifier, encoding), *_unlikely(label_share)]
 
 
 def is_unreadable(unknown: int, content: int) -> bool:
@@ -74,6 +74,12 @@ def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:
         f"The model cannot read this text: {unknown} of its {content} tokens are unknown to it "
         f"({tokenizer.unk_token}). What it predicts here, and why, says nothing about the text."
     ]
+
+
+def _alone(classifier: Classifier, encoding: Encoding) -> list[str]:
+    if not classifier.pairs or encoding.text_pair is not None:
+        return []
+    return ["The model was trained on pairs of texts, and this one has no second text: it never met such a text."]
 
 
 def _unlikely(label_share: float | None) -> list[str]:

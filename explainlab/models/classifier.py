@@ -43,7 +43,7 @@ class Classifier:
 
     ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
     ``pad_id`` the token that fills up a batch; ``prompt`` what a language model reads around every text, None for a
-    model with a classification head.
+    model with a classification head; ``pairs``: it was made here of pairs of texts.
 
     Several threads may use a classifier: they take turns, pass by pass. Whoever changes the model for some passes, by a
     hook or otherwise, holds ``lock`` until the change is undone. ``tokenizer_lock`` is that of the tokenizer, which
@@ -60,6 +60,7 @@ class Classifier:
     pad_id: int
     limits: Limits = DEFAULT_LIMITS
     prompt: Prompt | None = None
+    pairs: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     tokenizer_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 

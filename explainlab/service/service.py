@@ -35,7 +35,7 @@ from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 log = logging.getLogger(__name__)
-_MOST_BATCHED = 64
+_MOST_UNSTORED = 64
 
 
 class Service(Access):
@@ -53,7 +53,7 @@ class Service(Access):
         self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
         self.out_of_memory = False
         self.paces = Paces(store, str(self.device))
-        self._batched: dict[str, Result] = {}  # by their keys: what a batch answered for jobs that still wait
+        self._unstored: dict[str, Result] = {}  # by their keys, the last so many that nobody has in the store
         self.engine: Engine = engine(self._work, self._ended)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
@@ -66,7 +66,8 @@ class Service(Access):
         model = known_digest(request)
         if model is None:
             return None
-        return self._finished(request, model) or self._stored(request, result_key(request, model))
+        key = result_key(request, model)
+        return self._finished(request, model) or self._remembered(request, key) or self._stored(request, key)
 
     def has(self, request: Request, user: User = LOCAL) -> bool:
         """Whether :meth:`find` gives a result, which is not read; raises as that."""
@@ -77,7 +78,9 @@ class Service(Access):
         if makes(request):
             return self.find(request, user) is not None
         try:
-            return self._finished(request, model) is not None or self.store.has(result_key(request, model))
+            key = result_key(request, model)
+            known = self._finished(request, model) or self._remembered(request, key)
+            return known is not None or self.store.has(key)
         except ResourceError:
             return False
 
@@ -282,9 +285,14 @@ class Service(Access):
         key = result_key(request, model_digest(request))
         memory = StoredContext(context, self.store, about_key(request), owners)
         try:
-            result = self._stored(request, key) or self._batched.pop(key, None) or self._compute(request, memory)
+            stored = self._stored(request, key)
+            result = stored or self._remembered(request, key) or self._compute(request, memory)
             for owner in owners():
                 own_made(result, owner)
+            if owners():
+                self._unstored.pop(key, None)
+            elif stored is None:
+                self._remember(key, result)
             return self._kept(request, result, key, memory)
         finally:
             memory.hold()
@@ -314,10 +322,8 @@ class Service(Access):
         requests = [request, *self._waiting_targets(request)]
         result, *others = answer_targets(classifier, requests, context)
         self.out_of_memory = False
-        if len(self._batched) > _MOST_BATCHED:  # their jobs were cancelled
-            self._batched.clear()
         for other, own in zip(requests[1:], others, strict=True):
-            self._batched[result_key(other, classifier.digest)] = own.answering(other)
+            self._remember(result_key(other, classifier.digest), own.answering(other))
         return result.answering(request)
 
     def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
@@ -332,6 +338,17 @@ class Service(Access):
         job = self.engine.job(job_key(request))
         result = None if job is None else job.result
         return result if result is not None and result.versions["model"] == model and is_there(result) else None
+
+    def _remember(self, key: str, result: Result) -> None:
+        """Have a ``result`` that nobody has in the store for who asks for it next, as long as the server runs."""
+        self._unstored[key] = result
+        for oldest in list(self._unstored)[:-_MOST_UNSTORED]:
+            self._unstored.pop(oldest, None)
+
+    def _remembered(self, request: CompleteRequest, key: str) -> Result | None:
+        """The result of :meth:`_remember`, with the model named as in ``request``."""
+        result = self._unstored.get(key)
+        return result.answering(request) if result and is_there(result) else None
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""

@@ -33,7 +33,7 @@ class _NoFloat32(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        function = Tensor.double if func is Tensor.float else func
+        function: Callable[..., Any] = Tensor.double if func is Tensor.float else func
         wide = [torch.float64 if own is torch.float32 else own for own in args]
         if not kwargs:
             return function(*wide)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from explainlab.errors import RequestError
 from explainlab.models.stored.base import base_labels, load_base
 from explainlab.models.stored.building import BUILDING
+from explainlab.models.stored.directory import OF_PAIRS
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
 from explainlab.training.lora import add_lora
 from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tu
     own = () if base in ARCHITECTURES else base_labels(base)
     known = labels <= set(own) or labels <= {str(number) for number in range(len(own))}
     return settings.label_names or (own if known else tuple(sorted(labels)))
+
+
+def note_pairs(config: PretrainedConfig, pairs: bool) -> None:
+    """Write into ``config`` that the model is trained on ``pairs`` of texts; or no longer, where it says so."""
+    if pairs or hasattr(config, OF_PAIRS):
+        setattr(config, OF_PAIRS, pairs)
 
 
 def starting_point(base: str, examples: Examples, names: Sequence[str], settings: TrainingSettings) -> Start:

@@ -31,7 +31,7 @@ from explainlab.training.lora import merge_lora
 from explainlab.training.passes import Report, accuracy, measured_accuracy, teacher_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import TrainingSettings
-from explainlab.training.start import Start, class_names, settings_for, starting_point
+from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
 
 _MEASURED = 32
 """Texts in a batch of which only the accuracy is measured."""
@@ -132,6 +132,7 @@ def train(
     report(0, 1, "tokenizer")
     with random.drawing():
         start = starting_point(base, examples, names, settings)
+        note_pairs(start.network.config, bool(examples.pairs))
         torch.nn.Module.to(start.network, place)
     _require_masks(base, start, settings)
     validate = _validator(start, *checked, settings.batch_size, report) if checked else None

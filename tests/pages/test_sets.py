@@ -17,7 +17,7 @@ from explainlab.analyses.candidates.page import view as candidates
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.errors.page import view as errors
 from explainlab.analyses.integration.page import view as integration
-from explainlab.service.service import service
+from explainlab.service.service import Service, service
 from tests.pages.scripted import SECONDS, answered, charts, link_of, linked, opened, press, words
 
 BERT, GONE = "embedded:bert-mini-sst2", "gone.csv"
@@ -185,7 +185,7 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
 
     first, *others = map(str, files)
     sets = {"source": first, "rows": 5, "sample": "all", "sources": tuple(others)}
-    app = press(opened("errors"), "Predict")  # who has only looked stores nothing
+    app = opened("errors")
     monkeypatch.setattr(Predictions, "answer", held)
     app.query_params["r"] = link_of(errors.first_view(), **sets)
     app.run()
@@ -202,7 +202,10 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     assert alone.session_state["errors.place"].view.cells == [view.cells[0]]
     assert charts(alone)
     assert asked == ["first", "second"], "what was finished is not computed again"
+    after = Service(service().store, "cpu")
+    assert not any(map(after.has, job.requests)), "who has only looked stores nothing"
     free.set()
     press(app, "Run again")
     assert [cell["State"] for cell in cells(app)] == ["done"] * 3
     assert asked == ["first", "second", "second", "third"]
+    assert all(map(after.has, job.requests)), "who presses has asked"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan
 from typing import Annotated, Any
@@ -25,7 +24,7 @@ from explainlab.analyses.evaluation.result import (
     NoRationales,
 )
 from explainlab.analyses.evaluation.table import kinds_of
-from explainlab.analyses.evaluation.texts import EvaluatedTexts
+from explainlab.analyses.evaluation.texts import EvaluatedRow, EvaluatedTexts, without_values
 from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import data_verdict, headline_numbers, shown_name, text_verdict
 from explainlab.analyses.numbers import Number
@@ -60,6 +59,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
+from explainlab.text.rationale import ABSENCES
 
 EVALUATIONS = 2_000
 """About how many gradients a text costs, before its length is known."""
@@ -194,16 +194,15 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         """See :meth:`TextAnalysis.kept`."""
         return facts_of(body)
 
-    def kept_dtype(self, parameters: Parameters) -> np.dtype[Any]:
-        """See :meth:`TextAnalysis.kept_dtype`."""
+    def holder(self, parameters: Parameters, labels: Sequence[str], texts: int) -> Facts:
+        """See :meth:`TextAnalysis.holder`."""
         counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
-        return facts_dtype(*counts, len(metric_requests(parameters.metrics)))
+        return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
 
     def of_rows(self, rows: Sequence[Row], bodies: Facts, parameters: Parameters) -> EvaluationData:
         names, metrics = parameters.names, metric_requests(parameters.metrics)
         all_names, asked = [*names, *parameters.reversed], [metric.name for metric in metrics]
-        table = np.ascontiguousarray(bodies["values"].transpose(2, 1, 0))
-        values = statistics.columns(metrics, table)
+        values = statistics.columns(metrics, bodies["values"])
         ranks, critical = statistics.ranked(names, metrics, values)
         passes = bodies["passes"].sum(axis=0).tolist()
         cost = {
@@ -213,10 +212,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         compares = self.compares(parameters)
         silent = bodies["silent"].sum(axis=0).tolist()
         return EvaluationData(
-            n=len(bodies),
+            n=len(rows),
             rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
             cost_by_method=cost,
-            texts=EvaluatedTexts(all_names, asked, table.transpose(2, 1, 0), _facts(rows, bodies, compares)),
+            texts=EvaluatedTexts(all_names, asked, bodies["values"], without_values(_others(rows, bodies, compares))),
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
             ranks=ranks,
             critical=critical,
@@ -276,19 +275,20 @@ def _told(apart: bool | None) -> str:
     return "" if apart is None else "yes" if apart else "no"
 
 
-def _facts(rows: Sequence[Row], texts: Facts, compares: bool) -> dict[str, list[Any]]:
-    """What is said of every text beside its values, by the fields of :class:`EvaluatedRow`."""
-    nothing = [None] * len(rows)
-    return {
-        "row": [row.number for row in rows],
-        "text": [row.text for row in rows],
-        "text_pair": [row.text_pair for row in rows],
-        "label": [row.label for row in rows],
-        **{name: texts[name].tolist() for name in ("text_seed", "predicted", "features")},
-        "rationale": [row.rationale for row in rows] if compares else nothing,
-        "rationale_pair": [row.rationale_pair for row in rows] if compares else nothing,
-        "undefined": texts["undefined"].tolist(),
-    }
+def _others(rows: Sequence[Row], texts: Facts, compares: bool) -> Iterator[EvaluatedRow]:
+    """What is said of every text beside its values."""
+    for place, row in enumerate(rows):
+        yield EvaluatedRow.model_construct(
+            row=row.number,
+            text=row.text,
+            text_pair=row.text_pair,
+            label=row.label or "",
+            values={},
+            **{name: texts[name][place].item() for name in ("text_seed", "predicted", "features")},
+            rationale=row.rationale if compares else None,
+            rationale_pair=row.rationale_pair if compares else None,
+            undefined=texts["undefined"][place].item() or None,
+        )
 
 
 def _signed(parameters: Evaluation.Parameters, texts: Facts) -> list[bool]:
@@ -310,8 +310,7 @@ def _explains(parameters: Evaluation.Parameters) -> list[int | None]:
 
 
 def _no_rationales(texts: Facts) -> NoRationales:
-    counts = Counter(texts["undefined"].tolist())
-    return NoRationales(missing=counts["missing"], empty=counts["empty"], cut=counts["cut"])
+    return NoRationales(**{reason: np.count_nonzero(texts["undefined"] == reason) for reason in ABSENCES})
 
 
 def _imported(subject: Subject, parameters: Evaluation.Parameters) -> list[np.ndarray]:

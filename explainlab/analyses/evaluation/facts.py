@@ -1,26 +1,29 @@
-"""What the table of a data set needs of each text: a few numbers, since there may be very many texts."""
+"""What the table of a data set needs of each text: a few facts, since there may be very many texts."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from explainlab.analyses.evaluation.result import EvaluationText
 from explainlab.metrics.agreement import rank_correlations, sign_conflicts
+from explainlab.spill import Table
+from explainlab.text.rationale import ABSENCES
 
-Facts = np.ndarray
-"""Of T texts, [T] in the dtype of :func:`facts_dtype`."""
+Facts = Table
+"""Of T texts, with the fields of :func:`facts_dtype`."""
 
 
-def facts_dtype(names: int, methods: int, controls: int, metrics: int) -> np.dtype[np.void]:
-    """The numbers of a text, for N ``names``, of which the first are ``methods`` and the others files.
+def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:
+    """The facts of a text, for N ``names``, of which the first are ``methods`` and the others files.
 
     ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.
     ``tau`` and ``conflicts``: Kendall's tau and the share of conflicting signs of every pair of names. ``passes``:
     forward and backward. ``silent`` and ``negative``: whether all scores are 0, or any is below it. ``features``
-    counts those that are not special; ``undefined``: why there is no rationale, or None.
+    counts those that are not special. ``predicted`` is one of the ``labels``; ``undefined``: why there is no rationale,
+    empty where there is one.
     """
     pairs = names * (names - 1) // 2
     return np.dtype(
@@ -33,9 +36,9 @@ def facts_dtype(names: int, methods: int, controls: int, metrics: int) -> np.dty
             ("silent", "?", (names,)),
             ("negative", "?", (names,)),
             ("features", "i8"),
-            ("predicted", "O"),
+            ("predicted", f"U{max(map(len, labels))}"),
             ("text_seed", "u4"),
-            ("undefined", "O"),
+            ("undefined", f"U{max(map(len, ABSENCES))}"),
         ]
     )
 
@@ -55,7 +58,7 @@ def facts_of(body: EvaluationText) -> tuple[Any, ...]:
         [not row.any() for row in scores],
         [(row < 0).any() for row in scores],
         content.sum(),
-        sys.intern(body.prediction.label),
+        body.prediction.label,
         body.text_seed,
-        body.undefined,
+        body.undefined or "",
     )

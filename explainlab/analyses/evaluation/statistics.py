@@ -39,8 +39,8 @@ Columns = Mapping[str, np.ndarray]
 
 
 def columns(metrics: Sequence[MetricRequest], values: np.ndarray) -> Columns:
-    """The ``values`` float64 [metrics, names, texts] of all texts."""
-    return {request.name: column for request, column in zip(metrics, values, strict=True)}
+    """The ``values`` float64 [texts, names, metrics] of all texts."""
+    return {request.name: column for request, column in zip(metrics, values.T, strict=True)}
 
 
 def method_rows(
@@ -110,7 +110,7 @@ def agreements(names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row]
             for start in range(0, pairs, _PAIRS):
                 yield from np.ascontiguousarray(texts[kind][:, start : start + _PAIRS].T)
 
-    means = means_of(measured, 2 * pairs, len(texts))
+    means = means_of(measured, 2 * pairs, len(rows))
     tau_means, conflict_means = means[:pairs], means[pairs:]
     agreed = []
     for pair, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):

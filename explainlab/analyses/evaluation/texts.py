@@ -1,10 +1,9 @@
-"""The texts of an evaluated data set with their values: very many of them, held as columns."""
+"""The texts of an evaluated data set with their values: very many of them, which are not in memory."""
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from explainlab.analyses.base import Record
 from explainlab.request import Spans
+from explainlab.spill import Floats, Lazy, Spilled
 from explainlab.text.rationale import Absence
 
 Values = dict[str, dict[str, float | None]]
@@ -43,21 +43,18 @@ class EvaluatedRow(Record):
     undefined: Absence | None = None
 
 
-class EvaluatedTexts(Sequence[EvaluatedRow]):
-    """The rows of T texts, each made when it is read.
+class EvaluatedTexts(Lazy[EvaluatedRow]):
+    """The rows of T texts, each made when it is read: of very many most is in files.
 
-    ``values`` float64 [T, names, metrics] are NaN where a metric is undefined. ``facts`` are by name the other fields
-    of :class:`EvaluatedRow`, a sequence of T each.
+    ``values`` float64 [T, names, metrics] are NaN where a metric is undefined. ``others`` are the same rows without
+    values: see :func:`without_values`.
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        metrics: Sequence[str],
-        values: np.ndarray,
-        facts: Mapping[str, Sequence[Any]],
+        self, names: Sequence[str], metrics: Sequence[str], values: np.ndarray, others: Sequence[EvaluatedRow]
     ) -> None:
-        self.names, self.metrics, self.values, self._facts = [*names], [*metrics], values, facts
+        self.names, self.metrics, self._values, self._others = [*names], [*metrics], values, others
+        self._kept = [*range(len(self.metrics))]
 
     @classmethod
     def of(cls, rows: Iterable[EvaluatedRow | Mapping[str, Any]]) -> Self:
@@ -67,43 +64,46 @@ class EvaluatedTexts(Sequence[EvaluatedRow]):
         """
         names: list[str] = []
         metrics: list[str] = []
-        values = array("d")
-        facts: dict[str, list[Any]] = {name: [] for name in EvaluatedRow.model_fields if name != "values"}
-        for number, row in enumerate(map(EvaluatedRow.model_validate, rows)):
-            if not number:
+        values, others = Floats(), without_values()
+        for row in map(EvaluatedRow.model_validate, rows):
+            if not others:
                 names, metrics = [*row.values], [*next(iter(row.values.values()), ())]
             if [*row.values] != names or any([*own] != metrics for own in row.values.values()):
                 raise ValueError("the texts have values of different methods or metrics")
             values.extend(np.nan if value is None else value for own in row.values.values() for value in own.values())
-            for name, column in facts.items():
-                column.append(_shared(getattr(row, name)) if name in ("label", "predicted") else getattr(row, name))
-        table = np.frombuffer(values) if values else np.empty(0)
-        return cls(names, metrics, table.reshape(len(facts["row"]), len(names), len(metrics)), facts)
+            others.append(row.model_copy(update={"values": {}}))
+        return cls(names, metrics, values.read().reshape(len(others), len(names), len(metrics)), others)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._others)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        table = [[None if value != value else value for value in row] for row in self.values[place].tolist()]
-        values = {name: dict(zip(self.metrics, row, strict=True)) for name, row in zip(self.names, table, strict=True)}
-        return EvaluatedRow.model_construct(values=values, **{name: own[place] for name, own in self._facts.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EvaluatedTexts) and [*self] == [*other]
-
-    __hash__ = None  # type: ignore[assignment]
+    def item(self, place: int) -> EvaluatedRow:
+        """See :meth:`Lazy.item`."""
+        table = self._values[place][:, self._kept].tolist()
+        values = {
+            name: {metric: None if value != value else value for metric, value in zip(self.metrics, row, strict=True)}
+            for name, row in zip(self.names, table, strict=True)
+        }
+        return self._others[place].model_copy(update={"values": values})
 
     def column(self, name: str, metric: str) -> np.ndarray:
         """float64 [T]: the values of what is evaluated under ``name`` by ``metric``."""
-        column: np.ndarray = self.values[:, self.names.index(name), self.metrics.index(metric)]
-        return column
+        return self._values[:, self.names.index(name), self._kept[self.metrics.index(metric)]]
 
     def only(self, metrics: Collection[str]) -> EvaluatedTexts:
         """The same texts without the values by other ``metrics``."""
-        kept = [i for i, metric in enumerate(self.metrics) if metric in metrics]
-        return EvaluatedTexts(self.names, [self.metrics[i] for i in kept], self.values[:, :, kept], self._facts)
+        texts = EvaluatedTexts(self.names, self.metrics, self._values, self._others)
+        texts._kept = [kept for kept, metric in zip(self._kept, self.metrics, strict=True) if metric in metrics]
+        texts.metrics = [metric for metric in self.metrics if metric in metrics]
+        return texts
+
+    def at(self, row: int) -> EvaluatedRow:
+        """The text in the row ``row`` of the file, which must be there."""
+        return self.item(int(np.flatnonzero(self._rows == row)[0]))
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        return np.fromiter((own.row for own in self._others), np.int64, len(self))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -115,6 +115,10 @@ class EvaluatedTexts(Sequence[EvaluatedRow]):
         )
 
 
-def _shared(text: str | None) -> str | None:
-    """The same text, which is in memory once."""
-    return None if text is None else sys.intern(text)
+def without_values(rows: Iterable[EvaluatedRow] = ()) -> Spilled[EvaluatedRow]:
+    """The ``rows``, whose values are left out; more may be added."""
+    return Spilled(_written, EvaluatedRow.model_validate, rows)
+
+
+def _written(row: EvaluatedRow) -> dict[str, Any]:
+    return row.model_dump(mode="json")

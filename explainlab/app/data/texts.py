@@ -65,12 +65,20 @@ def draw_opener(
     )
 
 
-def draw_texts(key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]]) -> None:
-    """A folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason."""
+def draw_texts(
+    key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]], n: int = 0
+) -> None:
+    """A folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason.
+
+    ``n``: how many texts there are, where the rows may be but the first of them.
+    """
     table = st.expander("All texts", icon=":material/table_rows:", key=key, on_change="rerun")
     if not table.open:
         return
-    table.dataframe(pd.DataFrame(rows()), hide_index=True)
+    listed = rows()
+    if len(listed) < n:
+        table.caption(f"The first {len(listed):,} of {n:,} texts; the files of the run, on Runs, have all.")
+    table.dataframe(pd.DataFrame(listed), hide_index=True)
     if skipped:
         with table:
             st.markdown("**Rows left out**")

@@ -7,8 +7,9 @@ import json
 import re
 import zipfile
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -24,7 +25,7 @@ from explainlab.figures.export import component_file, inert, render, report_maps
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
-from explainlab.result import with_verdict
+from explainlab.result import with_verdict, written
 
 MOST_ROWS = 500
 """The most rows of a table in the report; its CSV file has all."""
@@ -44,48 +45,63 @@ def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
     ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
     the numbers behind it as CSV, and a heatmap as SVG. Beside them are the files that the analysis declares.
     """
-    record, drawn = result.to_json(), figures_of(result)
-    tables = [_Table.of(name, rows) for name, rows in result.body_json().items() if _is_table(rows)]
-    files = {"report.html": _report(result, data or record["data"], drawn, tables)}
+    drawn = figures_of(result)
+    tables = [*_tables(result)]
+    files: dict[str, str | Iterable[str]] = {"report.html": _report(result, data or result.request.data, drawn, tables)}
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
     files |= drawn.files
-    whole = with_verdict(record, get_study(result.request.question).headline(result))
-    return _zip({**files, "result.json": json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2)})
+    whole = with_verdict(result.in_parts(), get_study(result.request.question).headline(result))
+    return _zip({**files, "result.json": written(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Records of a study: their name, their CSV file, and all of them in ``frame``."""
+    """Records of a study: their name, how many there are, and all of them, some at a time, whenever they are asked for.
+
+    One row a record; nested values become JSON, and no text becomes a formula.
+    """
 
     name: str
-    file: str
-    frame: pd.DataFrame
-
-    @classmethod
-    def of(cls, name: str, rows: list[dict[str, Any]]) -> _Table:
-        """One row a record; nested values become JSON, and no text becomes a formula."""
-        cells = [{inert(column): _cell(value) for column, value in row.items()} for row in rows]
-        return cls(name, f"{_file_name(name)}.csv", pd.DataFrame(cells))
+    length: int
+    parts: Callable[[], Iterable[list[dict[str, Any]]]]
 
     @property
-    def length(self) -> int:
-        """The number of rows."""
-        return len(self.frame)
+    def file(self) -> str:
+        """The name of its CSV file."""
+        return f"{_file_name(self.name)}.csv"
 
-    @property
+    @cached_property
     def head(self) -> pd.DataFrame:
         """The rows in the report; None for missing values, and numbers with six digits."""
-        head = self.frame.head(MOST_ROWS).astype(object)
+        head = next(self._frames()).head(MOST_ROWS).astype(object)
         return head.where(head.notna(), None).map(lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell)
 
-    def to_csv(self) -> str:
-        """All rows."""
-        table: str = self.frame.to_csv(index=False, lineterminator="\r\n")
-        return table
+    def to_csv(self) -> Iterator[str]:
+        """All rows, in pieces."""
+        for number, frame in enumerate(self._frames()):
+            yield frame.to_csv(index=False, header=not number, lineterminator="\r\n")
+
+    def _frames(self) -> Iterator[pd.DataFrame]:
+        for rows in self.parts():
+            yield pd.DataFrame([{inert(column): _cell(value) for column, value in row.items()} for row in rows])
+
+
+def _tables(result: AnalysisResult[Any]) -> Iterator[_Table]:
+    """The lists of records in the body of ``result``."""
+    for name, rows in result.body_in_parts().items():
+        if isinstance(rows, Iterator):
+            yield _Table(name, len(result.body.texts), partial(_parts, result, name))
+        elif _is_table(rows):
+            yield _Table(name, len(rows), partial(list, [rows]))
+
+
+def _parts(result: AnalysisResult[Any], name: str) -> Iterator[list[dict[str, Any]]]:
+    parts: Iterator[list[dict[str, Any]]] = result.body_in_parts()[name]
+    return parts
 
 
 def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
@@ -102,7 +118,7 @@ def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, table
         label=analysis.label,
         headline=analysis.headline(result),
         lines=analysis.lines(result),
-        record=result.to_json(),
+        record=result.in_parts(),
         output="each method's own output" if own else result.request.output,
         data=data,
         rows=result.sample_words,
@@ -128,10 +144,14 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", name)
 
 
-def _zip(files: Mapping[str, str]) -> bytes:
-    """A zip of texts; equal texts give equal bytes."""
+def _zip(files: Mapping[str, str | Iterable[str]]) -> bytes:
+    """A zip of texts, which may come in pieces; equal texts give equal bytes."""
     whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(whole, "w") as archive:
         for name, text in files.items():
-            archive.writestr(zipfile.ZipInfo(name), text.encode("utf-8"), zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=not isinstance(text, str)) as file:
+                for piece in [text] if isinstance(text, str) else text:
+                    file.write(piece.encode("utf-8"))
     return whole.getvalue()

@@ -99,7 +99,7 @@ def _draw_tables(first: Result, second: Result) -> None:
             "Two maps, or two results of one study, can be compared in numbers; these can only be read side by side."
         )
         return
-    difference = table_difference(first.body_json(), second.body_json())
+    difference = table_difference(first.body_in_parts(), second.body_in_parts())
     if difference is None:
         st.info("The two results have different shapes, so their numbers are not compared one by one.")
     else:

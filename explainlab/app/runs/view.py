@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -96,10 +96,20 @@ def _draw_result(result: Result) -> None:
         st.warning(plain(warning), icon=":material/warning:")
     record = st.expander("The result as JSON", icon=":material/data_object:", key="run_json", on_change="rerun")
     if record.open:
-        body = json.dumps(result.body_json(), ensure_ascii=False, indent=1)
+        body = _beginning(written(result.body_in_parts(), ensure_ascii=False, indent=1))
         if len(body) > _SHOWN_CHARACTERS:
-            record.caption(f"The first {_SHOWN_CHARACTERS:,} of {len(body):,} characters; the JSON file has all.")
+            record.caption(f"The first {_SHOWN_CHARACTERS:,} characters; the JSON file has all.")
         record.code(body[:_SHOWN_CHARACTERS], language=None, height=400)
+
+
+def _beginning(pieces: Iterable[str]) -> str:
+    """The first of ``pieces``, until they are too many to show; or all."""
+    text = ""
+    for piece in pieces:
+        text += piece
+        if len(text) > _SHOWN_CHARACTERS:
+            break
+    return text
 
 
 def _draw_open_page(service: Service, opened: OpenRun) -> str:
@@ -186,7 +196,7 @@ def _draw_difference(stored: Result, again: Result) -> None:
     else:
         assert isinstance(stored, AnalysisResult)
         assert isinstance(again, AnalysisResult)
-        difference, size = table_difference(stored.body_json(), again.body_json()), "the largest of its column"
+        difference, size = table_difference(stored.body_in_parts(), again.body_in_parts()), "the largest of its column"
     if difference is None:
         st.warning(
             "Computed again: the result has a different shape from the stored one.", icon=":material/difference:"

@@ -19,6 +19,8 @@ from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX
 from explainlab.models.networks.registration import OURS, register_networks
 from explainlab.models.stored.weights import first_line
 
+OF_PAIRS = "explainlab_pairs"
+"""In the config.json of a model that was trained here: whether it was on pairs of texts."""
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What is read of a model: its digest is over these files."""
 VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]

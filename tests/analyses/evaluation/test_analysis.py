@@ -201,7 +201,7 @@ def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_p
         (["lime", "lime:samples=200"], ["comprehensiveness"], {}, "each once"),
         (["lime:sample=20"], ["comprehensiveness"], {}, "no parameter"),
         (["reversed:lime"], ["comprehensiveness"], {}, "no method"),
-        (["occlusion"], ["comprehensiveness"], {"lime": {}}, "not among the methods"),
+        (["occlusion"], ["comprehensiveness"], {"lime": {}}, "these parameters are not accepted. lime is not"),
         (["occlusion"], ["comprehensiveness"], {"occlusion": {"steps": 3}}, "no parameter"),
     ],
 )

@@ -86,6 +86,24 @@ def test_a_set_goes_on_after_a_restart_and_each_answer_is_a_run_of_its_own(tmp_p
     assert again.outcomes[0] == job.outcomes[0], "stored, so not computed again"
 
 
+def test_what_a_set_has_answered_for_a_visitor_stays_while_the_server_runs(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'results.sqlite'}"
+    service = Service(Store(url), "cpu")
+    cells = [predictions(MODELS[0], "embedded:sentiment"), predictions(MODELS[1], "embedded:news")]
+    job = service.submit_set(cells, LOCAL, record=False, store=False)
+    assert service.engine.wait(job, SOON)
+    assert [service.find(cell, ANN) for cell in cells] == job.outcomes
+    more = [*cells, predictions(MODELS[1], "embedded:sentiment")]
+    again = service.submit_set(more, ANN, record=False, store=False)
+    assert service.engine.wait(again, SOON)
+    assert again.outcomes[:2] == job.outcomes, "the same results, not computed again"
+    assert Service(Store(url), "cpu").find(cells[0]) is None, "a session that has asked nothing stores nothing"
+    asked = service.submit_set(cells, ANN)
+    assert service.engine.wait(asked, SOON)
+    assert asked.outcomes == job.outcomes
+    assert Service(Store(url), "cpu").find(cells[0]) is not None
+
+
 def test_a_server_that_is_killed_leaves_the_requests_of_a_set(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'results.sqlite'}"
     service = Service(Store(url), "cpu")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,8 +13,10 @@ from typing import Any
 import pytest
 
 from explainlab import evaluate
+from explainlab.analyses import base
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
+from explainlab.app.runs.bundle import study_bundle
 from explainlab.models.classifier import Classifier
 from explainlab.result import PART, written
 from explainlab.service.store.schema import PARTS, RESULTS
@@ -87,3 +91,18 @@ def test_pieces_are_the_whole_text(result: AnalysisResult[Any]) -> None:
     assert "".join(pieces) == json.dumps(result.to_json(), ensure_ascii=False)
     assert max(map(len, pieces)) < len("".join(pieces)) / 2
     assert "".join(written({})) == "{}"
+    cells = [{"body": result.body_in_parts(), "other": {}}, {"body": None}]
+    whole = json.dumps({"cells": [{"body": result.body_json(), "other": {}}, {"body": None}], "n": 1}, indent=2)
+    assert "".join(written({"cells": iter(cells), "n": 1}, indent=2)) == whole
+
+
+def test_a_bundle_in_parts_is_the_whole_bundle(result: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def bundle() -> dict[str, bytes]:
+        with zipfile.ZipFile(io.BytesIO(study_bundle(result))) as files:
+            return {name: files.read(name) for name in files.namelist()}
+
+    in_parts = bundle()
+    monkeypatch.setattr(base, "PART", TEXTS)
+    assert in_parts == bundle()
+    assert in_parts["texts.csv"].count(b"\r\n") == TEXTS + 1
+    assert json.loads(in_parts["result.json"])["texts"] == result.to_json()["texts"]

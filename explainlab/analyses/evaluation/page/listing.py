@@ -13,6 +13,9 @@ from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 
+MOST_LISTED = 1_000
+"""Texts in a list; the files of a run have all."""
+
 
 def metric_facts(body: EvaluationData) -> dict[str, MethodMetric]:
     """The facts of each metric by the name with which it was asked: a row of the table."""
@@ -25,10 +28,11 @@ def names_of(body: EvaluationData) -> list[str]:
 
 
 def behind(body: EvaluationData, method: str, metric: str, order: Order) -> list[EvaluatedRow]:
-    """The texts with a value of ``method`` by ``metric``, in ``order``; equal ones as in the file."""
+    """The first texts with a value of ``method`` by ``metric``, in ``order``; equal ones as in the file."""
     sign = metric_facts(body)[metric].sign * (-1 if order == "best" else 1)
     values = sign * body.texts.column(method, metric)
-    return [body.texts[place] for place in np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]]
+    valued = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
+    return [body.texts[place] for place in valued[:MOST_LISTED].tolist()]
 
 
 def cell_records(body: EvaluationData, method: str, metric: str, order: Order) -> list[dict[str, Any]]:
@@ -60,9 +64,11 @@ def pairs_records(body: EvaluationData) -> list[dict[str, Any]]:
 
 def pair_records(body: EvaluationData, first: str, second: str) -> list[dict[str, Any]]:
     """The texts on which two methods agree least, the lowest rank correlation first."""
-    texts = {text.row: text for text in body.texts}
     pair = pair_of(body, first, second)
-    return [{"Row": at.row, "Kendall's τ": at.tau, **_facts(texts[at.row])} for at in (pair.most_apart if pair else [])]
+    return [
+        {"Row": least.row, "Kendall's τ": least.tau, **_facts(body.texts.at(least.row))}
+        for least in (pair.most_apart if pair else [])
+    ]
 
 
 def value_records(body: EvaluationData, row: EvaluatedRow) -> list[dict[str, Any]]:
@@ -75,7 +81,7 @@ def value_records(body: EvaluationData, row: EvaluatedRow) -> list[dict[str, Any
 
 
 def text_records(body: EvaluationData) -> list[dict[str, Any]]:
-    """All texts with all values."""
+    """The first texts with all values."""
     facts = metric_facts(body)
     return [
         {
@@ -87,7 +93,7 @@ def text_records(body: EvaluationData) -> list[dict[str, Any]]:
                 for metric, value in values.items()
             },
         }
-        for text in body.texts
+        for text in body.texts[:MOST_LISTED]
     ]
 
 

@@ -88,7 +88,7 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
 
 def draw_all(result: AnalysisResult[EvaluationData]) -> None:
     """All texts with their values, and what was computed."""
-    draw_texts("benchmark_texts_all", lambda: text_records(result.body), result.skipped)
+    draw_texts("benchmark_texts_all", lambda: text_records(result.body), result.skipped, result.body.n)
     definitions = st.expander("Definitions", icon=":material/functions:", key="benchmark_defined", on_change="rerun")
     if definitions.open:
         with definitions:

@@ -57,9 +57,10 @@ def draw_cell(service: Service, view: BenchmarkView, body: EvaluationData) -> No
         with places[2]:
             question.choose("Order", "order", _ORDERS)
         records = cell_records(body, *chosen, question.now("order"))
-        absent = body.n - len(records)
-        left_out = f"; {counted(absent, 'text')} without a value" if absent else ""
-        st.caption(f"{counted(len(records), 'text')}{left_out}. Pick one to see every method's value for it.")
+        valued = next(row.n for row in body.rows if (row.method, row.asked) == chosen)
+        first = f"The first {len(records):,} of " if len(records) < valued else ""
+        left_out = f"; {counted(body.n - valued, 'text')} without a value" if valued < body.n else ""
+        st.caption(f"{first}{counted(valued, 'text')}{left_out}. Pick one to see every method's value for it.")
         _draw_list(service, view, body, records, "cell")
 
 
@@ -118,7 +119,7 @@ def _draw_list(
         alt=f"{counted(len(records), 'text')} with their values; pick one to open it below.",
     )
     if opened is not None:
-        _draw_text(service, view, body, next(text for text in body.texts if text.row == opened))
+        _draw_text(service, view, body, body.texts.at(opened))
 
 
 def _draw_text(service: Service, view: BenchmarkView, body: EvaluationData, row: EvaluatedRow) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from explainlab.analyses.evaluation.page import listing
 from explainlab.analyses.evaluation.page.listing import (
     behind,
     cell_records,
@@ -53,6 +54,13 @@ def test_a_cells_texts_are_in_the_order_of_their_values_and_equal_ones_as_in_the
     assert [text.row for text in behind(body, "gradient", COMP.name, "best")] == [2, 1, 3]
     assert [text.row for text in behind(body, "gradient", COMP.name, "worst")] == [1, 3, 2]
     assert [text.row for text in behind(body, "gradient", SUFF.name, "best")] == [3, 1], "lower is better"
+
+
+def test_of_very_many_texts_the_first_are_listed(body: EvaluationData, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_LISTED", 2)
+    assert [text.row for text in behind(body, "gradient", COMP.name, "worst")] == [1, 3]
+    assert [record["Row"] for record in text_records(body)] == [1, 2]
+    assert [record["Row"] for record in pair_records(body, "gradient", "random")] == [3, 1]
 
 
 def test_a_cells_values_stand_beside_those_of_random_maps(body: EvaluationData) -> None:

@@ -1,0 +1,196 @@
+"""What there may be too much of for memory: it goes to temporary files, which are gone with what reads them."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import eq
+from tempfile import SpooledTemporaryFile, TemporaryFile, gettempdir
+from threading import Lock
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from explainlab.errors import ResourceError
+
+T = TypeVar("T")
+FEW = 1_000
+"""So many values of a sequence stay in memory."""
+LITTLE = 2**22
+"""So many bytes of numbers stay in memory."""
+_BLOCK = 2**20
+_ALIGNED = 16
+
+
+class Lazy(Sequence[T]):
+    """A sequence whose items are made when they are asked for."""
+
+    @abstractmethod
+    def item(self, place: int) -> T:
+        """The item at ``place``, from 0 to below the length."""
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        places = range(len(self))[place]
+        return self.item(places) if isinstance(places, int) else [self.item(own) for own in places]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Spilled(Lazy[T]):
+    """Values in the order in which they are added; each after the first :data:`FEW` is in a file.
+
+    ``write`` makes JSON of a value, and ``read`` the value of that. In memory is only where each begins. Adding raises
+    :class:`ResourceError` where the disk is full. Threads may read at once.
+    """
+
+    def __init__(self, write: Callable[[T], Any], read: Callable[[Any], T], values: Iterable[T] = ()) -> None:
+        self._write, self._read = write, read
+        self._few: list[T] = []
+        self._ends = array("q", [0])
+        self._file = SpooledTemporaryFile(_BLOCK)  # noqa: SIM115
+        self._lock = Lock()
+        for value in values:
+            self.append(value)
+
+    def append(self, value: T) -> None:
+        """Add ``value``."""
+        if len(self._few) < FEW:
+            self._few.append(value)
+            return
+        line = json.dumps(self._write(value)).encode()
+        with self._lock, _room():
+            self._file.seek(self._ends[-1])
+            self._file.write(line)
+        self._ends.append(self._ends[-1] + len(line))
+
+    def __len__(self) -> int:
+        return len(self._few) + len(self._ends) - 1
+
+    def item(self, place: int) -> T:
+        """See :meth:`Lazy.item`."""
+        if place < len(self._few):
+            return self._few[place]
+        start, end = self._ends[place - len(self._few) :][:2]
+        with self._lock, _room():
+            self._file.seek(start)
+            line = self._file.read(end - start)
+        return self._read(json.loads(line))
+
+
+class Chosen(Lazy[T]):
+    """Those of ``values`` that are at ``places``, an int64 array."""
+
+    def __init__(self, values: Sequence[T], places: np.ndarray) -> None:
+        self._values, self._places = values, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def item(self, place: int) -> T:
+        """See :meth:`Lazy.item`."""
+        return self._values[int(self._places[place])]
+
+
+class Table:
+    """A table of ``n`` rows with the fields of ``dtype``, at first 0: as an array of that, but stored by columns.
+
+    A field is an array [n, ...] whose columns are contiguous. All are in one file where they are many. Raises
+    :class:`ResourceError` where the disk is full.
+    """
+
+    def __init__(self, dtype: np.dtype[np.void], n: int) -> None:
+        self._dtype, self._n = dtype, n
+        fields = {name: dtype[name] for name in dtype.names or ()}
+        sizes = [-(-own.itemsize * n // _ALIGNED) * _ALIGNED for own in fields.values()]
+        room = _zeros(sum(sizes))
+        starts = np.cumsum([0, *sizes]).tolist()
+        self._fields: dict[str, np.ndarray] = {
+            name: np.ndarray((n, *own.shape), own.base, room, start, order="F")
+            for (name, own), start in zip(fields.items(), starts, strict=False)
+        }
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, chosen: str) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, chosen: np.ndarray) -> Table: ...
+    def __getitem__(self, chosen: str | np.ndarray) -> np.ndarray | Table:
+        """The field of this name, or the rows at these places; all in their order are this very table."""
+        if isinstance(chosen, str):
+            return self._fields[chosen]
+        if np.array_equal(chosen, np.arange(self._n)):
+            return self
+        rows = Table(self._dtype, len(chosen))
+        for name, field in self._fields.items():
+            for new, old in zip(_columns(rows[name]), _columns(field), strict=True):
+                new[:] = old[chosen]
+        return rows
+
+    def __setitem__(self, place: int, values: Iterable[Any]) -> None:
+        for field, value in zip(self._fields.values(), values, strict=True):
+            field[place] = value
+
+
+class Floats:
+    """Numbers float64 that are added one after another, and then read together."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115
+        self._bytes = 0
+
+    def extend(self, numbers: Iterable[float]) -> None:
+        """Add ``numbers``; raises :class:`ResourceError` where the disk is full."""
+        own = array("d", numbers)
+        with _room():
+            self._file.write(own)
+        self._bytes += 8 * len(own)
+
+    def read(self) -> np.ndarray:
+        """float64 [count]: all that were added."""
+        if not self._bytes:
+            return np.empty(0)
+        with _room():
+            self._file.seek(0)
+            little = self._bytes <= LITTLE
+            return np.frombuffer(self._file.read() if little else mmap.mmap(self._file.fileno(), self._bytes))
+
+
+def _columns(field: np.ndarray) -> np.ndarray:
+    """[columns, n]: the columns of a field, as a view."""
+    return field.reshape(len(field), -1, order="F").T if field.size else field[:0]
+
+
+def _zeros(size: int) -> bytearray | mmap.mmap:
+    """So many bytes, all 0: a file's, where they are many. The disk has room for all, as none can be had later."""
+    if size <= LITTLE:
+        return bytearray(size)
+    with _room(), TemporaryFile() as file:
+        for start in range(0, size, _BLOCK):
+            file.write(bytes(min(_BLOCK, size - start)))
+        file.flush()
+        return mmap.mmap(file.fileno(), size)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Raise :class:`ResourceError` for what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(
+            f"Temporary files cannot be written: {error.strerror or error}.",
+            f"Free space in {gettempdir()}, or set TMPDIR to another folder.",
+        ) from error
