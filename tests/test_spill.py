@@ -14,7 +14,14 @@ from explainlab.errors import ResourceError
 from explainlab.spill import Chosen, Floats, Table
 
 ROWS = [
-    Row(i, f"text {i} é\n\u2028", None if i % 2 else "b", None if i % 3 else "a\x00", ((0, 2), (3, 4)) if i % 2 else ())
+    Row(
+        i,
+        f"text {i} é\n\u2028",
+        None if i % 2 else "b",
+        None if i % 3 else "a\x00",
+        ((0, 2), (3, 4)) if i % 2 else (),
+        paraphrases=("ü",) * (i % 3),
+    )
     for i in range(25)
 ]
 DTYPE = np.dtype([("values", "f8", (3, 2)), ("none", "f8", (0,)), ("flag", "?"), ("label", "U3")])

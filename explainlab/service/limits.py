@@ -119,11 +119,12 @@ def require_bounded(request: CompleteRequest) -> None:
     registry.require_bounded(request, settings().limits)
 
 
-def require_columns(request: CompleteRequest) -> None:
-    """Raise :class:`DataError` if the data set of a complete ``request`` lacks a column that is needed.
+def require_answerable(request: CompleteRequest) -> None:
+    """Raise as :func:`require_bounded`, and :class:`DataError` if the data set lacks a column that is needed.
 
     Only the beginning of its file is read.
     """
+    require_bounded(request)
     registry.require_columns(request, reader_of(request))
 
 

@@ -21,7 +21,7 @@ from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.engine import Engine, MakeEngine, on_new_thread
 from explainlab.service.jobs import Job, JobContext
-from explainlab.service.limits import require_allowed, require_bounded, require_columns, require_model, require_named
+from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
 from explainlab.service.pool import ModelPool
@@ -99,7 +99,7 @@ class Service(Access):
 
     def require(self, request: Request, user: User = LOCAL) -> None:
         """Raise for what is never queued: as :meth:`find`, and as the checks of :mod:`explainlab.service.limits`."""
-        _require(_allowed(request, user))
+        require_answerable(_allowed(request, user))
 
     def submit(
         self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True, store: bool = True
@@ -214,7 +214,7 @@ class Service(Access):
     ) -> Job:
         """The job ``key`` of ``requests``, written down where its results become runs."""
         for request in requests:
-            _require(request)
+            require_answerable(request)
         with self.engine.together():
             job = self.engine.submit(key, requests[0], user, urgent, record, requests[1:])
             if store:
@@ -368,12 +368,6 @@ def _allowed(request: Request, user: User) -> CompleteRequest:
     complete_request = asked_by(request, user)
     require_allowed(complete_request)
     return complete_request
-
-
-def _require(request: CompleteRequest) -> None:
-    """Raise if an allowed ``request`` is beyond the limits, or its data set lacks a column."""
-    require_bounded(request)
-    require_columns(request)
 
 
 def open_service(device: str | None = None) -> Service:
