@@ -61,7 +61,7 @@ class Subject:
     ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
     know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
-    with. Subjects whose passes run together share a ``batcher``, and those of the same text its ``text``.
+    with. Subjects whose passes run together share a ``batcher``, and those of the same text its ``text`` and ``units``.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Subject:
         batcher: Batcher | None = None,
         text: Original | None = None,
         rationale: Rationale = NO_RATIONALE,
+        units: Units | None = None,
     ) -> None:
         self.classifier = classifier
         self.encoding = encoding
@@ -85,7 +86,7 @@ class Subject:
         self.seed = seed
         self.unit = unit
         self.rationale = rationale
-        self.units: Units = group(encoding, unit)
+        self.units = group(encoding, unit) if units is None else units
         self.batcher = batcher or Batcher(classifier, context or RunContext())
         self.context = self.batcher.context
         self.forward = 0
@@ -111,6 +112,7 @@ class Subject:
             baseline_data=baseline_data,
             batcher=self.batcher,
             text=self.text,
+            units=self.units,
         )
 
     # What is explained -------------------------------------------------------------------------------------------
