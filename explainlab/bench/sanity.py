@@ -126,7 +126,7 @@ def _attack(classifier: Classifier, method: str, nodes: int) -> Row:
 
     What comes before the first step is left out: the steps are those by which one attack is longer than another.
     """
-    asked = {"method": method, "objective": "unconstrained", "epsilon": "0.1s", "nodes": nodes}
+    asked: dict[str, Any] = {"method": method, "objective": "unconstrained", "epsilon": "0.1s", "nodes": nodes}
     texts = _texts(classifier, TEXTS)
 
     def together(steps: int) -> object:
