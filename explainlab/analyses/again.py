@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from explainlab.analyses.attributions import attributions_of, output_of, text_seed
+from explainlab.analyses.attributions import output_of, text_seed
 from explainlab.analyses.parameters import Outputs
 from explainlab.attribution import passes
-from explainlab.attribution.registry import complete_method
+from explainlab.attribution.explain import outcomes_of
+from explainlab.attribution.registry import complete_method, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import TextError
 from explainlab.metrics.distinct import DistinctInputs
@@ -24,8 +25,9 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import Body, Relay, RunContext
 from explainlab.models.networks.wrapped import FurtherWords, around
-from explainlab.request import digest
+from explainlab.request import CompleteRequest, digest
 from explainlab.text.encoding import Encoding
+from explainlab.text.units import Units
 
 TOGETHER = 2**17
 """Moved tokens that are explained together: some hundred megabytes of embeddings."""
@@ -131,18 +133,23 @@ class Repeater(Again):
         maps: list[list[np.ndarray | None]] = [[None] * len(self._explains) for _ in subjects]
         if not subjects:
             return maps
-        architecture = subjects[0].classifier.architecture
-        able = [
-            place
-            for place, (name, settings) in enumerate(self._methods)
-            if not complete_method(name, settings).unsupported(architecture)
-        ]
-        chosen = [self._methods[place] for place in able]
-        if not chosen:
-            return maps
-        for row, made in zip(maps, attributions_of(subjects, chosen, outputs=self._outputs, seeds=seeds), strict=True):
-            for place, attribution in zip(able, made, strict=True):
-                row[place] = attribution.scores
+        batcher, architecture = subjects[0].batcher, subjects[0].classifier.architecture
+        for place, (name, settings) in enumerate(self._methods):
+            method = complete_method(name, settings)
+            if method.unsupported(architecture):
+                continue
+            data = getattr(method.parameters, "baseline_data", "")
+            output = output_of(subjects[0].output, name, settings, self._outputs)
+            runs = [
+                subject.again(output=output, seed=seed, baseline_data=data)
+                for subject, seed in zip(subjects, seeds, strict=True)
+            ]
+            with batcher.span(place, place + 1, len(self._methods)):
+                outcomes = outcomes_of(runs, get_method(name), method.parameters)
+            for subject, row, run, outcome in zip(subjects, maps, runs, outcomes, strict=True):
+                row[place] = outcome.scores
+                subject.forward += run.forward
+                subject.backward += run.backward
         return maps
 
 
@@ -155,6 +162,9 @@ class Aside(Relay):
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         return {}
 
+    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        return {}
+
     def keep_results(self, records: Mapping[str, Body]) -> None:
         pass
 
@@ -165,7 +175,7 @@ class Aside(Relay):
         RunContext.keep_all(self, bodies, renew)
 
 
-def _version(subject: Subject, encoding: Encoding, batcher: Batcher) -> Subject:
+def _version(subject: Subject, encoding: Encoding, batcher: Batcher, units: Units | None = None) -> Subject:
     """The subject of a version of a text: with the same class explained, and with passes of its own to count."""
     return Subject(
         batcher.classifier,
@@ -175,6 +185,7 @@ def _version(subject: Subject, encoding: Encoding, batcher: Batcher) -> Subject:
         unit=subject.unit,
         seed=subject.seed,
         batcher=batcher,
+        units=units,
     )
 
 
@@ -182,7 +193,7 @@ def _of_words(subject: Subject, words: Iterator[int], batcher: Batcher) -> Subje
     """The subject whose text is made of the next of the further ``words``; special tokens stay."""
     ids = subject.encoding.ids.copy()
     ids[subject.encoding.content] = [next(words) for _ in range(int(subject.encoding.content.sum()))]
-    return _version(subject, replace(subject.encoding, ids=ids), batcher)
+    return _version(subject, replace(subject.encoding, ids=ids), batcher, subject.units)
 
 
 def _edited(subject: Subject, text: Text, batcher: Batcher) -> Subject | None:

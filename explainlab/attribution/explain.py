@@ -171,8 +171,7 @@ def attribute_subjects(
     if any(request.parameters != requests[0].parameters for request in requests):
         raise ValueError("Texts are run together with the same parameters only.")
     parameters = parse(method, requests[0].parameters)
-    require_within(method, parameters, classifier.limits)
-    outcomes = method.attribute_many(subjects, parameters)
+    outcomes = outcomes_of(subjects, method, parameters)
     passes.read_originals(subjects)
     now = batcher.mark()
     halved = batcher.warnings if now.halvings > since.halvings else []
@@ -184,7 +183,7 @@ def attribute_subjects(
             prediction=subject.prediction,
             target=subject.target,
             features=subject.units.features,
-            scores=_checked(outcome, method, classifier),
+            scores=outcome.scores,
             errors=outcome.errors,
             spread=outcome.spread,
             signed=method.is_signed(parameters),
@@ -205,19 +204,27 @@ def attribute_subjects(
     ]
 
 
-@cache
-def versions() -> dict[str, str]:
-    """Versions of the libraries that the numbers depend on."""
-    return {name: version(name) for name in ("torch", "transformers", "tokenizers", "numpy", "captum", "scipy")}
+def outcomes_of(subjects: Sequence[Subject], method: Method, parameters: Any) -> list[Outcome]:
+    """What ``method`` gives for ``subjects``, which share a batcher: finite scores.
 
-
-def _checked(outcome: Outcome, method: Method, classifier: Classifier) -> np.ndarray:
-    if not np.isfinite(outcome.scores).all():
+    Raises :class:`RequestError` for more work than the classifier's limits allow, :class:`ModelError` for scores that
+    are no numbers.
+    """
+    classifier = subjects[0].classifier
+    require_within(method, parameters, classifier.limits)
+    outcomes = method.attribute_many(subjects, parameters)
+    if not all(np.isfinite(outcome.scores).all() for outcome in outcomes):
         raise ModelError(
             f"{method.label} on {classifier.id} gave scores that are not finite numbers.",
             "Try dtype float32, output logit, or another baseline.",
         )
-    return outcome.scores
+    return outcomes
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the libraries that the numbers depend on."""
+    return {name: version(name) for name in ("torch", "transformers", "tokenizers", "numpy", "captum", "scipy")}
 
 
 def _precision(classifier: Classifier) -> list[str]:

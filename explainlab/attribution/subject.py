@@ -62,7 +62,7 @@ class Subject:
     made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
     know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
     with, ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a
-    ``batcher``, and those of the same text its ``text``.
+    ``batcher``, and those of the same text its ``text`` and ``units``.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Subject:
         text: Original | None = None,
         rationale: Rationale = NO_RATIONALE,
         paraphrases: Sequence[str] | None = None,
+        units: Units | None = None,
     ) -> None:
         self.classifier = classifier
         self.encoding = encoding
@@ -88,7 +89,7 @@ class Subject:
         self.unit = unit
         self.rationale = rationale
         self.paraphrases = paraphrases
-        self.units: Units = group(encoding, unit)
+        self.units: Units = group(encoding, unit) if units is None else units
         self.batcher = batcher or Batcher(classifier, context or RunContext())
         self.context = self.batcher.context
         self.forward = 0
@@ -114,6 +115,7 @@ class Subject:
             baseline_data=baseline_data,
             batcher=self.batcher,
             text=self.text,
+            units=self.units,
         )
 
     # What is explained -------------------------------------------------------------------------------------------

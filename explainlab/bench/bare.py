@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from explainlab.models.anatomy import SCORE
 from explainlab.models.classifier import Classifier
 
 
@@ -16,7 +17,7 @@ def bare_logits(classifier: Classifier, batch: Mapping[str, Tensor | None], last
     logits: Tensor
     if classifier.architecture.causal:
         states = network.base_model(**batch, use_cache=False).last_hidden_state
-        logits = network.score(states[:, -1] if last is None else states[last])
+        logits = getattr(network, SCORE)(states[:, -1] if last is None else states[last])
     else:
         logits = network(**batch).logits
     return logits

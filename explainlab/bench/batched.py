@@ -62,8 +62,8 @@ def _measured(
     ordered = sorted(encodings, key=len, reverse=True)
     some = ordered[:: max(1, len(ordered) // TRIAL)]
     cost = together()[0].cost
-    size = quickest({size: _bare(classifier, some, size, cost.forward, cost.backward) for size in BATCHES})
-    floor = _bare(classifier, ordered, size, cost.forward, cost.backward)
+    size = quickest({size: bare_passes(classifier, some, size, cost.forward, cost.backward) for size in BATCHES})
+    floor = bare_passes(classifier, ordered, size, cost.forward, cost.backward)
     seconds = fastest({"ours": together, "floor": floor}, _REPEATS)
     rival = fastest({"rival": alone}, 1, warm_up=False)["rival"]
     return Row(
@@ -81,7 +81,7 @@ def _measured(
     )
 
 
-def _bare(
+def bare_passes(
     classifier: Classifier, encodings: Sequence[Encoding], size: int, forward: int, backward: int
 ) -> Callable[[], None]:
     """transformers' own passes over texts, the longest first: so many a text, ``backward`` of them there and back."""

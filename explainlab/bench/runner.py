@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import platform
 import resource
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
+import psutil
 import torch
 
 from explainlab.attribution.explain import versions
@@ -73,6 +77,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         predictions,
         progressive,
         runs,
+        sanity,
         shapley,
         training,
     )
@@ -89,6 +94,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "opening": opening.rows,
         "runs": runs.rows,
         "training": training.rows,
+        "sanity": sanity.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
@@ -174,6 +180,48 @@ def peak_memory_mb(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory_beyond_mb(device: torch.device, run: Callable[[], object]) -> tuple[float, float]:
+    """MB that what ``run`` returns takes on ``device``, and the peak while it runs, both beyond what is there before.
+
+    Of a CPU it is what this process has in memory, seen every few milliseconds.
+    """
+    process, cuda = psutil.Process(), device.type == "cuda"
+
+    def now() -> int:
+        return torch.cuda.memory_allocated(device) if cuda else int(process.memory_info().rss)
+
+    _give_back()
+    before, peak, done = now(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.002):
+            peak = max(peak, now())
+
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        result = run()
+    finally:
+        done.set()
+        watcher.join()
+    _give_back()
+    after = now()
+    del result
+    most = torch.cuda.max_memory_allocated(device) if cuda else max(peak, after)
+    return (after - before) / 2**20, (most - before) / 2**20
+
+
+def _give_back() -> None:
+    """What is no longer used goes back to the system, so that it is not counted."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps freed memory
+    if trim is not None:
+        trim(0)
 
 
 def machine() -> dict[str, Any]:

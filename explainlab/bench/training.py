@@ -12,6 +12,7 @@ from torch.optim import AdamW
 
 from explainlab.bench.runner import Row, fastest, peak_memory_mb
 from explainlab.data import read_dataset
+from explainlab.models.anatomy import SCORE
 from explainlab.models.devices import choose_device
 from explainlab.settings import ROOT
 from explainlab.training import Examples, TrainingSettings, settings_for
@@ -80,7 +81,7 @@ def _bare(
             if start.causal:
                 states = network.base_model(**batch, use_cache=False).last_hidden_state
                 last = batch["attention_mask"].sum(dim=1) - 1
-                logits = cast(nn.Module, network.score)(states[range(len(labels)), last])
+                logits = cast(nn.Module, getattr(network, SCORE))(states[range(len(labels)), last])
             else:
                 logits = network(**batch).logits
             functional.cross_entropy(logits, labels).backward()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import MutableMapping
 from typing import Annotated, Any
 
 import torch
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from explainlab.models.classifier import Classifier
 
@@ -51,16 +53,27 @@ Radii = Annotated[Annotated[list[str], Field(max_length=MOST_RADII)], BeforeVali
 """Radii: a number, or with ``s`` a number of standard deviations of the word table; as a list, or with commas."""
 
 
+_DEVIATIONS: MutableMapping[Tensor, tuple[int, float]] = WeakTensorKeyDictionary()
+"""Of word tables: their version when it was computed, and their standard deviation."""
+
+
 def radius(written: str, deviation: float) -> float:
     """The radius in the units of word embeddings, whose table has this standard ``deviation``."""
     return float(written.removesuffix("s")) * (deviation if written.endswith("s") else 1.0)
 
 
 def table_deviation(classifier: Classifier) -> float:
-    """The standard deviation of all numbers of the model's word table (float64, n in the denominator)."""
-    table = classifier.model.word_embeddings.weight.detach()
-    mean = _sum(table, 0.0, 1) / table.numel()
-    return math.sqrt(_sum(table, mean, 2) / table.numel())
+    """The standard deviation of all numbers of the model's word table (float64, n in the denominator).
+
+    It is remembered while the table is there and nobody writes to it.
+    """
+    table = classifier.model.word_embeddings.weight
+    version, deviation = _DEVIATIONS.get(table, (-1, 0.0))
+    if version != table._version:
+        mean = _sum(table.detach(), 0.0, 1) / table.numel()
+        deviation = math.sqrt(_sum(table.detach(), mean, 2) / table.numel())
+        _DEVIATIONS[table] = table._version, deviation
+    return deviation
 
 
 def _sum(table: Tensor, mean: float, power: int) -> float:

@@ -156,7 +156,7 @@ class Infidelity(Stability[Subsets]):
 
     def values(self, cases: Sequence[Case], again: Again, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
         removed = [
-            _subsets(len(case.units.content), parameters.samples, np.random.default_rng(seed))
+            subsets(len(case.units.content), parameters.samples, np.random.default_rng(seed))
             for case, seed in zip(cases, again.seeds, strict=True)
         ]
         stays = []
@@ -293,7 +293,7 @@ def _moved(scores: np.ndarray, maps: np.ndarray | None, content: np.ndarray) -> 
     return float(np.linalg.norm(maps[:, content] - scores, axis=1).max()) / size
 
 
-def _subsets(n: int, count: int, generator: np.random.Generator) -> np.ndarray:
+def subsets(n: int, count: int, generator: np.random.Generator) -> np.ndarray:
     """bool [count, n]: random subsets of ``n`` features, each as likely as any other, but none empty."""
     drawn = generator.random((count, n)) < 0.5
     while (empty := ~drawn.any(axis=1)).any():

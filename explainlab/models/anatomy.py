@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 SCORE = "score"
 """The head of a decoder, which :mod:`explainlab.models.completion` also makes of the label words' rows."""
+POOLER = "pooler"
+"""Between an encoder's body and its head; pretraining may leave it without weights."""
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 """Activations that a head calls without a module."""
 
@@ -44,13 +46,15 @@ class Anatomy:
 
     ``blocks``: by what a reader calls them, the lists that hold them, the bottom list first. ``shared``: the list has
     fewer blocks than a pass runs. ``cross``: where a block of the last list keeps its attention to the encoder.
-    ``parts``: those of its blocks and its head, or why they are not decomposed.
+    ``parts``: those of its blocks and its head, or why they are not decomposed. ``projections``: what every attention
+    calls its maps to queries and values, or the one that makes the keys too.
     """
 
     head: tuple[str, ...]
     blocks: tuple[tuple[str, str], ...]
     embeddings: tuple[str, ...]
     parts: PostNorm | str
+    projections: tuple[str, ...]
     shared: bool = False
     cross: str = ""
 
@@ -215,18 +219,21 @@ BERT = Anatomy(
     _blocks("bert.encoder.layer"),
     ("bert.embeddings",),
     _bert_parts("bert.pooler.dense", "bert.pooler.activation", "classifier"),
+    ("query", "value"),
 )
 ROBERTA = Anatomy(
     ("classifier",),
     _blocks("roberta.encoder.layer"),
     ("roberta.embeddings",),
     _bert_parts("classifier.dense", "tanh", "classifier.out_proj"),
+    ("query", "value"),
 )
 ELECTRA = Anatomy(
     ("classifier",),
     _blocks("electra.encoder.layer"),
     ("electra.embeddings", "electra.embeddings_project"),
     _bert_parts("classifier.dense", "classifier.activation", "classifier.out_proj"),
+    ("query", "value"),
 )
 DISTILBERT = Anatomy(
     ("pre_classifier", "classifier"),
@@ -246,12 +253,14 @@ DISTILBERT = Anatomy(
         head_activation="relu",
         classifier="classifier",
     ),
+    ("q_lin", "v_lin"),
 )
 ALBERT = Anatomy(
     ("albert.pooler", "classifier"),
     _blocks("albert.encoder.albert_layer_groups"),
     ("albert.embeddings", "albert.encoder.embedding_hidden_mapping_in"),
     "its blocks share their weights",
+    ("query", "value"),
     shared=True,
 )
 DEBERTA = Anatomy(
@@ -259,24 +268,37 @@ DEBERTA = Anatomy(
     _blocks("deberta.encoder.layer"),
     ("deberta.embeddings", "deberta.encoder.rel_embeddings", "deberta.encoder.LayerNorm", "deberta.encoder.conv"),
     "its attention probabilities can be read but not replaced",
+    ("query_proj", "value_proj"),
 )
 MODERNBERT = Anatomy(
-    ("model.final_norm", "head", "classifier"), _blocks("model.layers"), ("model.embeddings",), _PRE_NORM
+    ("model.final_norm", "head", "classifier"), _blocks("model.layers"), ("model.embeddings",), _PRE_NORM, ("Wqkv",)
 )
 T5 = Anatomy(
     ("transformer.encoder.final_layer_norm", "transformer.decoder.final_layer_norm", "classification_head"),
     (("encoder block", "transformer.encoder.block"), ("decoder block", "transformer.decoder.block")),
     ("transformer.shared", "transformer.encoder.embed_tokens", "transformer.decoder.embed_tokens"),
     "it reads the text twice, and its blocks normalise before they add",
+    ("q", "v"),
     cross="layer.1.EncDecAttention",
 )
 T5_ENCODER = Anatomy(
-    ("encoder.final_layer_norm", "classifier"), _blocks("encoder.block"), ("encoder.embed_tokens",), _PRE_NORM
+    ("encoder.final_layer_norm", "classifier"),
+    _blocks("encoder.block"),
+    ("encoder.embed_tokens",),
+    _PRE_NORM,
+    ("q", "v"),
 )
 GPT2 = Anatomy(
     ("transformer.ln_f", SCORE, "lm_head"),
     _blocks("transformer.h"),
     ("transformer.wte", "transformer.wpe"),
     _PRE_NORM,
+    ("c_attn",),
 )
-LLAMA = Anatomy(("model.norm", SCORE, "lm_head"), _blocks("model.layers"), ("model.embed_tokens",), _PRE_NORM)
+LLAMA = Anatomy(
+    ("model.norm", SCORE, "lm_head"),
+    _blocks("model.layers"),
+    ("model.embed_tokens",),
+    _PRE_NORM,
+    ("q_proj", "v_proj"),
+)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class NewModel:
     """How a model of an architecture begins.
 
-    ``causal``: the head (``network.score``) reads every position, and the last position predicts; ``defaults``:
+    ``causal``: the head reads every position, and the last position predicts; ``defaults``:
     settings that differ from those of :class:`TrainingSettings`; ``version`` rises where equal settings come to begin
     with other weights.
     """

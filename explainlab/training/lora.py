@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from explainlab.errors import ModelError, RequestError
+from explainlab.models.model_types import model_type_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_PROJECTIONS = {"query", "value", "query_proj", "value_proj", "q_proj", "v_proj", "q_lin", "v_lin", "q", "v"}
-_FUSED = {"c_attn", "Wqkv"}
-"""What transformers' models call their query and value projections, and those that hold the keys too."""
 _ALPHA, _DROPOUT = 2, 0.1
 """The scale of what is learned as a multiple of the rank, and the dropout before it."""
 
@@ -26,18 +24,22 @@ def add_lora(network: PreTrainedModel, base: str, rank: int) -> None:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
         raise RequestError("LoRA needs peft.", "Install it (pip install peft), or set lora_rank=0.") from None
+    from transformers.pytorch_utils import Conv1D
+
     body = f"{network.base_model_prefix}."
     head = [parameter for name, parameter in network.named_parameters() if not name.startswith(body)]
-    names = {name.rpartition(".")[2] for name, _ in network.named_modules()} & (_PROJECTIONS | _FUSED)
-    if not names:
+    anatomy = model_type_of(network.config).architecture.anatomy
+    names = () if anatomy is None else anatomy.projections
+    projections = [module for name, module in network.named_modules() if name.rpartition(".")[2] in names]
+    if not projections:
         raise ModelError(f"LoRA does not know the projections of {base}.", "Set lora_rank=0.")
     options: Any = {
         "r": rank,
         "lora_alpha": _ALPHA * rank,
         "lora_dropout": _DROPOUT,
-        "fan_in_fan_out": "c_attn" in names,
+        "fan_in_fan_out": any(isinstance(module, Conv1D) for module in projections),
     }
-    inject_adapter_in_model(LoraConfig(target_modules=sorted(names), **options), network)
+    inject_adapter_in_model(LoraConfig(target_modules=list(names), **options), network)
     for parameter in head:
         parameter.requires_grad_(True)
 

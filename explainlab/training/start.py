@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Start:
     """A network to train with its tokenizer.
 
-    ``causal``: the head (``network.score``) reads every position, and the last one predicts. ``mask_id`` is None for a
+    ``causal``: the head reads every position, and the last one predicts. ``mask_id`` is None for a
     tokenizer without a mask token.
     """
 

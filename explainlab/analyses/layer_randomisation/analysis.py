@@ -41,6 +41,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError
 from explainlab.models.anatomy import Unit
+from explainlab.models.classifier import Classifier
 from explainlab.models.networks.randomised import Init, require_drawable, units_named
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -68,7 +69,9 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     class Parameters(declared.Parameters):
         methods: JoinedMethods = Field(
-            THESIS, description="Methods, with options after colons; several by commas or joined by plus."
+            THESIS,
+            description="Methods, with options after colons; several by commas or joined by plus. "
+            "Of the default ones those that the model supports.",
         )
         mode: Literal["both", "cascading", "independent"] = Field(
             "both", description="Randomise all units from the head down to one, or one alone, or both."
@@ -119,9 +122,8 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        classifier, methods = subjects[0].classifier, self.method_requests(parameters)
-        for own in methods:
-            get_method(own.method).require(classifier, own.parameters)
+        classifier, context = subjects[0].classifier, subjects[0].context
+        methods, left_out = self._supported(parameters, classifier)
         require_drawable(classifier)
         units = units_named(classifier, parameters.units)
         if parameters.explained == "randomised" and not subjects[0].explains_prediction:
@@ -132,12 +134,13 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         read_originals(subjects)
         originals = _originals(subjects, methods, parameters)
         plan = self._plan(subjects[0], units, parameters)
-        absent = _most_models(parameters, classifier.model.depth) - parameters.draws * len(plan.sets)
-        subjects[0].context.skip(absent * sum(own.work for own in originals))
+        expected = sum(self._work(classifier, parameters, len(subject.encoding)) for subject in subjects)
+        models = 1 + parameters.draws * len(plan.sets)
+        context.skip(expected - models * sum(own.work for own in originals))
         found = compare(originals, plan)
-        count = len(parameters.methods)
+        count = len(methods)
         return [
-            _text_body(originals[start : start + count], found[start : start + count], plan)
+            _text_body(originals[start : start + count], found[start : start + count], plan, left_out)
             for start in range(0, len(originals), count)
         ]
 
@@ -148,6 +151,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         first = bodies[0]
         return RandomisationData(
             n=len(bodies),
+            left_out=first.left_out,
             units=first.units,
             methods=[MethodFacts(**own.model_dump(exclude={"scores"})) for own in first.methods],
             rows=[_mean([body.rows[i] for body in bodies]) for i in range(len(first.rows))],
@@ -180,8 +184,8 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         return found
 
     def headline(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
-        """Which methods' rankings survive random weights."""
-        return verdict(result.body)
+        """Which methods' rankings survive random weights, and which methods were left out."""
+        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
     def lines(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
         """A line a method, mode and unit; before them the controls of every method."""
@@ -208,6 +212,18 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
         ]
         return [table(told), "", table(rows)]
+
+    def _supported(self, parameters: Parameters, classifier: Classifier) -> tuple[list[MethodRequest], list[str]]:
+        """The methods, and why others are left out: those that are asked by default and cannot run on the model.
+
+        Raises :class:`UnsupportedError` for others that cannot run, or if none of the default ones can.
+        """
+        methods, kind = self.method_requests(parameters), classifier.architecture
+        able = [own for own in methods if not own.unsupported(kind)]
+        if not able or methods != [parse_method(own) for own in THESIS]:
+            for own in methods:
+                get_method(own.method).require(classifier, own.parameters)
+        return able, [reason for own in methods if (reason := own.unsupported(kind))]
 
     def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
         facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]
@@ -252,7 +268,9 @@ def _originals(
     return originals
 
 
-def _text_body(originals: Sequence[Original], found: Sequence[Sequence[Found]], plan: Plan) -> RandomisationText:
+def _text_body(
+    originals: Sequence[Original], found: Sequence[Sequence[Found]], plan: Plan, left_out: list[str]
+) -> RandomisationText:
     """The body of a text from the maps of all methods, and what was found of each under every draw."""
     subject, units = originals[0].subject, [unit.name for unit in plan.units]
     places = [(mode, i) for mode in plan.modes for i in range(len(units))]
@@ -270,6 +288,7 @@ def _text_body(originals: Sequence[Original], found: Sequence[Sequence[Found]], 
     body = RandomisationText(
         **text_fields(subject),
         text_seed=text_seed(subject),
+        left_out=left_out,
         units=units,
         methods=[_facts(original) for original in originals],
         rows=rows,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, TextBody
 
@@ -90,7 +92,8 @@ class RandomisationRow(Record):
 class RandomisationText(TextBody):
     """Layer randomisation of one text, the only one of ``texts``.
 
-    ``units`` are those randomised, top first; ``text_seed`` is that of its methods.
+    ``units`` are those randomised, top first; ``text_seed`` is that of its methods. ``left_out``: why some methods that
+    are asked by default are not among them.
     """
 
     text_seed: int
@@ -100,10 +103,11 @@ class RandomisationText(TextBody):
     controls: list[Control]
     texts: list[RandomisationRow]
     maps: list[RandomMap]
+    left_out: list[str] = Field(default_factory=list)
 
 
 class RandomisationData(Record):
-    """Layer randomisation of ``n`` texts: means, and what every text contributes."""
+    """Layer randomisation of ``n`` texts: means, and what every text contributes; ``left_out`` as of a text."""
 
     n: int
     units: list[str]
@@ -111,3 +115,4 @@ class RandomisationData(Record):
     rows: list[Survival]
     controls: list[Control]
     texts: list[RandomisationRow]
+    left_out: list[str] = Field(default_factory=list)

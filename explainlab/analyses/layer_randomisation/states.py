@@ -64,8 +64,12 @@ class Plan:
 
     @property
     def sets(self) -> list[Units]:
-        """All sets of units that are random together, each once."""
-        return list(dict.fromkeys(self.random(mode, i) for mode in self.modes for i in range(len(self.units))))
+        """All sets of units that are random together, each once; a set inside another comes after it.
+
+        So random weights are drawn once for all sets of the cascade, and let go one unit after another.
+        """
+        places = range(len(self.units))[::-1]
+        return list(dict.fromkeys(self.random(mode, i) for mode in self.modes for i in places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,29 +126,35 @@ def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
 
 
 def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _States, batcher: Batcher) -> list[Found]:
-    """What was found under one draw; its weights are made only if a map is missing."""
+    """What was found under one draw; weights are drawn only for maps that are missing."""
     keys = [digest([own.key, plan.key, number]) for own in originals]
     notes = context.recall_all(set(keys))
     known = [_read(notes.get(key, {}), plan.sets) for key in keys]
     context.skip(sum(own.work * len(found) for own, found in zip(originals, known, strict=True)))
-    draw: Draw | None = None
+    draw = Draw(originals[0].subject.classifier, plan.init, originals[0].subject.seed, number)
     for units in plan.sets:
         missing = [i for i, found in enumerate(known) if units not in found]
         if missing:
-            subject = originals[0].subject
             batcher.check_cancelled()
-            draw = draw or Draw.of(subject.classifier, plan.init, subject.seed, number)
-            state = draw.randomised([unit for unit in plan.units if unit.name in units])
-            own = Batcher(state, context)
-            maps = _maps([originals[i] for i in missing], state, plan.own_target, own)
-            batcher.paused += own.paused
-            batcher.halvings += own.halvings
-            for i, found in zip(missing, maps, strict=True):
-                known[i][units] = originals[i].compared(found, keep=number == 0)
+            of_state = _of_state([originals[i] for i in missing], plan, draw, units, context, batcher)
+            for i, found in zip(missing, of_state, strict=True):
+                known[i][units] = found
             written = {keys[i]: notes.get(keys[i], {}) | _written(known[i]) for i in missing}
             context.keep_all(written, renew=True)
         context.finish()
     return known
+
+
+def _of_state(
+    originals: Sequence[Original], plan: Plan, draw: Draw, units: Units, context: _States, batcher: Batcher
+) -> list[Compared]:
+    """What is found with these ``units`` random; the random model is gone when the next is made."""
+    state = draw.randomised([unit for unit in plan.units if unit.name in units])
+    own = Batcher(state, context)
+    maps = _maps(originals, state, plan.own_target, own)
+    batcher.paused += own.paused
+    batcher.halvings += own.halvings
+    return [original.compared(found, keep=draw.number == 0) for original, found in zip(originals, maps, strict=True)]
 
 
 def _maps(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -57,55 +57,60 @@ def draw_seed(seed: int, number: int) -> int:
 class Draw:
     """A random value for every weight of ``classifier``: the draw ``number`` from ``seed``.
 
-    A weight's value is the same whichever units are randomised.
+    A weight's value is the same whichever units are randomised. Values are held for the units that were randomised
+    last, and drawn again when others are asked for: all of a model's initialisers run one after another, so drawing one
+    unit takes as long as drawing all, and for that time a new network on the CPU.
     """
 
     classifier: Classifier
     init: Init
     seed: int
     number: int
-    values: dict[nn.Parameter, nn.Parameter]
-
-    @classmethod
-    def of(cls, classifier: Classifier, init: Init, seed: int, number: int) -> Draw:
-        """Draw all weights, on the device and in the number format of ``classifier``.
-
-        Raises :class:`UnsupportedError` where a model cannot be drawn by its own initialisers, and
-        :class:`MemoryShortage` where the values do not fit beside it.
-        """
-        drawn = _normal if init == "normal01" else _fresh
-        try:
-            values = drawn(classifier.model, draw_seed(seed, number))
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            problem = f"There is no memory for other weights beside those of {classifier.id}."
-            raise MemoryShortage(problem, "Choose a smaller model or dtype bfloat16, or free memory.") from error
-        return cls(classifier, init, seed, number, values)
+    _held: dict[nn.Parameter, nn.Parameter] = field(default_factory=dict, repr=False)
 
     def randomised(self, units: Sequence[Unit]) -> Classifier:
         """The classifier with these ``units`` at random: modules of its own, whose other tensors are the loaded ones.
 
-        It has a digest of its own, and takes turns with the loaded classifier.
+        It has a digest of its own, and takes turns with the loaded classifier. Random weights have its number format
+        and are on its device. Raises :class:`UnsupportedError` where a model cannot be drawn by its own initialisers,
+        and :class:`MemoryShortage` where the weights do not fit beside it.
         """
+        self._hold([own for unit in units for own in unit.parameters])
         network = self.classifier.model.network
         shared = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
-        drawn = {id(own): self.values[own] for unit in units for own in unit.parameters}
+        drawn = {id(own): value for own, value in self._held.items()}
         with self.classifier.lock:  # so that no hook of a pass is copied
             model = copy.deepcopy(self.classifier.model, {**shared, **drawn})
         facts = [[unit.name for unit in units], self.init, self.seed, self.number]
         return replace(self.classifier, model=model, digest=digest([self.classifier.digest, *facts]))
 
+    def _hold(self, wanted: Sequence[nn.Parameter]) -> None:
+        """Hold the values of the weights ``wanted``, and no others."""
+        for own in self._held.keys() - set(wanted):
+            del self._held[own]
+        if all(own in self._held for own in wanted):
+            return
+        drawn = _normal if self.init == "normal01" else _fresh
+        try:
+            self._held.update(drawn(self.classifier.model, draw_seed(self.seed, self.number), set(wanted)))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            problem = f"There is no memory for other weights beside those of {self.classifier.id}."
+            raise MemoryShortage(problem, "Choose a smaller model or dtype bfloat16, or free memory.") from error
 
-def _normal(model: Model, seed: int) -> dict[nn.Parameter, nn.Parameter]:
+
+def _normal(model: Model, seed: int, wanted: Collection[nn.Parameter]) -> dict[nn.Parameter, nn.Parameter]:
     generator = torch.Generator().manual_seed(seed)
-    return {
-        own: _like(torch.randn(own.shape, generator=generator), own)
-        for own in dict.fromkeys(model.network.parameters())
-    }
+    values = {}
+    for own in dict.fromkeys(model.network.parameters()):
+        value = torch.randn(own.shape, generator=generator)
+        if own in wanted:
+            values[own] = _like(value, own)
+    return values
 
 
-def _fresh(model: Model, seed: int) -> dict[nn.Parameter, nn.Parameter]:
+def _fresh(model: Model, seed: int, wanted: Collection[nn.Parameter]) -> dict[nn.Parameter, nn.Parameter]:
     fresh = dict(model.fresh(seed).named_parameters(remove_duplicate=False))
     values: dict[nn.Parameter, nn.Parameter] = {}
     for name, own in model.network.named_parameters(remove_duplicate=False):
@@ -114,7 +119,8 @@ def _fresh(model: Model, seed: int) -> dict[nn.Parameter, nn.Parameter]:
                 f"The weight '{name}' is not one that a fresh {model.architecture.family} model has.",
                 "Draw weights with init=normal01.",
             )
-        values.setdefault(own, _like(fresh[name].detach(), own))
+        if own in wanted:
+            values.setdefault(own, _like(fresh[name].detach(), own))
     return values
 
 

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from explainlab.errors import ModelError
+from explainlab.models.anatomy import POOLER
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.building import BUILDING
@@ -89,7 +90,7 @@ def _network(model_id: str, files: Files, config: Any, same_head: bool) -> trans
     absent = {
         str(key[0] if isinstance(key, tuple) else key) for key in [*info["missing_keys"], *info["mismatched_keys"]]
     }
-    lost = sorted(name for name in absent if name.startswith(body) and "pooler" not in name)
+    lost = sorted(name for name in absent if name.startswith(body) and POOLER not in name)
     if lost:
         raise ModelError(f"{model_id} lacks trained weights for {', '.join(lost[:3])}.", "Give a trained model.")
     head = absent | (set() if same_head else {name for name in fresh.state_dict() if not name.startswith(body)})

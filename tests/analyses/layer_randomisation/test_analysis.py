@@ -275,6 +275,17 @@ def test_what_cannot_be_is_refused(
     assert passes.calls == 0
 
 
+def test_default_methods_that_the_model_cannot_run_are_left_out_and_named_ones_refused(zoo: Zoo) -> None:
+    asked = {"draws": 1, "units": "head", "mode": "independent"}
+    result = run(zoo("t5"), "a good film", **asked)
+    left = "Attention rollout cannot run on a T5 model: it reads the text twice"
+    assert [own.method for own in result.body.methods] == [parse_method(own).name for own in THESIS[:4]]
+    assert len(result.body.left_out) == 1
+    assert f"Left out: {left}" in get_study(NAME).headline(result)
+    with pytest.raises(UnsupportedError, match=left):
+        run(zoo("t5"), "a good film", methods="+".join(THESIS[3:]), **asked)
+
+
 def test_some_units_are_randomised_from_the_first_of_them_down(
     encoder: Classifier, result: AnalysisResult[RandomisationText]
 ) -> None:

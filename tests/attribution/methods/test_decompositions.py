@@ -16,6 +16,7 @@ from explainlab import explain
 from explainlab.attribution import decomposition
 from explainlab.attribution.methods import decompx
 from explainlab.attribution.registry import get_method
+from explainlab.attribution.subject import Subject
 from explainlab.errors import MemoryShortage, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.testing.exact import exact
@@ -274,9 +275,15 @@ def test_a_probability_is_explained_by_its_slope(zoo: Zoo) -> None:
 
 
 def test_too_little_memory_is_told_with_the_size(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompx, "free_memory", lambda _: 100)
-    with pytest.raises(MemoryShortage, match=r"DecompX of \d+ tokens needs .* GB"):
-        explain(zoo("bert"), TEXT, "decompx")
+    classifier = zoo("bert")
+    whole, (n, d) = explain(classifier, TEXT, "decompx"), Subject(classifier, classifier.encode(TEXT)).embeddings.shape
+    needed = 3 * n * n * d * 4
+    monkeypatch.setattr(decomposition, "PART", n * d)  # a row at a time
+    monkeypatch.setattr(decompx, "free_memory", lambda _: needed)
+    np.testing.assert_allclose(explain(classifier, TEXT, "decompx").scores, whole.scores, atol=1e-6)
+    monkeypatch.setattr(decompx, "free_memory", lambda _: needed - 1)
+    with pytest.raises(MemoryShortage, match=rf"DecompX of {n} tokens needs .* GB; cpu has .* Shorten the text"):
+        explain(classifier, TEXT, "decompx")
 
 
 REASONS = {

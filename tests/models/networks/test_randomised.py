@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import re
 import threading
 import weakref
@@ -44,7 +45,7 @@ def test_with_all_units_at_random_it_is_a_fresh_model(zoo: Zoo, name: str) -> No
     classifier = zoo(name)
     units = classifier.model.units
     with unchanged(classifier, "a draw"):
-        draw = Draw.of(classifier, "model", SEED, 0)
+        draw = Draw(classifier, "model", SEED, 0)
         states = [draw.randomised(units[: i + 1]) for i in range(len(units))]
     fresh, last = built(classifier), weights(states[-1].model.network)
     assert weights(fresh).keys() == last.keys()
@@ -68,19 +69,20 @@ def test_all_but_the_random_units_is_shared(zoo: Zoo, name: str) -> None:
     classifier = zoo(name)
     loaded, units = classifier.model.network, classifier.model.units
     originals = weights(loaded)
-    draw = Draw.of(classifier, "model", SEED, 0)
+    draw = Draw(classifier, "model", SEED, 0)
+    whole = weights(draw.randomised(units).model.network)
     for unit in units:
         state, own = draw.randomised([unit]), set(unit.parameters)
         found = weights(state.model.network)
         random = {key for key, original in originals.items() if original in own}
         assert {key for key in originals if found[key] is not originals[key]} == random
-        assert all(found[key] is draw.values[originals[key]] for key in random)
+        assert all(torch.equal(found[key], whole[key]) for key in random)
         assert list(map(id, state.model.network.buffers())) == list(map(id, loaded.buffers()))
         assert not set(state.model.network.modules()) & set(loaded.modules())
         assert (state.id, state.lock) == (classifier.id, classifier.lock)
     digests = {draw.randomised(units[: i + 1]).digest for i in range(len(units))}
-    others = {Draw.of(classifier, "model", *which).randomised(units).digest for which in ((SEED, 1), (SEED + 1, 0))}
-    others.add(Draw.of(classifier, "normal01", SEED, 0).randomised(units).digest)
+    others = {Draw(classifier, "model", *which).randomised(units).digest for which in ((SEED, 1), (SEED + 1, 0))}
+    others.add(Draw(classifier, "normal01", SEED, 0).randomised(units).digest)
     assert len({classifier.digest, *digests, *others}) == 1 + len(units) + 3
 
 
@@ -89,7 +91,7 @@ def test_attention_below_a_random_block_stays_bit_for_bit(zoo: Zoo, name: str) -
     classifier = zoo(name)
     inputs = classifier.inputs([classifier.encode("a good film, and the plot is thin")])
     expected, _ = classifier.attention_maps(inputs)
-    draw = Draw.of(classifier, "model", SEED, 0)
+    draw = Draw(classifier, "model", SEED, 0)
     for unit, level in zip(classifier.model.units, (3, 2, 1, 0), strict=False):
         found, _ = draw.randomised([unit]).attention_maps(inputs)
         same = [torch.equal(*pair) for pair in zip(found, expected, strict=True)]
@@ -99,7 +101,7 @@ def test_attention_below_a_random_block_stays_bit_for_bit(zoo: Zoo, name: str) -
 @pytest.mark.parametrize("name", SPEAKERS)
 def test_the_head_of_a_language_model_has_the_rows_of_its_label_words(speaker: Zoo, name: str) -> None:
     classifier = speaker(name)
-    state = Draw.of(classifier, "model", SEED, 0).randomised(classifier.model.units)
+    state = Draw(classifier, "model", SEED, 0).randomised(classifier.model.units)
     network, score = state.model.network, getattr(state.model.network, SCORE)
     torch.testing.assert_close(score.weight, network.get_output_embeddings().weight[score.answers], rtol=0, atol=0)
     assert all(torch.equal(own, weights(network)[key]) for key, own in weights(built(classifier)).items())
@@ -109,36 +111,57 @@ def test_the_head_of_a_language_model_has_the_rows_of_its_label_words(speaker: Z
     assert [word.strip() for word in words] == ["N", "Z", "P"]
 
 
+def values(classifier: Classifier, init: str, number: int) -> list[Tensor]:
+    network = Draw(classifier, init, SEED, number).randomised(classifier.model.units).model.network
+    return list(network.parameters())
+
+
 def test_normal_weights_are_those_of_n01_norms_and_biases_too(encoder: Classifier) -> None:
-    draw = Draw.of(encoder, "normal01", SEED, 0)
-    network = draw.randomised(encoder.model.units).model.network
-    drawn = torch.cat([own.flatten() for own in network.parameters()])
+    first = values(encoder, "normal01", 0)
+    drawn = torch.cat([own.flatten() for own in first])
     assert abs(drawn.mean()) < 4 / len(drawn) ** 0.5
     assert abs(drawn.std() - 1) < 4 / len(drawn) ** 0.5
-    assert all(own.std() > 0.5 for own in network.parameters() if own.numel() > 10)
-    again, other = (Draw.of(encoder, "normal01", SEED, number).values for number in (0, 1))
-    assert all(torch.equal(own, again[key]) for key, own in draw.values.items())
-    assert not any(torch.equal(own, other[key]) for key, own in draw.values.items())
+    assert all(own.std() > 0.5 for own in first if own.numel() > 10)
+    assert all(map(torch.equal, first, values(encoder, "normal01", 0)))
+    assert not any(map(torch.equal, first, values(encoder, "normal01", 1)))
 
 
 @pytest.mark.parametrize("init", ["model", "normal01"])
 def test_nobody_elses_random_numbers_are_used(encoder: Classifier, init: str) -> None:
     before = torch.get_rng_state()
-    first = Draw.of(encoder, init, SEED, 0).values
+    first = values(encoder, init, 0)
     assert torch.equal(torch.get_rng_state(), before)
     torch.rand(7)
-    assert all(torch.equal(own, first[key]) for key, own in Draw.of(encoder, init, SEED, 0).values.items())
+    assert all(map(torch.equal, first, values(encoder, init, 0)))
+
+
+def storages() -> dict[int, int]:
+    """The bytes of all tensors that there are, by where they lie."""
+    tensors = [own for own in gc.get_objects() if issubclass(type(own), Tensor)]
+    return {own.untyped_storage().data_ptr(): own.untyped_storage().nbytes() for own in tensors}
+
+
+@pytest.mark.parametrize("init", ["model", "normal01"])
+def test_beside_the_model_there_are_the_weights_of_the_random_units_alone(encoder: Classifier, init: str) -> None:
+    before, units = storages(), encoder.model.units
+    draw = Draw(encoder, init, SEED, 0)
+    for chosen in (units, units[:2], units[-1:], units[1:2]):
+        state = draw.randomised(chosen)
+        new = sum(size for place, size in storages().items() if place not in before)
+        own = sum(weight.nbytes for unit in chosen for weight in unit.parameters)
+        assert state.digest != encoder.digest
+        assert own <= new <= 1.1 * own
 
 
 def test_the_number_format_is_the_models(encoder: Classifier) -> None:
     half = with_network(encoder, copy.deepcopy(encoder.model.network).to(torch.bfloat16))
-    state = Draw.of(half, "model", SEED, 0).randomised(half.model.units)
+    state = Draw(half, "model", SEED, 0).randomised(half.model.units)
     assert {own.dtype for own in state.model.network.parameters()} == {torch.bfloat16}
     assert torch.isfinite(state.logits(state.inputs([state.encode("a good film")]))).all()
 
 
 def test_a_hook_of_another_threads_pass_is_not_copied(encoder: Classifier) -> None:
-    draw, found, started = Draw.of(encoder, "model", SEED, 0), [], threading.Event()
+    draw, found, started = Draw(encoder, "model", SEED, 0), [], threading.Event()
 
     def copied() -> None:
         started.set()
@@ -156,7 +179,7 @@ def test_a_hook_of_another_threads_pass_is_not_copied(encoder: Classifier) -> No
 
 
 def test_a_state_leaves_memory_at_once(encoder: Classifier) -> None:
-    draw = Draw.of(encoder, "model", SEED, 0)
+    draw = Draw(encoder, "model", SEED, 0)
     state = draw.randomised(encoder.model.units)
     state.logits(state.inputs([state.encode("a good film")]))
     alive = [weakref.ref(own) for own in state.model.network.parameters()]
@@ -198,15 +221,15 @@ def test_units_are_named_as_the_model_names_them(encoder: Classifier) -> None:
 def test_a_network_of_somebody_has_no_known_initialiser(encoder: Classifier) -> None:
     classifier = toy(Linear(), encoder.tokenizer)
     with pytest.raises(UnsupportedError, match=r"a Toy model draws new weights is not known\. .*init=normal01"):
-        Draw.of(classifier, "model", SEED, 0)
-    state = Draw.of(classifier, "normal01", SEED, 0).randomised(classifier.model.units)
+        Draw(classifier, "model", SEED, 0).randomised(classifier.model.units)
+    state = Draw(classifier, "normal01", SEED, 0).randomised(classifier.model.units)
     assert not torch.equal(state.model.network.head.weight, classifier.model.network.head.weight)
 
 
 def test_weights_that_a_fresh_model_does_not_have_are_told(encoder: Classifier) -> None:
     other = changed(encoder, lambda network: network.register_module("adapter", nn.Linear(2, 2)))
     with pytest.raises(UnsupportedError, match=r"'adapter\.weight'"):
-        Draw.of(other, "model", SEED, 0)
+        Draw(other, "model", SEED, 0).randomised(other.model.units)
 
 
 def test_where_memory_is_short_that_is_told(encoder: Classifier) -> None:
@@ -218,7 +241,7 @@ def test_where_memory_is_short_that_is_told(encoder: Classifier) -> None:
 
     classifier = replace(classifier, model=Large(classifier.model.network))
     with pytest.raises(MemoryShortage, match="no memory for other weights"):
-        Draw.of(classifier, "model", SEED, 0)
+        Draw(classifier, "model", SEED, 0).randomised(classifier.model.units)
 
 
 def test_draws_have_seeds_of_their_own() -> None:
