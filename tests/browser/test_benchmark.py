@@ -29,6 +29,7 @@ TEXTS = [
     ("Awful and boring from start to end.", "negative"),
     ("Beautiful, touching and wise.", "positive"),
 ]
+ALL_MAPS = "On Explain: every method's map"
 
 
 def written(path: Path, rows: list[dict]) -> str:
@@ -75,45 +76,43 @@ def words(page: Page, text: str) -> Locator:
     return page.get_by_test_id("stMarkdownContainer").filter(has_text=text).first
 
 
-def test_from_a_cell_to_its_texts_to_all_maps_side_by_side(app, browser_page, source):
+def test_from_a_cell_and_from_two_methods_to_their_texts_to_all_maps_side_by_side(app, browser_page, source):
     page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
     expect(page.get_by_text(re.compile("^Over 5 texts, .* is best by Comprehensiveness"))).to_be_visible()
+    press_cell(page, "agreement", 1)
+    pair = page.locator(".st-key-benchmark_pair")
+    expect(pair.get_by_text("with the lowest rank correlation")).to_be_visible()
+    pick_first(page, "pair")
+    expect(pair.get_by_text(ALL_MAPS)).to_be_visible()
     press_cell(page, "faithfulness", 0)
-    expect(page.get_by_text("The texts behind a cell")).to_be_in_viewport()
-    expect(page.get_by_text("5 texts. Pick one")).to_be_visible()
+    cell = page.locator(".st-key-benchmark_cell")
+    expect(cell.get_by_text("The texts behind a cell")).to_be_in_viewport()
+    expect(cell.get_by_text("5 texts. Pick one")).to_be_visible()
     pick_first(page, "cell")
-    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
+    expect(cell.get_by_text(ALL_MAPS)).to_be_visible()
     wait_for_run(page)
-    reopened = answered(browser_page(page.url))
-    expect(reopened.get_by_text("On Explain: every method's map")).to_be_visible()
+    reopened = answered(browser_page(page.url, folded=True))
+    expect(reopened.locator(".st-key-benchmark_cell").get_by_text(ALL_MAPS)).to_be_visible()
     page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
 
 
-def test_two_methods_list_their_texts_and_hostile_words_stay_words(app, browser_page, source):
-    page = answered(browser_page(app.link(view(source, cell_method="lrp", cell_metric=COMP, row=1), "benchmark")))
-    expect(words(page, "<script>alert(1)</script>")).to_be_visible()
-    page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
-    map_shows(page, HOSTILE)
-    unfold(page)
-    expect(text_box(page)).to_have_value(HOSTILE)
-    page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
-    press_cell(page, "agreement", 1)
-    expect(page.get_by_text("with the lowest rank correlation")).to_be_visible()
-    pick_first(page, "pair")
-    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
-
-
-def test_hostile_class_names_are_words(app, browser_page, tmp_path):
+def test_hostile_class_names_and_words_are_words_here_and_on_explain(app, browser_page, tmp_path):
     labels, model = LABELS, build("bert", tmp_path / "hostile")
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     names = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     (model / "config.json").write_text(json.dumps({**config, **names}), encoding="utf-8")
-    rows = [{"text": f"{text} {HOSTILE}", "label": labels[i % 2]} for i, (text, _) in enumerate(TEXTS)]
+    text = "<script>alert(1)</script> good"  # as long as the tiny model reads
+    rows = [{"text": text, "label": labels[i % 2]} for i in range(3)]
     asked = view(written(tmp_path / "rows.jsonl", rows), model=str(model), cell_method="lrp", cell_metric=COMP, row=1)
-    page = answered(browser_page(app.link(asked, "benchmark")))
+    page = answered(browser_page(app.link(asked, "benchmark"), folded=True))
     expect(words(page, "window.__hit=1")).to_be_visible()
+    expect(words(page, text)).to_be_visible()
+    page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
+    map_shows(page, text)
+    unfold(page)
+    expect(text_box(page)).to_have_value(text)
     assert page.evaluate("window.__hit") is None
 
 
@@ -135,7 +134,7 @@ def test_from_a_file_to_planted_truth_to_a_cell_to_a_text_with_hostile_words(app
     press_cell(page, "ground_truth", 0)
     expect(page.get_by_text("12 texts. Pick one")).to_be_visible()
     pick_first(page, "cell")
-    expect(page.get_by_text("On Explain: every method's map")).to_be_visible()
+    expect(page.get_by_text(ALL_MAPS)).to_be_visible()
     expect(words(page, re.compile(r"true (<script>window.__hit=1</script>|\[link\])"))).to_be_visible()
     expect(words(page, "<b>rows & $texts$")).to_be_visible()
     wait_for_run(page)

@@ -37,7 +37,9 @@ def download(page: Page, button: str) -> Path:
 # Asking --------------------------------------------------------------------------------------------------------------
 
 
-def test_enter_runs_shift_enter_starts_a_line_and_an_example_fills_the_text(app, browser_page):
+def test_enter_runs_shift_enter_starts_a_line_an_example_fills_the_text_and_the_shown_link_opens_elsewhere(
+    app, browser_page
+):
     page = browser_page(app.link(view("A quiet start.", "occlusion")))
     map_shows(page, "A quiet start.")
     before = page.url
@@ -57,6 +59,11 @@ def test_enter_runs_shift_enter_starts_a_line_and_an_example_fills_the_text(app,
     expect(box).to_have_value(example.text)
     map_shows(page, example.text)
     expect(select(page, "Example")).to_have_value("")
+    link = page.get_by_role("link", name="This link")
+    expect(link).to_have_attribute("href", re.compile(re.escape(page.url.split("?")[1])))
+    other = browser_page(link.get_attribute("href"))
+    map_shows(other, example.text)
+    expect(text_box(other)).to_have_value(example.text)
 
 
 def test_a_changed_control_waits_for_the_button(app, browser_page):
@@ -76,16 +83,7 @@ def test_a_changed_control_waits_for_the_button(app, browser_page):
     expect(page.get_by_text(CHANGED)).to_have_count(0)
 
 
-def test_a_pressed_class_is_explained(app, browser_page):
-    page = browser_page(app.link(view("Shares fell sharply on Monday.", "occlusion", model=NEWS)))
-    expect(heatmaps(page).locator(".legend")).to_contain_text("for Business")
-    page.get_by_role("button", name="Sports").click()
-    expect(heatmaps(page).locator(".legend")).to_contain_text("for Sports")
-    expect(select(page, "Target")).to_have_value("Sports")
-    expect(page.get_by_role("button", name="Sports")).to_have_attribute("aria-pressed", "true")
-
-
-def test_another_model_brings_its_classes_and_examples(app, browser_page):
+def test_another_model_brings_its_classes_and_a_pressed_class_is_explained(app, browser_page):
     page = browser_page(app.link(view("Oil prices rose again.", "occlusion", target="negative")))
     expect(heatmaps(page).locator(".legend")).to_contain_text("for negative")
     choose(page, "Model", model_name(NEWS))
@@ -93,23 +91,15 @@ def test_another_model_brings_its_classes_and_examples(app, browser_page):
     expect(page.get_by_text(CHANGED)).to_be_visible()
     press(page, "Explain")
     expect(page.get_by_role("button", name="Business")).to_be_visible()
+    expect(heatmaps(page).locator(".legend")).to_contain_text("for Business")
+    page.get_by_role("button", name="Sports").click()
+    expect(heatmaps(page).locator(".legend")).to_contain_text("for Sports")
+    expect(select(page, "Target")).to_have_value("Sports")
+    expect(page.get_by_role("button", name="Sports")).to_have_attribute("aria-pressed", "true")
     offers(page, "Target", ["predicted", "World", "Sports", "Business", "Sci/Tech"])
 
 
 # Links ---------------------------------------------------------------------------------------------------------------
-
-
-def test_the_shown_link_opens_in_another_browser(app, browser_page):
-    page = browser_page(app.link(view("I was charmed.", "occlusion")))
-    map_shows(page, "I was charmed.")
-    text_box(page).fill("I was bored.")
-    text_box(page).press("Enter")
-    map_shows(page, "I was bored.")
-    link = page.get_by_role("link", name="This link")
-    expect(link).to_have_attribute("href", re.compile(re.escape(page.url.split("?")[1])))
-    other = browser_page(link.get_attribute("href"))
-    map_shows(other, "I was bored.")
-    expect(text_box(other)).to_have_value("I was bored.")
 
 
 def test_an_unknown_link_says_so_and_shows_the_first_view(app, browser_page):

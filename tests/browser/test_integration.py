@@ -31,11 +31,14 @@ def answered(page: Page, drawn: int = 3) -> Page:
     return page
 
 
-def test_the_slider_sends_nothing_and_a_picked_token_shows_its_gradient(app, browser_page):
+def test_hostile_text_is_text_the_slider_sends_nothing_and_the_address_reopens_the_view(app, browser_page):
     page, sent = browser_page(), []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    page.goto(app.link(view(), "integration"))
+    page.goto(app.link(view(HOSTILE), "integration"))
     answered(page)
+    morph = page.locator(".st-key-integration_morph .text")
+    expect(morph).to_have_text(HOSTILE, use_inner_text=True)
+    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
     page.wait_for_timeout(1000)
     sent.clear()
     page.on("request", lambda request: sent.append(request.url))
@@ -46,23 +49,21 @@ def test_the_slider_sends_nothing_and_a_picked_token_shows_its_gradient(app, bro
         page.keyboard.press("ArrowRight")
         expect(told).to_contain_text(words)
     assert not sent
-    page.locator('.st-key-integration_map_0 .token[aria-label^="warm,"]').click()
-    expect(page.get_by_text("Gradient of “warm” along the path")).to_be_visible()
+    page.locator('.st-key-integration_map_0 .token[aria-label^="film,"]').click()
+    expect(page.get_by_text("Gradient of “film” along the path")).to_be_visible()
     unfold(page)
-    expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("warm"))
-
-
-def test_hostile_text_is_text_and_the_address_reopens_the_view(app, browser_page):
-    page = answered(browser_page(app.link(view(HOSTILE), "integration")))
-    expect(page.locator(".st-key-integration_morph .text")).to_have_text(HOSTILE, use_inner_text=True)
-    assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
+    expect(page.get_by_role("combobox", name="Gradient of")).to_have_value(re.compile("film"))
     text_box(page).fill("A dull and lifeless evening.")
     page.keyboard.press("Enter")
-    expect(page.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
+    expect(morph).to_contain_text("lifeless")
     answered(page)
     again = answered(browser_page(page.url))
     expect(text_box(again)).to_have_value("A dull and lifeless evening.")
     expect(again.locator(".st-key-integration_morph .text")).to_contain_text("lifeless")
+    page.get_by_role("textbox", name="Step counts").fill("ten")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("is not accepted").first).to_be_visible()
+    has_no_violation(page)
 
 
 @pytest.fixture
@@ -79,7 +80,6 @@ def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(a
     for closed in ("All texts", "What is computed"):
         page.get_by_text(closed).click()
     expect(page.get_by_text("Equation 4 of the paper")).to_be_visible()
-    has_no_violation(page)
     page.locator(".st-key-integration_boxes_export button").first.click()
     expect(page.get_by_role("button", name="HTML")).to_be_visible()
     has_no_violation(page)
@@ -92,20 +92,15 @@ def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(a
     answered(page, drawn=7)
 
 
-def test_axe_finds_nothing_on_errors_and_while_a_job_runs(app, browser_page):
-    page = answered(browser_page(app.link(view(), "integration")))
-    page.get_by_role("textbox", name="Step counts").fill("ten")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("is not accepted").first).to_be_visible()
-    has_no_violation(page)
+def test_two_jobs_are_cancelled_and_run_again_and_axe_finds_nothing(app, browser_page):
     slow = view("Not stored yet at all. " * 12, steps="10:1000:10")
     page = browser_page(app.link(slow, "integration"))
     expect(page.get_by_text("waiting, 1 job before it")).to_be_visible()
+    cancel(page, "Path gradients")
+    expect(page.get_by_role("button", name="Run again")).to_have_count(1)
     has_no_violation(page)
-    for study in ("Path gradients", "Integration error"):
-        cancel(page, study)
+    cancel(page, "Integration error")
     expect(page.get_by_role("button", name="Run again")).to_have_count(2)
-    has_no_violation(page)
     page.get_by_role("button", name="Run again").first.click()
     expect(page.get_by_role("button", name="Run again")).to_have_count(1)
     cancel(page, "Integration error")

@@ -14,6 +14,7 @@ from explainlab.analyses.integration.step_morph import step_morph
 from explainlab.request import Request
 from tests.analyses.bodies import integration_body
 from tests.browser.access import has_no_violation
+from tests.browser.conftest import wait_for_run
 
 BODY = integration_body()
 
@@ -43,7 +44,7 @@ def shades(page: Page, inside: str = ".st-key-morph") -> list[str]:
     return page.locator(f"{inside} .token").evaluate_all("t => t.map((x) => x.style.getPropertyValue('--strength'))")
 
 
-def test_the_slider_moves_map_points_and_words_without_a_request_or_a_rerun(opened):
+def test_the_slider_moves_all_without_a_request_or_a_rerun_and_a_picked_token_keeps_the_frame(opened):
     sent = []
     opened.on("request", lambda request: sent.append(request.url))
     opened.on("websocket", lambda socket: sent.append(socket.url))
@@ -61,10 +62,6 @@ def test_the_slider_moves_map_points_and_words_without_a_request_or_a_rerun(open
     expect(told).to_contain_text("adaptive, 31 evaluations")
     expect(opened.get_by_text("run 1", exact=True)).to_be_visible()
     assert not sent
-
-
-def test_a_picked_token_keeps_the_frame_and_chooses_the_gradient(opened):
-    slider(opened).press("End")
     opened.locator('.st-key-morph .token[aria-label^="ending,"]').click()
     expect(opened.get_by_text("picked: 8")).to_be_visible()
     expect(opened.get_by_text("Gradient of “ending” along the path")).to_be_visible()
@@ -86,7 +83,7 @@ def test_hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_save
         assert len(content) > 50
 
 
-def test_a_pressed_point_tells_its_row(opened):
+def test_a_pressed_point_tells_its_row_and_a_narrow_window_needs_no_sideways_scrolling(opened):
     chart = opened.locator(".st-key-boxes .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     points = chart.locator(".scatterlayer .trace").first.locator(".points path")
@@ -94,6 +91,14 @@ def test_a_pressed_point_tells_its_row(opened):
     points.first.click(force=True)
     expect(opened.get_by_text("row: None")).to_have_count(0)
     expect(opened.get_by_text("row: ")).to_be_visible()
+    opened.set_viewport_size({"width": 420, "height": 900})
+    wait_for_run(opened)
+    ready(opened)
+    for drawn in opened.locator(".heatmap, .panel, .js-plotly-plot").all():
+        box = drawn.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+    assert opened.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
 
 
 def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
@@ -111,12 +116,3 @@ def test_the_saved_morph_scrubs_without_a_server(browser_page, tmp_path):
     page.locator('.token[aria-label^="ending,"]').click()
     expect(page.locator('.token[aria-selected="true"]')).to_have_attribute("aria-label", re.compile("^ending,"))
     assert Axe().run(page).violations_count == 0
-
-
-def test_a_narrow_window_needs_no_sideways_scrolling(browser_page, url):
-    page = ready(browser_page(url, viewport={"width": 420, "height": 900}))
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-    for drawn in page.locator(".heatmap, .panel, .js-plotly-plot").all():
-        box = drawn.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420

@@ -69,7 +69,7 @@ def test_another_question_gives_the_running_one_up(app, browser_page):
 
 
 def test_work_goes_on_while_the_page_is_left(app, browser_page):
-    asked = view(TEXT, integrated_gradients(400), seed=2)
+    asked = view(TEXT, integrated_gradients(250), seed=2)
     link = app.link(asked)
     page = browser_page(link)
     expect(job(page, "Integrated gradients")).to_be_visible()
@@ -81,7 +81,7 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     page.goto(link)
     map_shows(page, TEXT)
     seconds = stored(app, asked).cost.seconds
-    expect(page.get_by_text(f"402 forward + 400 backward passes, {seconds:.2f} s")).to_be_visible()
+    expect(page.get_by_text(f"252 forward + 250 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
 def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, browser_page):

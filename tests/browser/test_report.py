@@ -67,7 +67,7 @@ def test_a_report_draws_its_figures_by_itself(browser_page, reports, name, theme
 
 
 def test_a_picture_of_a_chart_can_be_saved(browser_page, reports):
-    page = browser_page(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = browser_page(viewport={"width": 1280, "height": 900})
     page.goto(reports["predictions"].as_uri())
     chart = page.locator(".chart.js-plotly-plot").first
     chart.hover()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from explainlab.analyses.integration.page.view import IntegrationView, first_view
 from explainlab.settings import ROOT
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import Serve, calm_context, unfold, wait_for_run
+from tests.browser.conftest import Serve, unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, press, select, text_box, view
 from tests.browser.provider import CLIENT, SECRET, provider, proxy
 
@@ -43,11 +43,14 @@ def signing(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
-def stranger(chromium) -> Iterator[Page]:
-    """A page of a browser that has never been here."""
-    context = calm_context(chromium)
-    yield context.new_page()
-    context.close()
+def stranger(context_of: Callable[..., BrowserContext]) -> Iterator[Page]:
+    """A page of a browser that knows nobody; with the other tests' context it has their compiled scripts."""
+    context = context_of()
+    context.clear_cookies()
+    page = context.new_page()
+    yield page
+    page.close()
+    context.clear_cookies()
 
 
 def go(page: Page, url: str) -> None:
@@ -90,11 +93,12 @@ def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> Non
     shows_only_the_door(stranger)
 
 
-def test_whoever_comes_by_the_front_door_stays_there_and_deep_links_need_no_second_sign_in(
-    signing: App, stranger: Page
+def test_the_front_door_is_for_all_and_who_came_by_it_needs_no_second_sign_in_and_sees_nothing_of_the_server(
+    signing: App, stranger: Page, tmp_path: Path
 ) -> None:
     go(stranger, signing.url)
     shows_only_the_door(stranger)
+    has_no_violation(stranger)
     sign_in(stranger, "Bob")
     expect(stranger.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     go(stranger, f"{signing.url}/status")
@@ -104,21 +108,8 @@ def test_whoever_comes_by_the_front_door_stays_there_and_deep_links_need_no_seco
     table.hover()
     expect(stranger.get_by_role("button", name="Search").first).to_be_visible()
     expect(stranger.get_by_role("button", name="Download as CSV")).to_have_count(0)
-
-
-def test_where_hosted_no_file_and_no_model_of_the_server_is_looked_at(
-    signing: App, stranger: Page, tmp_path: Path
-) -> None:
-    asked = view(TEXT, "occlusion", model=str(tmp_path))
-    go(stranger, signing.link(asked))
-    sign_in(stranger, "Ann")
+    go(stranger, signing.link(view(TEXT, "occlusion", model=str(tmp_path))))
     expect(stranger.get_by_text("is not served here").first).to_be_visible()
-
-
-def test_axe_finds_nothing_at_the_door(signing: App, stranger: Page) -> None:
-    go(stranger, signing.url)
-    expect(stranger.get_by_role("button", name="Sign in")).to_be_visible()
-    has_no_violation(stranger)
 
 
 def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, stranger: Page) -> None:
