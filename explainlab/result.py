@@ -79,7 +79,8 @@ def written(value: Any, **options: Any) -> Iterator[str]:
         yield f"{after}]"
     elif isinstance(value, Mapping) and value:
         for number, (name, own) in enumerate(value.items()):
-            yield f"{between if number else '{' + before}{json.dumps(name, **options)}: "
+            key = json.dumps({name: 0}, **{**options, "indent": None})[1:-2]  # numbers and None become strings
+            yield f"{between if number else '{' + before}{key}"
             yield from inside(own)
         yield f"{after}}}"
     else:
