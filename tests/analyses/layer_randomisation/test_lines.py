@@ -32,9 +32,14 @@ def test_a_line_tells_what_survives_beside_the_controls() -> None:
             f"GRADIENT: 90% of its ranking survives random weights {beside}",
             f"LIME: 0% of its ranking survives one random unit, on average {beside}",
         ]
-        assert open_questions(first_view(), find).startswith(
+    for has in (lambda _: False, refuse):
+        assert open_questions(first_view(), has).startswith(
             "Not answered yet: attacks, attacks by words, stability, ax"
         )
+    assert open_questions(first_view(), lambda request: request.question != "axioms").startswith(
+        "Not answered yet: axioms."
+    )
+    assert open_questions(first_view(), lambda _: True) == ""
     bare = [row.model_copy(update={"mean": None}) for row in rows]
     (first, _) = method_lines(first_view(), body.model_copy(update={"rows": bare}), refuse)
     assert first == "GRADIENT: its rankings cannot be compared, as all scores are equal."

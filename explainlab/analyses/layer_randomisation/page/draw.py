@@ -54,10 +54,12 @@ def draw() -> None:
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
-    analysis, find = get_analysis(result.request.question), partial(service.find, user=session.user())
-    lines = method_lines(view, result.body, find)
+    analysis, user = get_analysis(result.request.question), session.user()
+    lines = method_lines(view, result.body, partial(service.find, user=user))
     draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
-    st.caption(open_questions(view, find))
+    missing = open_questions(view, partial(service.has, user=user))
+    if missing:
+        st.caption(missing)
 
 
 def _draw_one(service: Service, view: SanityView) -> None:
