@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import tempfile
 import uuid
@@ -40,10 +41,13 @@ ON_ENCODERS = [method.id for method in methods().values() if not method.unsuppor
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: the collector need not walk them each time, nor come as often as it does.
 
-    Each took a twentieth.
+    Each took a twentieth. The loggers of libraries lead to the root: pytest would add its handlers, for every test, to
+    120 that do not.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith(("streamlit", "torch"))]:
+        logging.getLogger(name).propagate = True
 
 
 @pytest.fixture(scope="session", autouse=True)

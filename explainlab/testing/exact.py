@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from explainlab.models.classifier import Classifier
 from explainlab.models.model import Model
@@ -23,22 +22,16 @@ ROUNDING = 1e-12
 """... plus this share of the terms, where the quantity is a small difference of large terms."""
 
 
-class _NoFloat32(TorchFunctionMode):
-    """Replaces float32 by float64 in all calls of torch, also inside models that normalise in float32."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        function: Callable[..., Any] = Tensor.double if func is Tensor.float else func
-        wide = [torch.float64 if own is torch.float32 else own for own in args]
-        if not kwargs:
-            return function(*wide)
-        named = {name: torch.float64 if own is torch.float32 else own for name, own in kwargs.items()}
-        return function(*wide, **named)
+@contextmanager
+def _no_float32() -> Iterator[None]:
+    """Whoever names float32, or no type, gets float64: also models that normalise in float32, and other threads."""
+    usual = torch.get_default_dtype()
+    with patch.object(torch, "float32", torch.float64), patch.object(Tensor, "float", Tensor.double):
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(usual)
 
 
 _Weights = tuple[tuple[int, int], ...]
@@ -63,7 +56,7 @@ def exact(classifier: Classifier) -> Iterator[Classifier]:
     The copy takes twice the memory of the classifier's weights, and stays while the classifier's model does. Compare
     only quantities computed inside the block.
     """
-    with _NoFloat32():
+    with _no_float32():
         yield replace(classifier, model=_float64(classifier.model))
 
 
