@@ -25,6 +25,7 @@ from transformers import (
 
 from explainlab.models.networks.registration import register_networks
 from explainlab.models.stored.building import BUILDING
+from explainlab.training.tokenizers import train_words
 
 register_networks()
 LABELS = ("negative", "neutral", "positive")
@@ -121,6 +122,11 @@ def _unigram() -> PreTrainedTokenizerFast:
     return _wrapped(core, {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}, extra=special[3:])
 
 
+def _words() -> PreTrainedTokenizerFast:
+    """Lower-case words, [BOS] text [EOS] and so each text of a pair, segments 0 and 1."""
+    return train_words(CORPUS, 200, MAX_TOKENS, min_count=1)
+
+
 def _wrapped(core: Tokenizer, names: dict[str, str], extra: list[str] | None = None) -> PreTrainedTokenizerFast:
     named = {f"{role}_token": token for role, token in names.items()}
     return PreTrainedTokenizerFast(
@@ -159,6 +165,11 @@ ZOO: dict[str, Species] = {
                           "decoder_start_token_id": 0}),
     "t5-encoder": Species("explainlab_t5_encoder", _unigram,
                           {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4}),
+    "bilstm": Species("explainlab_bilstm_attention", _words,
+                      {"embedding_size": 12, "hidden_size": 16, "attention_size": 8}),
+    "bilstm-pairs": Species("explainlab_bilstm_attention", _words,
+                            {"embedding_size": 12, "hidden_size": 16, "attention_size": 8, "explainlab_pairs": True,
+                             "decoder": "reference"}),
     "gpt2": Species("gpt2", _gpt2, {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": MAX_TOKENS}),
     "llama": Species("llama", _llama, _LLAMA),
     "mistral": Species("mistral", _llama, {**_LLAMA, "sliding_window": 4}),

@@ -302,3 +302,10 @@ LLAMA = Anatomy(
     _PRE_NORM,
     ("q_proj", "v_proj"),
 )
+BILSTM_ATTENTION = Anatomy(
+    ("encoder.attention", "context", "second", "classifier"),
+    (("LSTM", "encoder.readers"),),
+    ("encoder.words",),
+    "its layers are recurrent",
+    (),
+)

@@ -18,7 +18,8 @@ class Architecture:
     ``family``: its name for a reader. ``pooling``: the rows of the last layer that reach the head: the first token's,
     the last real token's, the mean of all, or the end-of-sequence token's. ``attention``: how attention probabilities
     are reached: ``replace`` (read and replaced), ``read`` (only read), ``cross`` (the decoder's attention to the
-    encoder; layers do not map the text onto itself), or ``none`` (there is no attention). ``causal``: a decoder; rows
+    encoder; layers do not map the text onto itself), ``pooled`` (weights by which a recurrent network averages its
+    states, told as a map whose rows are all equal), or ``none`` (there is no attention). ``causal``: a decoder; rows
     see no later rows, and the head can be applied at every position. ``rounds``: the weights have 8 bits and every
     layer rounds its inputs (with weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the
     rules of relevance propagation cover its layers. ``speaks``: a language model that classifies by a prompt, so it can
@@ -27,7 +28,7 @@ class Architecture:
 
     family: str
     pooling: Pooling = "first"
-    attention: Literal["replace", "read", "cross", "none"] = "replace"
+    attention: Literal["replace", "read", "cross", "pooled", "none"] = "replace"
     causal: bool = False
     rounds: bool = False
     relevance: bool = True
@@ -38,13 +39,16 @@ class Architecture:
     def capabilities(self) -> dict[str, str]:
         """What a method may need of a model, and why it is missing (empty: it is there)."""
         absent = "it has no attention" if self.attention == "none" else ""
-        layered = "it reads the text twice, so its attention layers do not map the text onto itself"
+        layered = {
+            "cross": "it reads the text twice, so its attention layers do not map the text onto itself",
+            "pooled": "its only attention averages the states of the text and does not map it onto itself",
+        }
         replaced = "" if self.attention == "replace" else "its attention probabilities can be read but not replaced"
         return {
             "gradients": "its 8-bit layers round what they read, which has no gradient" if self.rounds else "",
             "relevance rules": "" if self.relevance else "there are no relevance rules for its layers",
             "attention": absent,
-            "layered attention": absent or (layered if self.attention == "cross" else ""),
+            "layered attention": absent or layered.get(self.attention, ""),
             "replaceable attention": absent or replaced,
             "post-norm blocks": absent or self._undecomposed,
             "language model": "" if self.speaks else "it does not classify by a prompt, so it cannot be asked in words",

@@ -14,6 +14,7 @@ from explainlab.models.transformer import (
     DecoderModel,
     EncoderDecoderModel,
     OutputAttentionModel,
+    RecurrentModel,
     StackModel,
     TransformerModel,
 )
@@ -59,6 +60,10 @@ MODEL_TYPES: dict[str, ModelType] = {
     "t5": ModelType(Architecture("T5", pooling="eos", attention="cross", anatomy=anatomy.T5), EncoderDecoderModel),
     "explainlab_t5_encoder": ModelType(
         Architecture("T5 encoder", pooling="mean", anatomy=anatomy.T5_ENCODER), StackModel
+    ),
+    "explainlab_bilstm_attention": ModelType(
+        Architecture("BiLSTM-attention", attention="pooled", relevance=False, anatomy=anatomy.BILSTM_ATTENTION),
+        RecurrentModel,
     ),
 }
 

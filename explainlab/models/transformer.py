@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -163,6 +163,37 @@ class OutputAttentionModel(TransformerModel):
         with self._embedded(embeddings):
             output = self.network(**self._arguments(inputs), output_attentions=True)
         return list(output.attentions), output.logits
+
+
+class RecurrentModel(TransformerModel):
+    """A recurrent network that averages its states by one attention: what every row of its only map is."""
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        return self._output(inputs, embeddings)[0]
+
+    def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        logits, weights = self._output(inputs, embeddings)
+        return [weights[:, None, None].expand(-1, 1, weights.shape[1], -1)], logits
+
+    def bytes_per_token(self, length: int, gradients: bool) -> int:
+        config: Any = self.network.config
+        per_token = 16 * config.hidden_size + 2 * config.embedding_size  # four gates, states and cells, both ways
+        return int(per_token) * self.word_embeddings.weight.element_size()
+
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        return ()
+
+    @property
+    def depth(self) -> int:
+        return 1
+
+    def _output(self, inputs: Inputs, embeddings: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Logits [B, classes] and attention [B, N]. cuDNN has no gradients of a recurrent layer in evaluation mode."""
+        plain = self.device.type == "cuda" and torch.is_grad_enabled()
+        with self._embedded(embeddings), torch.backends.cudnn.flags(enabled=False) if plain else nullcontext():
+            output = self.network(**self._arguments(inputs))
+        return output.logits, output.attentions[0]
 
 
 class StackModel(TransformerModel):

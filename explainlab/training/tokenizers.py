@@ -1,16 +1,17 @@
-"""Tokenizers learned from the training texts: WordPiece for encoders, byte-level BPE for decoders."""
+"""Tokenizers learned from the training texts: WordPiece for encoders, byte-level BPE for decoders, whole words."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 END_OF_TEXT = "<|endoftext|>"
 MASK = "<|mask|>"
 WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+WORD_SPECIALS = ("[PAD]", "[UNK]", "[MASK]", "[BOS]", "[EOS]")
 MAX_ALPHABET = 1000
 
 
@@ -68,6 +69,38 @@ def _wordpieces(
     )
     learner.train_from_iterator(texts, trainer)
     return learner.get_vocab()
+
+
+def train_words(texts: Sequence[str], vocabulary: int, max_tokens: int, min_count: int = 2) -> PreTrainedTokenizerFast:
+    """Learn a tokenizer of lower-case words that writes ``[BOS] text [EOS]``, and a pair's second text so, as type 1.
+
+    Words are what lies between Unicode's word boundaries (UAX 29). Those seen fewer than ``min_count`` times are
+    ``[UNK]``; of the others the ``vocabulary`` most frequent, special tokens included, have a row of their own.
+    """
+    normalizer = normalizers.Lowercase()
+    splitter = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"(?y{w})\X"), "isolated")]
+    )
+    counts = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    frequent = sorted((word for word, n in counts.items() if n >= min_count), key=lambda word: (-counts[word], word))
+    words = [*WORD_SPECIALS, *frequent[: max(0, vocabulary - len(WORD_SPECIALS))]]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[BOS] $A [EOS]",
+        pair="[BOS] $A [EOS] [BOS]:1 $B:1 [EOS]:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[BOS]", "[EOS]")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_tokens,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        mask_token="[MASK]",
+        bos_token="[BOS]",
+        eos_token="[EOS]",
+    )
 
 
 def train_byte_bpe(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:

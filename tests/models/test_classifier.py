@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import PreTrainedModel, T5Config, T5EncoderModel
+from transformers import T5Config, T5EncoderModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.models.classifier import Classifier
+from explainlab.models.networks.bilstm_attention import BiLSTMAttentionForSequenceClassification
 from explainlab.models.networks.t5_encoder import T5EncoderForSequenceClassification
 from explainlab.testing import exact, traces
 from tests.conftest import Zoo
+from tests.models.recurrent import ByHand
 from tests.zoo import LABELS, ZOO
 
 TEXT = "a funny film, isn't it?"
@@ -30,11 +32,13 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Iterator[Classifier]
         yield twin
 
 
-def _plain(classifier: Classifier) -> PreTrainedModel:
-    """The same model as transformers runs it, with attention that can be looked at."""
+def _plain(classifier: Classifier) -> Any:
+    """The same model as transformers or a plain loop runs it, with attention that can be looked at."""
     model = copy.deepcopy(classifier.model.network)
     if isinstance(model, T5EncoderForSequenceClassification):
         return PooledByHand(model)
+    if isinstance(model, BiLSTMAttentionForSequenceClassification):
+        return ByHand(model)
     model.set_attn_implementation("eager")
     return model
 
@@ -148,10 +152,11 @@ def test_attention_maps_agree_with_transformers(classifier: Classifier) -> None:
     with torch.no_grad():
         plain = _plain(classifier)(input_ids=inputs.ids, output_attentions=True)
     expected = plain.get("cross_attentions") or plain.attentions
-    assert len(maps) == len(expected) == 3
+    layers, heads = (1, 1) if classifier.architecture.attention == "pooled" else (3, 4)
+    assert len(maps) == len(expected) == layers
     for found, wanted in zip(maps, expected, strict=True):
-        assert found.shape == (1, 4, len(encoding), len(encoding))
-        _close(found.sum(dim=-1), torch.ones(1, 4, len(encoding)).double())
+        assert found.shape == (1, heads, len(encoding), len(encoding))
+        _close(found.sum(dim=-1), torch.ones(1, heads, len(encoding)).double())
         _close(found, wanted)
     _close(logits, plain.logits)
 

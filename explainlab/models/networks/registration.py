@@ -13,7 +13,12 @@ def register_networks() -> None:
     """Make our model types known to transformers; importing their networks takes a second."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    from explainlab.models.networks.t5_encoder import T5EncoderConfig, T5EncoderForSequenceClassification
+    from explainlab.models.networks import bilstm_attention, t5_encoder
 
-    AutoConfig.register(T5EncoderConfig.model_type, T5EncoderConfig)
-    AutoModelForSequenceClassification.register(T5EncoderConfig, T5EncoderForSequenceClassification)
+    networks = (
+        (t5_encoder.T5EncoderConfig, t5_encoder.T5EncoderForSequenceClassification),
+        (bilstm_attention.BiLSTMAttentionConfig, bilstm_attention.BiLSTMAttentionForSequenceClassification),
+    )
+    for config, network in networks:
+        AutoConfig.register(config.model_type, config)
+        AutoModelForSequenceClassification.register(config, network)
