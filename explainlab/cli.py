@@ -258,7 +258,8 @@ def train(
     data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
     out: Annotated[str, typer.Option("--out", help="A directory that does not exist yet.")],
     architecture: Annotated[
-        str | None, typer.Option("--architecture", help="Begin with random weights: bert, gpt2 or t5_encoder.")
+        str | None,
+        typer.Option("--architecture", help="Begin with random weights: bert, gpt2, t5_encoder or bilstm_attention."),
     ] = None,
     base: Annotated[
         str | None, typer.Option("--base", callback=own, help="Begin with a model's weights: a directory or a hub id.")

@@ -168,7 +168,7 @@ ZOO: dict[str, Species] = {
     "bilstm": Species("explainlab_bilstm_attention", _words,
                       {"embedding_size": 12, "hidden_size": 16, "attention_size": 8}),
     "bilstm-pairs": Species("explainlab_bilstm_attention", _words,
-                            {"embedding_size": 12, "hidden_size": 16, "attention_size": 8, "explainlab_pairs": True,
+                            {"embedding_size": 12, "hidden_size": 16, "attention_size": 8, "second_text": True,
                              "decoder": "reference"}),
     "gpt2": Species("gpt2", _gpt2, {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": MAX_TOKENS}),
     "llama": Species("llama", _llama, _LLAMA),

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from explainlab.training.settings import SHAPES, TrainingSettings
-from explainlab.training.tokenizers import train_byte_bpe, train_untyped_wordpiece, train_wordpiece
+import torch
+
+from explainlab.models.stored.directory import OF_PAIRS
+from explainlab.training.settings import OF_WORDS, SHAPES, TrainingSettings
+from explainlab.training.tokenizers import train_byte_bpe, train_untyped_wordpiece, train_wordpiece, train_words
+from explainlab.training.vectors import read_vectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+_Tokenizing: TypeAlias = "Callable[[Sequence[str], TrainingSettings], PreTrainedTokenizerFast]"
 
 
 @dataclass(frozen=True)
@@ -21,14 +27,16 @@ class NewModel:
     """How a model of an architecture begins.
 
     ``causal``: the head reads every position, and the last position predicts; ``defaults``:
-    settings that differ from those of :class:`TrainingSettings`; ``version`` rises where equal settings come to begin
-    with other weights.
+    settings that differ from those of :class:`TrainingSettings`; ``unused``: settings of others; ``recipe``: the usual
+    one; ``version`` rises where equal settings come to begin with other weights.
     """
 
-    build_tokenizer: Callable[[Sequence[str], int, int], PreTrainedTokenizerFast]
+    build_tokenizer: _Tokenizing
     build_network: Callable[[TrainingSettings, PreTrainedTokenizerFast, dict[str, Any]], PreTrainedModel]
     causal: bool
     defaults: dict[str, Any]
+    unused: tuple[str, ...] = OF_WORDS
+    recipe: str = "embedded"
     version: int = 1
 
 
@@ -97,14 +105,66 @@ def _t5_encoder(
     )
 
 
+def _bilstm_attention(
+    settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]
+) -> PreTrainedModel:
+    """A BiLSTM with attention; of pairs if ``classes`` says so. Words with a vector in the settings' file begin there.
+
+    The configuration has their number as ``words_with_vectors``.
+    """
+    from explainlab.models.networks.bilstm_attention import (
+        BiLSTMAttentionConfig,
+        BiLSTMAttentionForSequenceClassification,
+    )
+
+    words = tokenizer.get_vocab()
+    vectors = read_vectors(settings.embeddings, words) if settings.embeddings else {}
+    network = BiLSTMAttentionForSequenceClassification(
+        BiLSTMAttentionConfig(
+            vocab_size=len(tokenizer),
+            embedding_size=len(next(iter(vectors.values()))) if vectors else settings.embedding_size,
+            hidden_size=settings.width,
+            attention_size=settings.width // 2,
+            second_text=bool(classes.get(OF_PAIRS)),
+            decoder=settings.decoder,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            mask_token_id=tokenizer.mask_token_id,
+            **classes,
+        )
+    )
+    if vectors:
+        network.config.words_with_vectors = len(vectors)
+    with torch.no_grad():
+        for word, vector in vectors.items():
+            network.encoder.words.weight[words[word]] = torch.from_numpy(vector)
+    return network
+
+
+def _sized(train: Callable[[Sequence[str], int, int], PreTrainedTokenizerFast]) -> _Tokenizing:
+    """What learns a tokenizer of the settings' size."""
+    return lambda texts, settings: train(texts, settings.vocabulary, settings.max_tokens)
+
+
 ARCHITECTURES = {
-    "bert": NewModel(train_wordpiece, _bert, causal=False, defaults={}),
+    "bert": NewModel(_sized(train_wordpiece), _bert, causal=False, defaults={}),
     "gpt2": NewModel(
-        train_byte_bpe,
+        _sized(train_byte_bpe),
         _gpt2,
         causal=True,
         defaults={"epochs": 3, "batch_size": 32, "learning_rate": 8e-4, "width": 192, "heads": 6, "max_tokens": 256},
     ),
-    "t5_encoder": NewModel(train_untyped_wordpiece, _t5_encoder, causal=False, defaults=SHAPES["tiny"], version=2),
+    "t5_encoder": NewModel(
+        _sized(train_untyped_wordpiece), _t5_encoder, causal=False, defaults=SHAPES["tiny"], version=2
+    ),
+    "bilstm_attention": NewModel(
+        lambda texts, settings: train_words(texts, settings.vocabulary, settings.max_tokens, settings.min_count),
+        _bilstm_attention,
+        causal=False,
+        defaults={"vocabulary": 50_000, "max_tokens": 512},
+        unused=("size", "layers", "heads", "dropout"),
+        recipe="bilstm",
+    ),
 }
 """The architectures that training can begin without weights."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.optim import AdamW
+from torch.optim import Adam, AdamW
 
 from explainlab.errors import ModelError
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
@@ -57,7 +57,7 @@ class Training:
         self._order = torch.Generator().manual_seed(settings.seed)
         self._specials = torch.tensor(start.tokenizer.all_special_ids)
         self._parameters = {name: p for name, p in start.network.named_parameters() if p.requires_grad}
-        self._optimizer = _optimizer(list(self._parameters.values()), settings)
+        self._optimizer = _optimizer(self._parameters, settings)
         self._epoch_steps = math.ceil(len(tokens.ids) / settings.batch_size)
         self.steps = 0
 
@@ -157,7 +157,7 @@ class Training:
             name: weight.to(self._parameters[name].device, copy=True)
             for name, weight in _under("weights/", checkpoints.tensors(best)).items()
         }
-        for key in ("step", "exp_avg", "exp_avg_sq"):
+        for key in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"):
             for name, value in _under(f"optimizer/{key}/", state).items():
                 weight = self._parameters[name]
                 place = weight.device
@@ -175,13 +175,18 @@ def _under(prefix: str, state: Weights) -> Weights:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def _optimizer(parameters: Sequence[Tensor], settings: TrainingSettings) -> AdamW:
-    """AdamW, without decay of biases and norms."""
+def _optimizer(parameters: Mapping[str, Tensor], settings: TrainingSettings) -> Adam:
+    """AdamW without decay of biases and norms, or AMSGrad without decay of what is named attention."""
+    amsgrad = settings.optimizer == "amsgrad"
+    decays = {name: "attention" not in name if amsgrad else p.ndim > 1 for name, p in parameters.items()}
     groups = [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for name, p in parameters.items() if decays[name]], "weight_decay": settings.weight_decay},
+        {"params": [p for name, p in parameters.items() if not decays[name]], "weight_decay": 0.0},
     ]
-    return AdamW(groups, lr=settings.learning_rate, betas=(0.9, settings.second_beta), fused=True)
+    betas = (0.9, settings.second_beta)
+    if amsgrad:
+        return Adam(groups, lr=settings.learning_rate, betas=betas, amsgrad=True, fused=True)
+    return AdamW(groups, lr=settings.learning_rate, betas=betas, fused=True)
 
 
 def _loss(logits: Tensor, targets: Tensor, teacher: Tensor | None, settings: TrainingSettings) -> Tensor:

@@ -50,11 +50,25 @@ RECIPES: dict[str, dict[str, Any]] = {
         "weight_decay": 0.0,
         "lora_rank": 16,
     },
+    "bilstm": {
+        **_WHOLE_TEXTS,
+        "optimizer": "amsgrad",
+        "learning_rate": 1e-3,
+        "batch_size": 32,
+        "epochs": 8,
+        "warmup": 0.0,
+        "schedule": "constant",
+        "weight_decay": 1e-5,
+    },
 }
 """By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with."""
 
-NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout")
+OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
+"""Settings of models of whole words."""
+NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
+LATER = ("lora_rank", "optimizer", *OF_WORDS)
+"""Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
 class TrainingSettings(BaseModel):
@@ -62,7 +76,7 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    recipe: Literal["embedded", "thesis", "roar", "progressive"] = Field(
+    recipe: Literal["embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
         "embedded", description="Named values of the settings below; with a base model: thesis."
     )
     label_names: tuple[str, ...] = Field((), description="Class names in index order; empty: the labels, sorted.")
@@ -81,7 +95,10 @@ class TrainingSettings(BaseModel):
         "cosine", description="How the learning rate falls to zero after the warm-up; constant: it does not."
     )
     warmup: float = Field(0.06, ge=0, lt=1, description="Share of the steps in which the learning rate rises.")
-    second_beta: float = Field(0.999, gt=0, lt=1, description="AdamW's decay of squared gradients.")
+    optimizer: Literal["adamw", "amsgrad"] = Field(
+        "adamw", description="AdamW; or Adam as AMSGrad, which adds the decay to the gradients (not to attention's)."
+    )
+    second_beta: float = Field(0.999, gt=0, lt=1, description="The optimizer's decay of squared gradients.")
     weight_decay: float = Field(0.05, ge=0, le=1, description="Decay of the weight matrices.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of embeddings, layers' outputs and the head.")
     lora_rank: int = Field(
@@ -94,6 +111,14 @@ class TrainingSettings(BaseModel):
     width: int = Field(256, ge=8, le=4096, description="Size of the hidden states; a multiple of heads.")
     heads: int = Field(4, ge=1, le=64, description="Attention heads of a layer.")
     vocabulary: int = Field(8192, ge=100, le=200_000, description="Entries of the learned vocabulary.")
+    embedding_size: int = Field(300, ge=1, le=4096, description="Size of a BiLSTM's word embeddings.")
+    embeddings: str = Field(
+        "", description="File of word vectors that a BiLSTM begins with, which have their own size; empty: random ones."
+    )
+    min_count: int = Field(2, ge=1, le=1000, description="How often a word is seen that gets a row in a BiLSTM.")
+    decoder: Literal["plain", "reference"] = Field(
+        "plain", description="What classifies a pair in a BiLSTM: the context, or also the second text's state."
+    )
     max_tokens: int = Field(128, ge=8, le=8192, description="Longest input in tokens; longer texts are truncated.")
     mask_share: float = Field(0.15, ge=0, le=1, description="Most of a text's tokens masked in training, usually.")
     heavy_mask: float = Field(0.1, ge=0, le=1, description="Share of texts masked at any rate from none to all.")

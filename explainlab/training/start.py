@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from explainlab.errors import RequestError
 from explainlab.models.stored.base import base_labels, load_base
@@ -42,12 +42,14 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
     value out of range, and one that cannot change a model that has weights.
     """
     new = ARCHITECTURES.get(base)
-    recipe = str(given.get("recipe") or ("embedded" if new else "thesis"))
+    recipe = str(given.get("recipe") or (new.recipe if new else "thesis"))
     if not new and (fixed := [name for name in NEW_WEIGHTS if name in given]):
         raise RequestError(
             f"Training setting {fixed[0]}: it cannot be chosen for {base}, which has weights.",
             f"Leave it out, or begin without weights: {', '.join(ARCHITECTURES)}.",
         )
+    if new and (unused := [name for name in new.unused if name in given]):
+        raise RequestError(f"Training setting {unused[0]}: {base} has no such thing.", "Leave it out.")
     if new and given.get("lora_rank"):
         raise RequestError("Training setting lora_rank: random weights have to learn themselves.", "Leave it out.")
     return TrainingSettings.checked(
@@ -82,7 +84,10 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     Random weights are drawn from torch's current random state. Raises :class:`ModelError` for a base model that cannot
     be trained.
     """
-    classes = {"id2label": dict(enumerate(names)), "label2id": {name: i for i, name in enumerate(names)}}
+    classes: dict[str, Any] = {
+        "id2label": dict(enumerate(names)),
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
     new = ARCHITECTURES.get(base)
     if new is None:
         loaded = load_base(base, classes)
@@ -91,7 +96,9 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
         most = min(loaded.max_tokens, settings.max_tokens)
         tokenizer = loaded.tokenizer
         return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id)
-    tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs], settings.vocabulary, settings.max_tokens)
+    tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs], settings)
+    if examples.pairs:
+        classes[OF_PAIRS] = True
     with BUILDING:
         network = new.build_network(settings, tokenizer, classes)
     return Start(network, tokenizer, new.causal, settings.max_tokens, tokenizer.pad_token_id, tokenizer.mask_token_id)

@@ -30,8 +30,9 @@ from explainlab.training.fit import Diverged, Training
 from explainlab.training.lora import merge_lora
 from explainlab.training.passes import Report, accuracy, measured_accuracy, teacher_logits
 from explainlab.training.randomness import OwnRandom
-from explainlab.training.settings import TrainingSettings
+from explainlab.training.settings import LATER, TrainingSettings
 from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
+from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32
 """Texts in a batch of which only the accuracy is measured."""
@@ -44,7 +45,8 @@ class Trained:
     ``accuracy`` of the saved weights on the held-out texts (None without these); ``prefix_accuracy``, for decoders,
     after 0.25, 0.5, 0.75 and 1 of each text's tokens; ``steps`` of the optimizer; ``seconds`` of wall time;
     ``parameters``, the number of weights; ``epochs`` with their loss and validation; ``best_epoch``, whose weights are
-    saved.
+    saved. Where a model of whole words begins with vectors: how many ``words`` it knows, marks included, and how many
+    of them ``words_with_vectors``.
     """
 
     accuracy: float | None
@@ -54,6 +56,8 @@ class Trained:
     parameters: int
     epochs: list[Epoch]
     best_epoch: int
+    words: int | None = None
+    words_with_vectors: int | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,8 @@ def train(
         parameters=start.network.num_parameters(),
         epochs=training.epochs,
         best_epoch=training.best_epoch,
+        words=start.network.config.vocab_size if settings.embeddings else None,
+        words_with_vectors=getattr(start.network.config, "words_with_vectors", None),
     )
 
 
@@ -176,8 +182,11 @@ def training_digest(
     examples: Examples, base: str, settings: TrainingSettings, validation: Examples | None = None
 ) -> str:
     """What decides the weights of a training on one machine: the data, the base's files and the settings."""
-    unused = {"evaluate", "seeds", "validation"} | (set() if settings.lora_rank else {"lora_rank"})
-    body = settings.model_dump(mode="json", exclude=unused)
+    usual = TrainingSettings()
+    later = {name for name in LATER if getattr(settings, name) == getattr(usual, name)}
+    body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation", "embeddings"} | later)
+    if settings.embeddings:
+        body["embeddings"] = vectors_digest(settings.embeddings)
     return digest(
         {
             "examples": examples.digest,

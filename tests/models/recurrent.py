@@ -34,7 +34,7 @@ class ByHand(nn.Module):
         else:
             marked = [i in (0, inputs_embeds.shape[1] - 1) for i in range(inputs_embeds.shape[1])]
         words, weights = inputs_embeds[0], self.weights
-        types = token_type_ids[0] if self.config.explainlab_pairs and token_type_ids is not None else None
+        types = token_type_ids[0] if self.config.second_text and token_type_ids is not None else None
         first = words if types is None else words[types == 0]
         states = torch.stack(self._both(first, "encoder.readers.0"))
         inner = states @ weights["encoder.attention.states.weight"].T + weights["encoder.attention.states.bias"]
@@ -43,13 +43,13 @@ class ByHand(nn.Module):
             behind = self._both(words[types == 1], "encoder.readers.1")
             half = states.shape[1] // 2
             last = torch.cat([behind[-1][:half], behind[0][half:]])
-        if self.config.explainlab_pairs:
+        if self.config.second_text:
             inner = inner + weights["encoder.attention.second.weight"] @ last
         scores = torch.tanh(inner) @ weights["encoder.attention.score.weight"][0]
         scores[torch.tensor(marked[: len(first)])] = float("-inf")
         alphas = torch.softmax(scores, dim=0)
         context = sum(alpha * state for alpha, state in zip(alphas, states, strict=True))
-        if self.config.explainlab_pairs and self.config.decoder == "reference":
+        if self.config.second_text and self.config.decoder == "reference":
             context = torch.tanh(
                 weights["context.weight"] @ context + weights["context.bias"] + weights["second.weight"] @ last
             )

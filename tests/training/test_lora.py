@@ -23,9 +23,10 @@ QUICK = {"recipe": "progressive", "epochs": 2, "max_tokens": 16, "learning_rate"
 
 PROJECTIONS = ("query", "value", "query_proj", "value_proj", "q_proj", "v_proj", "q_lin", "v_lin", "q", "v", "c_attn",
                "Wqkv")  # fmt: skip
+RECURRENT = ("bilstm", "bilstm-pairs")
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in RECURRENT])
 def test_projections_and_head_learn_and_nothing_else(
     name: str, zoo_path: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -83,3 +84,10 @@ def test_projections_without_a_known_name(zoo_path: Callable[[str], Path]) -> No
     network.bert.encoder.layer = torch.nn.ModuleList()
     with pytest.raises(ModelError, match="does not know the projections of it"):
         add_lora(network, "it", 2)
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_model_without_projections_is_refused(name: str, zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base = str(zoo_path(name))
+    with pytest.raises(ModelError, match="LoRA does not know the projections"):
+        train(labelled(NEW), base, tmp_path / "out", settings_for(base, **QUICK))

@@ -51,7 +51,7 @@ _PHASES = {
     "validation": "texts of validation",
     "evaluation": "texts of the test",
 }
-ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "seed", "seeds")
+ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "embeddings", "seed", "seeds")
 """Settings that parameters or the request have, or that name other files and models."""
 
 
@@ -71,13 +71,13 @@ def _settings(value: object) -> object:
 class Training(ModelFree):
     """A classifier made from a labelled file, from random weights or from a base model.
 
-    The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder`` or the id of a model. Every training is
-    kept under the digest of everything that decides it: it never runs twice, and one that was stopped goes on from its
-    last epoch.
+    The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder``, ``bilstm_attention`` or the id of a model.
+    Every training is kept under the digest of everything that decides it: it never runs twice, and one that was stopped
+    goes on from its last epoch.
     """
 
     class Parameters(declared.Parameters):
-        recipe: Literal["", "embedded", "thesis", "roar", "progressive"] = Field(
+        recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
             "", description="Named settings; empty: embedded for random weights, thesis for a base model."
         )
         size: Literal["", "tiny", "mini", "small", "base"] = Field(

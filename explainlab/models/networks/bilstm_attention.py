@@ -19,8 +19,9 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 class BiLSTMAttentionConfig(PreTrainedConfig):
     """``embedding_size``: d; ``hidden_size``: that of both directions together; ``attention_size``: that of u.
 
-    ``explainlab_pairs``: a pair of texts is read, which token types tell apart. ``decoder`` of a pair: ``plain``, a
-    linear layer of the context (as paper 003 has it), or ``reference``, as its code has it: of tanh(W_p c + W_h h_y).
+    ``second_text``: there is an LSTM for it; token types tell the texts of a pair apart. ``decoder`` of a pair:
+    ``plain``, a linear layer of the context (as paper 003 has it), or ``reference``, as its code has it: of
+    tanh(W_p c + W_h h_y).
     """
 
     model_type = "explainlab_bilstm_attention"
@@ -32,16 +33,16 @@ class BiLSTMAttentionConfig(PreTrainedConfig):
         hidden_size: int = 256,
         attention_size: int = 128,
         decoder: str = "plain",
-        explainlab_pairs: bool = False,
+        second_text: bool = False,
         mask_token_id: int | None = None,
         **fields: Any,
     ) -> None:
         self.vocab_size, self.embedding_size = vocab_size, embedding_size
         self.hidden_size, self.attention_size = hidden_size, attention_size
-        self.decoder, self.explainlab_pairs = decoder, explainlab_pairs
+        self.decoder, self.second_text = decoder, second_text
         self.mask_token_id = mask_token_id
         self.num_hidden_layers, self.num_attention_heads = 1, 1
-        self.type_vocab_size = 1 + explainlab_pairs
+        self.type_vocab_size = 1 + second_text
         super().__init__(**fields)
 
 
@@ -64,7 +65,7 @@ class Additive(nn.Module):
         super().__init__()
         self.states = nn.Linear(config.hidden_size, config.attention_size)
         self.score = nn.Linear(config.attention_size, 1, bias=False)
-        if config.explainlab_pairs:
+        if config.second_text:
             self.second = nn.Linear(config.hidden_size, config.attention_size, bias=False)
 
     def forward(self, states: Tensor, second: Tensor | None) -> Tensor:
@@ -96,7 +97,7 @@ class BiLSTMAttention(nn.Module):
         real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         real = real.bool().to(words.device)
         first, second = real, None
-        if self.config.explainlab_pairs:
+        if self.config.second_text:
             types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
             first = real & (types == 0)
             second = self._read_second(words, first.sum(dim=1), (real & (types == 1)).sum(dim=1))
@@ -115,9 +116,8 @@ class BiLSTMAttention(nn.Module):
 
     def _attended(self, ids: Tensor, first: Tensor) -> Tensor:
         """bool [B, N]: the words of the first text; all of it where it has none."""
-        marks = (self.config.bos_token_id, self.config.eos_token_id)
-        marks = torch.tensor([mark for mark in marks if mark is not None], device=ids.device)
-        content = first & ~torch.isin(ids, marks)
+        marks = [mark for mark in (self.config.bos_token_id, self.config.eos_token_id) if mark is not None]
+        content = first & ~torch.isin(ids, torch.tensor(marks, device=ids.device))
         return torch.where(content.any(dim=1, keepdim=True), content, first)
 
 
@@ -148,7 +148,7 @@ class BiLSTMAttentionForSequenceClassification(PreTrainedModel):
     @property
     def _joins(self) -> bool:
         """Whether the second text reaches the classifier itself."""
-        return bool(self.config.decoder == "reference" and self.config.explainlab_pairs)
+        return bool(self.config.decoder == "reference" and self.config.second_text)
 
     def get_input_embeddings(self) -> nn.Module:
         return self.encoder.words

@@ -33,7 +33,7 @@ class Chain(BaseModel):
     words: tuple[str, ...] = ("negative", "positive")
     position: Literal["end", "start", "random"] = "end"
     shares: tuple[float, ...] = Field((1.0,), min_length=1, max_length=6)
-    architecture: Literal["bert", "gpt2", "t5_encoder"] = "bert"
+    architecture: Literal["bert", "gpt2", "t5_encoder", "bilstm_attention"] = "bert"
     settings: str = Field("", max_length=1_000)
     seed: int = Field(0, ge=0, lt=2**32)
     methods: tuple[str, ...]

@@ -16,7 +16,12 @@ from explainlab.metrics.registry import get_metric
 from explainlab.request import checked
 
 _POSITIONS = {"end": "End", "start": "Start", "random": "Anywhere"}
-_ARCHITECTURES = {"bert": "BERT", "gpt2": "GPT-2", "t5_encoder": "T5 encoder"}
+_ARCHITECTURES = {
+    "bert": "BERT",
+    "gpt2": "GPT-2",
+    "t5_encoder": "T5 encoder",
+    "bilstm_attention": "BiLSTM with attention",
+}
 _WORDS_HELP = "One for each class, which it names; with commas between. Rare words mislead least."
 _SHARE_HELP = (
     "The share of the texts that get a word. Several, with commas, make a model each, and a chart of how well the maps "

@@ -27,7 +27,12 @@ _MOST_SEED = 2**32 - 1
 _FIELDS = ("size", "recipe", "validation_share", "seed", "seeds")
 _SOURCES = ("validation_data", "test_data")
 _BEGINS = {"weights": "Random weights", "model": "A model that has learned"}
-_ARCHITECTURES = {"bert": "BERT, an encoder", "gpt2": "GPT-2, a decoder", "t5_encoder": "T5's encoder"}
+_ARCHITECTURES = {
+    "bert": "BERT, an encoder",
+    "gpt2": "GPT-2, a decoder",
+    "t5_encoder": "T5's encoder",
+    "bilstm_attention": "BiLSTM with attention",
+}
 _SIZES = {"": "As the embedded models", "tiny": "Tiny", "mini": "Mini", "small": "Small", "base": "Base"}
 _RECIPES = {
     "": "The usual one",
@@ -35,6 +40,7 @@ _RECIPES = {
     "thesis": "Thesis (fine-tuning)",
     "roar": "ROAR",
     "progressive": "Progressive inference",
+    "bilstm": "BiLSTM with attention",
 }
 _BASE_HELP = (
     "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
