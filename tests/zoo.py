@@ -177,6 +177,9 @@ ZOO: dict[str, Species] = {
     "qwen3": Species("qwen3", _qwen, _LLAMA),
 }  # fmt: skip
 
+RECURRENT = ("bilstm", "bilstm-pairs")
+"""Those whose attention is one average of states."""
+
 SMALL = {"max_position_embeddings": MAX_TOKENS}
 """Position tables of the size of the longest text, where a species does not say otherwise."""
 

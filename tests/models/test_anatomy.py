@@ -34,6 +34,8 @@ BLOCKS = ["block 3", "block 2", "block 1"]
 NAMES = {
     "albert": ["blocks 1 to 3"],
     "t5": [f"{side} {block}" for side in ("decoder", "encoder") for block in BLOCKS],
+    "bilstm": ["LSTM 1"],
+    "bilstm-pairs": ["LSTM 2", "LSTM 1"],
 }
 
 

@@ -15,10 +15,10 @@ from explainlab.models.replay import Replay
 from explainlab.testing import exact, traces
 from explainlab.text.encoding import Encoding
 from tests.conftest import Zoo
-from tests.zoo import ZOO
+from tests.zoo import RECURRENT, ZOO
 
 TEXT = "a funny film, isn't it?"
-REPLAYED = [name for name in ZOO if name not in ("deberta", "t5")]
+REPLAYED = [name for name in ZOO if name not in ("deberta", "t5", *RECURRENT)]
 
 
 @pytest.fixture(params=REPLAYED)

@@ -16,14 +16,13 @@ from explainlab.models.stored.base import load_base
 from explainlab.training import settings_for, train
 from explainlab.training.lora import add_lora
 from tests.training.test_base import NEW, labelled
-from tests.zoo import ZOO
+from tests.zoo import RECURRENT, ZOO
 
 QUICK = {"recipe": "progressive", "epochs": 2, "max_tokens": 16, "learning_rate": 0.01, "lora_rank": 2}
 
 
 PROJECTIONS = ("query", "value", "query_proj", "value_proj", "q_proj", "v_proj", "q_lin", "v_lin", "q", "v", "c_attn",
                "Wqkv")  # fmt: skip
-RECURRENT = ("bilstm", "bilstm-pairs")
 
 
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in RECURRENT])
