@@ -8,14 +8,14 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.optim import AdamW
+from torch.optim import Adam, AdamW
 
 from explainlab.bench.runner import Row, fastest, peak_memory_mb
 from explainlab.data import read_dataset
 from explainlab.models.anatomy import SCORE
 from explainlab.models.devices import choose_device
 from explainlab.settings import ROOT
-from explainlab.training import Examples, TrainingSettings, settings_for
+from explainlab.training import ARCHITECTURES, Examples, TrainingSettings, settings_for
 from explainlab.training.batches import Tokens, shuffled_batches, tokenized
 from explainlab.training.fit import Training
 from explainlab.training.randomness import OwnRandom
@@ -27,7 +27,7 @@ TEXTS = 640
 def rows() -> Iterator[Row]:
     """An epoch of each architecture at its own size."""
     examples = _examples()
-    for architecture in ("bert", "gpt2", "t5_encoder"):
+    for architecture in ARCHITECTURES:
         yield _measured(architecture, examples)
 
 
@@ -40,7 +40,9 @@ def _examples() -> Examples:
 
 
 def _measured(architecture: str, examples: Examples) -> Row:
-    settings, device = settings_for(architecture, recipe="roar", epochs=1, batch_size=32), choose_device()
+    usual = ARCHITECTURES[architecture].recipe
+    recipe = "roar" if usual == "embedded" else usual
+    settings, device = settings_for(architecture, recipe=recipe, epochs=1, batch_size=32), choose_device()
     names = sorted(set(examples.labels))
     start = starting_point(architecture, examples, names, settings)
     nn.Module.to(start.network, device)
@@ -75,7 +77,9 @@ def _bare(
     network = start.network
 
     def run() -> None:
-        optimizer = AdamW(network.parameters(), lr=settings.learning_rate, fused=True)
+        parameters, rate = network.parameters(), settings.learning_rate
+        amsgrad = settings.optimizer == "amsgrad"
+        optimizer = Adam(parameters, rate, amsgrad=True, fused=True) if amsgrad else AdamW(parameters, rate, fused=True)
         network.train()
         for batch, labels in batches:
             if start.causal:

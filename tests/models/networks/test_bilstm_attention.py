@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
+from explainlab import explain
 from explainlab.attribution.registry import get_method
 from explainlab.errors import UnsupportedError
+from explainlab.models.loading import load_model
 from explainlab.testing import exact
 from tests.conftest import Zoo
 from tests.models.recurrent import ByHand
@@ -80,3 +86,15 @@ def test_it_begins_with_a_mask_that_says_nothing(zoo: Zoo) -> None:
 def test_what_needs_layers_is_refused_with_the_reason(zoo: Zoo, method: str, why: str) -> None:
     with pytest.raises(UnsupportedError, match=why):
         get_method(method).require(zoo(SINGLE))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_gpu_it_has_gradients_and_says_the_same(zoo_path: Callable[[str], Path]) -> None:
+    here, there = (load_model(str(zoo_path(SINGLE)), device=device) for device in ("cpu", "cuda"))
+    encoding = here.encode("a good film")
+    with torch.no_grad():
+        logits = [model.logits(model.inputs([encoding])).cpu() for model in (here, there)]
+    torch.testing.assert_close(*logits, atol=1e-5, rtol=0)
+    scores = [explain(model, "a good film", "integrated_gradients").scores for model in (here, there)]
+    np.testing.assert_allclose(*scores, atol=1e-5)

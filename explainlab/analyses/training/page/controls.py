@@ -48,9 +48,9 @@ _BASE_HELP = (
 )
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _RECIPE_HELP = (
-    "Named settings. The usual one is that of the embedded models for random weights, and the thesis' for a model that "
-    "has learned: at most 10 epochs, fewer where the last five were no better. Progressive inference uses LoRA there, "
-    "which needs the package peft."
+    "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. Progressive "
+    "inference uses LoRA there, which needs the package peft."
 )
 _NUMBERS: dict[str, tuple[str, float, float]] = {
     "epochs": ("Epochs", 1, 1000),
@@ -80,7 +80,7 @@ def draft() -> ModelsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
     values = {name: question.now(name) for name in _FIELDS}
     values |= {name: question.now(name) or "" for name in _SOURCES}
-    if question.now("begin") == "model":
+    if not _has_sizes():
         values["size"] = ""
     return checked(ModelsView, **values, base=_base(), settings=_settings(), **question.reading())
 
@@ -91,7 +91,8 @@ def draw_question(run: Callable[[], None], label: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if question.now("begin") == "weights":
             question.select("Architecture", "architecture", _ARCHITECTURES)
-            question.select("Size", "size", _SIZES, "Layers, width and heads. A larger model takes longer to learn.")
+            if _has_sizes():
+                question.select("Size", "size", _SIZES, "Layers, width, heads. A larger model takes longer to learn.")
         else:
             question.draw_model_name("Base model", "base", _BASE_HELP)
     source, recipe = st.columns(2, vertical_alignment="bottom")
@@ -110,6 +111,11 @@ def draw_question(run: Callable[[], None], label: str) -> None:
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more(usual)
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+
+
+def _has_sizes() -> bool:
+    """Whether what is begun with comes in several sizes."""
+    return question.now("begin") == "weights" and "size" not in ARCHITECTURES[question.now("architecture")].unused
 
 
 def _draw_share() -> None:
