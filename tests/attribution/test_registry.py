@@ -151,7 +151,7 @@ def test_kind_default_and_range(method: str, name: str, expected: tuple) -> None
 
 
 def test_the_choices_in_the_order_of_their_declaration() -> None:
-    assert spec("gradient", "norm").choices == ("l2", "signed_sum")
+    assert spec("gradient", "norm").choices == ("l2", "signed_sum", "one_hot")
     assert spec("deep_lift", "baseline").choices == ("mask", "pad", "unk", "zero", "max_entropy")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
+from explainlab.models.classifier import Classifier
+from explainlab.models.model import Model
 
 CANCELLED = (
     "The signed sums are rounding errors: through its layer normalisation the model does not see a constant added to "
@@ -23,6 +26,7 @@ NORMALISED = (
     "The sums say next to nothing: the model normalises every word embedding before anything is added to it, so it "
     "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
 )
+_ROWS = 2**14
 LEAST_LEFT = 1e-3
 """A warning reports sums below this share of their absolute terms."""
 
@@ -31,8 +35,11 @@ class Gradient(BatchedMethod):
     """How fast the explained scalar changes with each word embedding."""
 
     class Parameters(declared.Parameters):
-        norm: Literal["l2", "signed_sum"] = Field(
-            "l2", description="How the d numbers of a token become one: their Euclidean norm, or their plain sum."
+        norm: Literal["l2", "signed_sum", "one_hot"] = Field(
+            "l2",
+            description="How the d numbers of a token become one: their Euclidean norm, their plain sum, or the norm "
+            "of the gradient with respect to the token's one-hot row, which has a number for each word that could "
+            "stand there.",
         )
 
     id: ClassVar = "gradient"
@@ -41,7 +48,7 @@ class Gradient(BatchedMethod):
     good_for: ClassVar = "A quick look at what the model is sensitive to; it does not say for or against."
     family: ClassVar = "Gradients"
     source: ClassVar = "Simonyan et al. 2014"
-    definition: ClassVar = "φᵢ = ‖∂F/∂xᵢ‖₂ (or Σ_d ∂F/∂xᵢ)"
+    definition: ClassVar = "φᵢ = ‖∂F/∂xᵢ‖₂ (or Σ_d ∂F/∂xᵢ; or ‖E ∂F/∂xᵢ‖₂, E: the word table)"
     signed: ClassVar = False
     needs: ClassVar = ("gradients",)
 
@@ -50,7 +57,7 @@ class Gradient(BatchedMethod):
         return parameters.norm == "signed_sum"
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
-        reduce = length if parameters.norm == "l2" else total
+        reduce = {"l2": length, "signed_sum": total, "one_hot": _over_words(subjects[0].classifier)}[parameters.norm]
         reduced = text_gradients(subjects, lambda _, gradient: reduce(gradient))
         return [_outcome(*pair, CANCELLED) for pair in zip(subjects, reduced, strict=True)]
 
@@ -59,8 +66,10 @@ class InputXGradient(BatchedMethod):
     """The gradient times the word embedding: a first-order estimate of the effect of removing the token."""
 
     class Parameters(declared.Parameters):
-        reduction: Literal["sum", "l2"] = Field(
-            "sum", description="How the d products of a token become one: their sum (signed), or their Euclidean norm."
+        reduction: Literal["sum", "l2", "abs"] = Field(
+            "sum",
+            description="How the d products of a token become one: their sum (signed), their Euclidean norm, or the "
+            "absolute value of their sum.",
         )
 
     id: ClassVar = "input_x_gradient"
@@ -77,7 +86,7 @@ class InputXGradient(BatchedMethod):
         return parameters.reduction == "sum"
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
-        reduce = length if parameters.reduction == "l2" else total
+        reduce = {"sum": total, "l2": length, "abs": _size}[parameters.reduction]
         reduced = text_gradients(subjects, lambda text, gradient: reduce(text * gradient))
         return [_outcome(*pair, NORMALISED) for pair in zip(subjects, reduced, strict=True)]
 
@@ -92,6 +101,37 @@ def length(numbers: Tensor) -> Tensor:
     """float64 [..., 2]: the Euclidean norm over d of ``numbers`` [..., d], which has no terms that cancel."""
     norm = _wide(numbers).norm(dim=-1)
     return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
+
+
+def _size(numbers: Tensor) -> Tensor:
+    """As :func:`total`, with the absolute value of the sum."""
+    return total(numbers).abs()
+
+
+def _over_words(classifier: Classifier) -> Callable[[Tensor], Tensor]:
+    """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = √(gᵀ EᵀE g)."""
+
+    def reduce(gradient: Tensor) -> Tensor:
+        wide = _wide(gradient)
+        products = _products(classifier.model).to(wide.device)
+        norm = torch.einsum("...d,de,...e->...", wide, products, wide).clamp(min=0).sqrt()
+        return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
+
+    return reduce
+
+
+_known: WeakKeyDictionary[Model, Tensor] = WeakKeyDictionary()
+"""EᵀE of the models that are still there."""
+
+
+def _products(model: Model) -> Tensor:
+    """EᵀE, float64 [d, d], made once a model and in parts: the word table E [V, d] may be large."""
+    if model not in _known:
+        products = torch.zeros((), dtype=torch.float64)
+        for rows in map(_wide, model.word_embeddings.weight.detach().split(_ROWS)):
+            products = products.to(rows.device) + rows.T @ rows
+        _known[model] = products
+    return _known[model]
 
 
 def _wide(numbers: Tensor) -> Tensor:

@@ -37,6 +37,9 @@ def test_agree_with_captum_and_autograd(model: Classifier, plain: Plain, target:
     close(found("gradient").scores, slopes.norm(dim=-1)[0])
     close(found("input_x_gradient").scores, products.sum(dim=-1)[0].detach())
     close(found("input_x_gradient", reduction="l2").scores, products.norm(dim=-1)[0].detach())
+    close(found("input_x_gradient", reduction="abs").scores, products.sum(dim=-1)[0].detach().abs())
+    one_hot = slopes[0].double() @ plain.model.get_input_embeddings().weight.double().T  # [N, V]
+    close(found("gradient", norm="one_hot").scores, one_hot.norm(dim=-1))
 
 
 @every_output
@@ -67,8 +70,10 @@ def test_cost_is_one_pass_each_way(model: Classifier, method: str) -> None:
     [
         ("gradient", {}, False),
         ("gradient", {"norm": "signed_sum"}, True),
+        ("gradient", {"norm": "one_hot"}, False),
         ("input_x_gradient", {}, True),
         ("input_x_gradient", {"reduction": "l2"}, False),
+        ("input_x_gradient", {"reduction": "abs"}, False),
     ],
 )
 def test_a_norm_has_no_sign(encoder: Classifier, method: str, options: dict[str, str], signed: bool) -> None:
