@@ -70,7 +70,12 @@ def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
         assert any(note.startswith("Rounding in bfloat16") for note in notes), method
 
 
-NUMBERS = {"occlusion": {}, "input_x_gradient": {}, "kernel_shap": {"samples": "64"}, "integrated_gradients": {"rule": "midpoint", "steps": 8}}
+NUMBERS = {
+    "occlusion": {},
+    "input_x_gradient": {},
+    "kernel_shap": {"samples": "64"},
+    "integrated_gradients": {"rule": "midpoint", "steps": 8},
+}
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
