@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -161,6 +162,13 @@ def render(template: str, styles: Sequence[str], folder: Path = COMPONENTS, **va
 
     Styles are found as by :func:`component_file`.
     """
+    style = "\n".join(component_file(f"{name}.css", folder) for name in styles)
+    return _environment().get_template(template).render(style=style, **values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """What keeps each template that was read once."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS / "templates"),
         autoescape=True,
@@ -169,8 +177,7 @@ def render(template: str, styles: Sequence[str], folder: Path = COMPONENTS, **va
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    style = "\n".join(component_file(f"{name}.css", folder) for name in styles)
-    return environment.get_template(template).render(style=style, **values)
+    return environment
 
 
 def component_file(name: str, folder: Path = COMPONENTS) -> str:

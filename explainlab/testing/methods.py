@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,24 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest, Request
 from explainlab.testing.exact import assert_equal, exact
-from explainlab.testing.observation import Recorder, unchanged, watched
+from explainlab.testing.observation import Passes, Recorder, unchanged, watched
 from explainlab.text.units import group
 
 TEXT = "A funny film. It isn't good!"
 PAIR = ("a funny film", "the plot")
-TOGETHER = ("good", TEXT, "a film", "It isn't a funny film but a good film and a good plot!")
-"""Texts of different lengths, in no order."""
+TOGETHER = ("good", "It isn't a funny film but a good film and a good plot!", TEXT)
+"""Texts of different lengths, in no order: whoever sorts them must undo it, not do it again."""
 FEWEST = 2
 """The smallest batch that a method may need: some run a text together with its baseline."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An attribution with the passes that were made for it and the progress that was told."""
+
+    result: Attribution
+    passes: Passes
+    progress: Recorder
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +46,23 @@ class MethodRun:
     method: Method
     classifier: Classifier
     parameters: dict[str, Any]
+
+    @cached_property
+    def usual(self) -> Observed:
+        """The attribution of :data:`TEXT`, which leaves the model as it was."""
+        with unchanged(self.classifier, "a run"):
+            return self._observed(self.classifier)
+
+    @cached_property
+    def exact(self) -> Observed:
+        """As :attr:`usual`, in float64."""
+        with exact(self.classifier) as classifier:
+            return self._observed(classifier)
+
+    def _observed(self, classifier: Classifier) -> Observed:
+        progress = Recorder()
+        with watched(classifier) as passes:
+            return Observed(self.on(classifier, context=progress), passes, progress)
 
     def __call__(self, text: str = TEXT, **options: Any) -> Attribution:
         """The attribution of ``text``; see :meth:`on`."""
@@ -82,7 +109,7 @@ def check_method(method: Method, classifier: Classifier, **parameters: Any) -> N
     """Check that ``method`` with these ``parameters`` fulfils the contract on ``classifier``.
 
     A method that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
-    Choose parameters that make the method fast: it runs about twenty times.
+    Choose parameters that make the method fast: it runs about fifteen times.
     """
     check_method_on_model(method, classifier, **parameters)
     if not method.unsupported(classifier.architecture):
@@ -125,8 +152,7 @@ def refuses(run: MethodRun) -> None:
 
 def answers(run: MethodRun) -> None:
     """There is a finite score for each token; target and sum are right; the model is unchanged; runs are repeatable."""
-    with unchanged(run.classifier, "a run"):
-        result = run()
+    result = run.usual.result
     _has_its_shape(run, result)
     again = run(seed=0 if run.method.random else 1)
     assert np.array_equal(again.scores, result.scores), "a second run gives other scores"
@@ -161,8 +187,7 @@ def costs(run: MethodRun) -> None:
     If a method replaces the attention of a lower layer, a pass may have two parts, which count as two. The cached pass
     over a prompt that texts share does not count.
     """
-    with watched(run.classifier) as passes:
-        cost = run().cost
+    cost, passes = run.usual.result.cost, run.usual.passes
     apart = passes.forward - cost.forward == 1 and run.classifier.prompt is not None
     made = (passes.forward - apart, passes.backward)
     assert (cost.forward, cost.backward) == made, f"the cost is reported as {cost}, but the passes are {made}"
@@ -170,36 +195,36 @@ def costs(run: MethodRun) -> None:
 
 
 def batches(run: MethodRun) -> None:
-    """Neither padding nor the batch size changes a score (compared in float64)."""
-    with exact(run.classifier) as classifier:
-        with watched(classifier) as passes:
-            expected = run.on(classifier)
+    """Neither padding nor the batch size changes a score (compared in float64); smaller batches give a warning."""
+    expected, limit = run.exact.result, _smaller(run.exact.passes)
+    with exact(run.classifier) as classifier, watched(classifier, limit):
+        result = run.on(classifier, padding=3)
         terms = _terms(classifier)
-        padded = run.on(classifier, padding=3)
-        assert_equal(padded.scores, expected.scores, "the scores of the padded text", terms)
-        if passes.widest > FEWEST:
-            with watched(classifier, limit=max(FEWEST, passes.widest // 3)):
-                halved = run.on(classifier)
-            assert_equal(halved.scores, expected.scores, "the scores from smaller batches", terms)
-            costs = (halved.cost.forward, halved.cost.backward), (expected.cost.forward, expected.cost.backward)
-            assert costs[0] == costs[1], f"the cost depends on the size of the batches: {costs}"
+    what = "the scores of the padded text" + " in smaller batches" * bool(limit)
+    assert_equal(result.scores, expected.scores, what, terms)
+    costs = _passes(result), _passes(expected)
+    assert costs[0] == costs[1], f"the cost depends on padding or the size of the batches: {costs}"
+    halved = any("Memory ran out" in warning for warning in result.warnings)
+    assert halved == bool(limit), "smaller batches give no warning"
 
 
 def together(run: MethodRun) -> None:
     """Texts attributed in one call and alone agree in float64 scores, costs, warnings and targets."""
+    progress = Recorder()
     with exact(run.classifier) as classifier:
-        alone = [run.on(classifier, text) for text in TOGETHER]
+        alone = [run.exact.result if text == TEXT else run.on(classifier, text) for text in TOGETHER]
         with watched(classifier) as passes:
-            batched = run.together(classifier, TOGETHER)
+            batched = run.together(classifier, TOGETHER, progress)
         assert len(batched) == len(alone), f"{len(alone)} texts have {len(batched)} attributions"
-        if passes.widest > FEWEST:
-            with watched(classifier, limit=max(FEWEST, passes.widest // 3)):
+        terms = _terms(classifier)
+        if limit := _smaller(passes):
+            with watched(classifier, limit):
                 halved = run.together(classifier, TOGETHER)
             for result, expected in zip(halved, batched, strict=True):
-                assert_equal(result.scores, expected.scores, "the scores from smaller batches", _terms(classifier))
+                assert_equal(result.scores, expected.scores, "the scores from smaller batches", terms)
     for text, result, expected in zip(TOGETHER, batched, alone, strict=True):
-        assert_equal(result.scores, expected.scores, f"the scores of {text!r} among others", _terms(classifier))
-        costs = (result.cost.forward, result.cost.backward), (expected.cost.forward, expected.cost.backward)
+        assert_equal(result.scores, expected.scores, f"the scores of {text!r} among others", terms)
+        costs = _passes(result), _passes(expected)
         assert costs[0] == costs[1], f"the cost of {text!r} among others is {costs[0]}, alone {costs[1]}"
         same = (result.request, result.target, result.features) == (
             expected.request,
@@ -208,7 +233,16 @@ def together(run: MethodRun) -> None:
         )
         assert same, f"{text!r} among others has another target or other features"
         assert result.warnings == expected.warnings, f"{text!r} among others has the warnings {result.warnings}"
-    _counts_up(run)
+    _counts_up(run, progress)
+
+
+def _smaller(passes: Passes) -> int | None:
+    """A size of batches under which these ``passes`` do not fit; None: no method could make them smaller."""
+    return max(FEWEST, passes.widest // 3) if passes.widest > FEWEST else None
+
+
+def _passes(result: Attribution) -> tuple[int, int]:
+    return result.cost.forward, result.cost.backward
 
 
 def _terms(classifier: Classifier) -> float:
@@ -217,10 +251,8 @@ def _terms(classifier: Classifier) -> float:
     return max(1.0, float(np.abs(classifier.finite(logits)).max()))
 
 
-def _counts_up(run: MethodRun) -> None:
+def _counts_up(run: MethodRun, context: Recorder) -> None:
     """The progress of several texts reaches its total; a cancelled run stops before its second batch."""
-    context = Recorder()
-    run.together(run.classifier, TOGETHER, context)
     _in_range(context)
     if context.checks > 1:
         try:
@@ -235,7 +267,7 @@ def _counts_up(run: MethodRun) -> None:
 
 def stores(run: MethodRun) -> None:
     """A result survives a round trip through JSON."""
-    result = run()
+    result = run.usual.result
     body = json.loads(json.dumps(result.to_json(), allow_nan=False))
     back = Attribution.from_json(body)
     assert json.loads(json.dumps(back.to_json())) == body, "a round trip through JSON changes the JSON"
@@ -245,7 +277,7 @@ def stores(run: MethodRun) -> None:
 def units(run: MethodRun) -> None:
     """Each word or sentence has a score; methods that score tokens sum them."""
     adds_up = run.method.family in ("Gradients", "Paths", "Attention", "Decomposition")
-    tokens = run()
+    tokens = run.usual.result
     for unit in ("word", "sentence"):
         result = run(unit=unit)
         expected = [f.text for f in group(run.classifier.encode(TEXT), unit).features]
@@ -278,7 +310,7 @@ def texts(run: MethodRun) -> None:
 
 def targets(run: MethodRun) -> None:
     """Every class can be explained, also by its logit."""
-    prediction = run().prediction
+    prediction = run.usual.result.prediction
     for label in run.classifier.labels:
         result = run(target=label, output="logit")
         assert result.target.label == label, f"the target {label} is not explained"
@@ -288,10 +320,8 @@ def targets(run: MethodRun) -> None:
 
 def progress(run: MethodRun) -> None:
     """Progress reaches its total, and a cancelled run stops before its next batch."""
-    context = Recorder()
-    run(context=context)
-    _in_range(context)
-    if context.checks < 2:
+    _in_range(run.usual.progress)
+    if run.usual.progress.checks < 2:
         return
     with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
         try:
@@ -311,14 +341,7 @@ def _in_range(context: Recorder) -> None:
 
 
 def memory(run: MethodRun) -> None:
-    """Smaller batches give a warning; if the smallest does not fit, the error says so; the model is unchanged."""
-    with watched(run.classifier) as passes:
-        run()
-    limit = max(FEWEST, passes.widest // 3)
-    with watched(run.classifier, limit=limit):
-        result = run()
-    halved = any("Memory ran out" in warning for warning in result.warnings)
-    assert halved == (passes.widest > limit), "smaller batches give no warning"
+    """If the smallest batch does not fit, the error says so; the model is unchanged."""
     with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
         try:
             run()

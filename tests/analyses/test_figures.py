@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -23,9 +24,11 @@ from explainlab.analyses.registry import read_result, studies
 from explainlab.app.runs.bundle import study_bundle
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
+from explainlab.figures.declared import Figures
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import CASES, LABELS, TEXT, Found
 
+Drawn = Callable[[str, str], Figures]
 every_case = pytest.mark.parametrize(("name", "kind"), CASES, ids=lambda part: part)
 
 
@@ -40,6 +43,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
         return hostile_study.answer(model, data, name, kind)
 
     return cache(asked)
+
+
+@pytest.fixture(scope="module")
+def drawn(found: Found) -> Drawn:
+    """``drawn(study, kind)``: the figures of what is read from the JSON of that result, drawn once."""
+    return cache(lambda name, kind: figures_of(read_result(json.loads(json.dumps(found(name, kind).to_json())))))
 
 
 class Parsed(HTMLParser):
@@ -75,9 +84,8 @@ def test_every_study_is_asked() -> None:
 
 
 @every_case
-def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, name: str, kind: str) -> None:
-    result = found(name, kind)
-    figures = figures_of(read_result(json.loads(json.dumps(result.to_json()))))
+def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, drawn: Drawn, name: str, kind: str) -> None:
+    result, figures = found(name, kind), drawn(name, kind)
     assert figures.charts
     assert not figures.none
     for key, chart in figures.charts.items():
@@ -95,9 +103,8 @@ def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, name: str, ki
 
 
 @every_case
-def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, kind: str) -> None:
-    result = found(name, kind)
-    figures = figures_of(result)
+def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, drawn: Drawn, name: str, kind: str) -> None:
+    result, figures = found(name, kind), drawn(name, kind)
     files = unzipped(study_bundle(result, f"rows {LABELS[1]}.csv"))
     report = Parsed(files["report.html"])
     assert not {"img", "iframe", "link", "object", "embed", "form", "a"} & {tag for tag, _ in report.tags}
@@ -105,12 +112,12 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, k
         attributes for _, attributes in report.tags if any(n.startswith(("on", "src", "href")) for n in attributes)
     ]
     payload, script = report.scripts
-    drawn = json.loads(payload)
+    shown = json.loads(payload)
     (policy,) = (attributes["content"] for tag, attributes in report.tags if attributes.get("http-equiv"))
     assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in policy
     assert policy.startswith("default-src 'none'")
-    assert sum(attributes.get("class") == "chart" for _, attributes in report.tags) == len(drawn) == len(figures.charts)
-    for one, chart in zip(drawn, figures.charts.values(), strict=True):
+    assert sum(attributes.get("class") == "chart" for _, attributes in report.tags) == len(shown) == len(figures.charts)
+    for one, chart in zip(shown, figures.charts.values(), strict=True):
         assert one["data"] == json.loads(chart.figure.to_json())["data"]
         assert chart.title in report.text
     assert f"rows {LABELS[1]}.csv" in report.text if kind == "data" else TEXT in report.text
@@ -124,10 +131,9 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, name: str, k
 
 
 @every_case
-def test_what_plotly_reads_as_html_is_escaped(found: Found, name: str, kind: str) -> None:
+def test_what_plotly_reads_as_html_is_escaped(drawn: Drawn, name: str, kind: str) -> None:
     """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn by itself."""
-    result = found(name, kind)
-    for chart in figures_of(result).charts.values():
+    for chart in drawn(name, kind).charts.values():
         told = json.loads(chart.figure.to_json())
         del told["layout"]["template"]
         written = re.sub(r'</?extra>|<br>|<span style=\\"font-size: 11px\\">|</span>', "", json.dumps(told))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explainlab import explain, load_model, methods
+from explainlab import explain, methods
 from explainlab.attribution.method import SPEEDS
 from explainlab.attribution.methods.occlusion import Occlusion
 from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method, swept
@@ -17,6 +17,7 @@ from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.context import RunContext
 from explainlab.request import Request
+from tests.conftest import loaded
 
 every_method = pytest.mark.parametrize("method", methods())
 every_parameter = pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_the_speed_is_what_a_text_takes(method: str) -> None:
     declared, context = get_method(method), Spent()
     if declared.speed() == SPEEDS[-1][1] or "language model" in declared.needs:
         pytest.skip("too slow to measure here, or no embedded model runs it")
-    model = load_model(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
+    model = loaded(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
     text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
     result = explain(model, text, method, context=context)
     passes = context.work / len(result.features)

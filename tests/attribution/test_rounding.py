@@ -43,9 +43,9 @@ def test_scores_move_by_no_more_than_is_told(zoo: Zoo, name: str, method: str) -
         with watched(classifier) as passes:
             plain = run(text, output=output)
         with watched(classifier, limit=max(1, passes.widest // 3)):
-            others = [run(text, output=output), run.on(classifier, text, output=output, padding=3)]
+            other = run.on(classifier, text, output=output, padding=3)
         largest = np.abs(plain.scores).max()
-        moved = max(np.abs(other.scores - plain.scores).max() for other in others)
+        moved = np.abs(other.scores - plain.scores).max()
         assert moved <= max(2e-5, 2 * told_share(plain)) * largest, (
             f"{output} of {text!r}: {moved / largest:.1g} is not told"
         )
@@ -70,7 +70,12 @@ def test_a_cruder_number_format_is_told_by_every_such_method(zoo_path) -> None:
         assert any(note.startswith("Rounding in bfloat16") for note in notes), method
 
 
-NUMBERS = {"occlusion": {}, "input_x_gradient": {}, "kernel_shap": {}, "integrated_gradients": {"rule": "midpoint"}}
+NUMBERS = {
+    "occlusion": {},
+    "input_x_gradient": {},
+    "kernel_shap": {"samples": "64"},
+    "integrated_gradients": {"rule": "midpoint", "steps": 8},
+}
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

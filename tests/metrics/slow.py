@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -20,13 +21,19 @@ LEVELS = {
 SPECIAL = ("dig_sig", "thesis")
 
 
+_read: WeakKeyDictionary[Classifier, dict[tuple, torch.Tensor]] = WeakKeyDictionary()
+
+
 def log_probability(classifier: Classifier, ids: list[int], types: list[int], target: int) -> float:
-    """The target's log-probability for one sequence alone."""
+    """The target's log-probability for one sequence alone, which many levels, metrics and presets ask for."""
     if not ids:
         ids, types = [classifier.filler_id("mask")], [0]
-    inputs = Inputs(torch.tensor([ids]), torch.tensor([types]), torch.ones(1, len(ids), dtype=torch.bool), False)
-    with torch.no_grad():
-        return float(classifier.logits(inputs)[0].double().log_softmax(dim=-1)[target])
+    known, key = _read.setdefault(classifier, {}), (*ids, *types)
+    if key not in known:
+        inputs = Inputs(torch.tensor([ids]), torch.tensor([types]), torch.ones(1, len(ids), dtype=torch.bool), False)
+        with torch.no_grad():
+            known[key] = classifier.logits(inputs)[0].double().log_softmax(dim=-1)
+    return float(known[key][target])
 
 
 def left(

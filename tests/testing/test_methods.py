@@ -86,7 +86,7 @@ class Unstoppable(_Broken):
         (Drawn, "answers: a second run gives other scores"),
         (NotCounted, "costs: the cost is reported as"),
         (Dirty, "answers: a run leaves something behind on the model"),
-        (ReadsPadding, "batches: the scores of the padded text: differs"),
+        (ReadsPadding, "batches: the scores of the padded text in smaller batches: differs"),
         (Unsigned, "answers: a method without sign has a negative score"),
         (Tokens, "units: there is not a score for each word"),
         (Unstoppable, "progress: the progress does not reach its total"),

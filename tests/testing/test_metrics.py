@@ -49,10 +49,10 @@ class BesideOthers(TokenF1):
     ("metric", "message"),
     [
         (NotFinite, "a value is not finite"),
-        (OfAll, "one attribution alone: differs"),
+        (OfAll, "one text and attribution alone: differs"),
         (Greedy, "texts are run"),
         (Backwards, "ranked first is not better"),
-        (BesideOthers, "one attribution alone: differs"),
+        (BesideOthers, "one text and attribution alone: differs"),
     ],
 )
 def test_a_broken_metric_fails(

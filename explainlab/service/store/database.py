@@ -7,12 +7,13 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from alembic import command
 from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Executable, Table, create_engine, delete, event, insert, select
@@ -133,9 +134,7 @@ class Database:
             raise self._unavailable(error) from error
 
     def _bring_up_to_date(self) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        scripts = ScriptDirectory.from_config(config)
+        scripts = _scripts()
         with self._engine.connect() as connection:
             version = MigrationContext.configure(connection).get_current_revision()
         if version == scripts.get_current_head():
@@ -152,8 +151,7 @@ class Database:
             with _alembic, connection.begin():
                 if backend in _LOCKS:
                     connection.exec_driver_sql(_LOCKS[backend])
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                _upgrade(connection)
             if backend == "sqlite":
                 _let_shrink(connection)
 
@@ -177,6 +175,22 @@ def chunks(items: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(items)
     while chunk := list(islice(rest, _CHUNK)):
         yield chunk
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    """The migrations, read once in a process."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return ScriptDirectory.from_config(config)
+
+
+def _upgrade(connection: Connection) -> None:
+    """Alembic's command of this name reads all migrations anew."""
+    scripts, config = _scripts(), Config()
+    config.attributes["connection"] = connection
+    with EnvironmentContext(config, scripts, fn=lambda version, _: scripts._upgrade_revs("head", version)):
+        scripts.run_env()
 
 
 def _options(address: URL) -> dict[str, Any]:

@@ -65,9 +65,10 @@ def content(result: Attribution) -> np.ndarray:
 
 @on_models(rule=RULES, output=OUTPUTS)
 def test_equals_a_loop_over_single_points(model: Classifier, plain: Plain, rule: str, output: str) -> None:
-    start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
-    scalar = plain.scalar(output, plain.predicted(TEXT))
-    found = explain(model, TEXT, METHOD, rule=rule, steps=STEPS, output=output)
+    text = "It isn't good!"
+    start, end = plain.baseline(text), plain.embed(plain.ids(text))
+    scalar = plain.scalar(output, plain.predicted(text))
+    found = explain(model, text, METHOD, rule=rule, steps=STEPS, output=output)
     close(found.scores, by_loop(scalar, start, end, rule, STEPS))
 
 
