@@ -85,7 +85,7 @@ def parts(serve: Serve) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _light_expectations() -> Iterator[None]:
-    """What is expected is waited for first: at each look that finds nothing, an expectation describes the whole page."""
+    """What is expected is waited for first: at each look that finds nothing, an expectation describes the page."""
     look = LocatorAssertions._call_expect
 
     async def wait_and_look(self: LocatorAssertions, expression: str, options: dict, title: str | None):

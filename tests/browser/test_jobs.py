@@ -93,5 +93,5 @@ def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, brows
     expect(job(first, "Integrated gradients")).to_contain_text(RUNNING)
     cancel(first, "Integrated gradients")
     expect(second.get_by_text("Integrated gradients was cancelled.")).to_be_visible()
-    first.goto(f"{app.url}/status")
+    first.get_by_test_id("stSidebarNavLink").filter(has_text="Status").click()
     expect(first.get_by_text("Nothing is running or waiting.")).to_be_visible()
