@@ -76,9 +76,12 @@ def words(page: Page, text: str) -> Locator:
     return page.get_by_test_id("stMarkdownContainer").filter(has_text=text).first
 
 
-def test_from_a_cell_and_from_two_methods_to_their_texts_to_all_maps_side_by_side(app, browser_page, source):
+def test_a_table_is_saved_and_leads_from_a_cell_and_from_two_methods_to_their_texts_to_all_maps(
+    app, browser_page, source
+):
     page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
     expect(page.get_by_text(re.compile("^Over 5 texts, .* is best by Comprehensiveness"))).to_be_visible()
+    is_saved_and_the_arrow_keys_go_through_it(page)
     press_cell(page, "agreement", 1)
     pair = page.locator(".st-key-benchmark_pair")
     expect(pair.get_by_text("with the lowest rank correlation")).to_be_visible()
@@ -96,6 +99,30 @@ def test_from_a_cell_and_from_two_methods_to_their_texts_to_all_maps_side_by_sid
     page.locator(".st-key-benchmark_open_Explain").get_by_role("button").click()
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
+
+
+def is_saved_and_the_arrow_keys_go_through_it(page: Page) -> None:
+    page.locator(".st-key-benchmark_faithfulness_export").get_by_role("button").click()
+    for kind, begin in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            press(page, kind)
+        saved = Path(download.value.path()).read_bytes()
+        assert saved.startswith(begin)
+        assert download.value.suggested_filename == f"table-faithfulness.{kind.lower()}"
+    with page.expect_download() as download:
+        press(page, "LaTeX")
+    assert "booktabs" in Path(download.value.path()).read_text()
+    page.keyboard.press("Escape")
+    page.get_by_text("Methods by metrics, to sort").click()
+    table = page.locator(".st-key-benchmark_faithfulness_table canvas").first
+    table.wait_for()
+    table.click(position={"x": 400, "y": 35 + 17}, force=True)
+    chosen = page.locator(".st-key-benchmark_cell_method").get_by_role("combobox")
+    expect(chosen).not_to_have_value("Choose")
+    before = chosen.input_value()
+    wait_for_run(page)
+    page.keyboard.press("ArrowDown")
+    expect(chosen).not_to_have_value(before)
 
 
 def test_hostile_class_names_and_words_are_words_here_and_on_explain(app, browser_page, tmp_path):
@@ -155,31 +182,6 @@ def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_
     page = browser_page(app.link(view(plain, metrics=(AUPRC,)), "benchmark"))
     expect(page.get_by_text("its column 'rationale' is missing")).to_be_visible()
     has_no_violation(page)
-
-
-def test_the_table_is_saved_and_the_arrow_keys_go_through_it(app, browser_page, source):
-    page = answered(browser_page(app.link(view(source), "benchmark"), viewport={"width": 1280, "height": 900}))
-    page.locator(".st-key-benchmark_faithfulness_export").get_by_role("button").click()
-    for kind, begin in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
-        with page.expect_download() as download:
-            press(page, kind)
-        saved = Path(download.value.path()).read_bytes()
-        assert saved.startswith(begin)
-        assert download.value.suggested_filename == f"table-faithfulness.{kind.lower()}"
-    with page.expect_download() as download:
-        press(page, "LaTeX")
-    assert "booktabs" in Path(download.value.path()).read_text()
-    page.keyboard.press("Escape")
-    page.get_by_text("Methods by metrics, to sort").click()
-    table = page.locator(".st-key-benchmark_faithfulness_table canvas").first
-    table.wait_for()
-    table.click(position={"x": 400, "y": 35 + 17}, force=True)
-    chosen = page.locator(".st-key-benchmark_cell_method").get_by_role("combobox")
-    expect(chosen).not_to_have_value("Choose")
-    before = chosen.input_value()
-    wait_for_run(page)
-    page.keyboard.press("ArrowDown")
-    expect(chosen).not_to_have_value(before)
 
 
 def test_a_job_tells_its_texts_and_can_be_cancelled(app, browser_page, tmp_path):

@@ -150,7 +150,7 @@ def test_axe_finds_nothing_where_there_is_no_file(app, browser_page, tmp_path):
 def test_any_of_ten_thousand_rows_opens_at_once(app, browser_page, tmp_path):
     draw = random.Random(0)
     nouns = ("a funny and warm film", "the plot is dull", "so long", "good", "it never ends")
-    rows = [(f"{' '.join(draw.choices(nouns, k=2))} {i}", draw.choice(LABELS)) for i in range(10_000)]
+    rows = [(f"{draw.choice(nouns)} {i}", draw.choice(LABELS)) for i in range(10_000)]
     model = str(build("bert", tmp_path / "tiny"))
     page = browser_page(app.link(view(written(tmp_path / "many.csv", rows), model=model, show="all"), "errors"))
     opened(page, 1)

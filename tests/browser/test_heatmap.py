@@ -1,7 +1,7 @@
 """The token heatmap in a real browser: card, keyboard, picks, toggles, files, hostile text, accessibility."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,18 +12,12 @@ from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import choose
 
 
-@pytest.fixture(scope="module")
-def url(serve) -> Iterator[str]:
-    with serve(Path(__file__).with_name("heatmap_app.py")) as address:
-        yield address
-
-
 @pytest.fixture
-def open_case(browser_page: Callable[..., Page], url: str) -> Callable[..., Page]:
+def open_case(browser_page: Callable[..., Page], parts: str) -> Callable[..., Page]:
     """``open_case(name, **context)``: the page drawn with one of the app's cases."""
 
     def opened(case: str, **context) -> Page:
-        page = browser_page(f"{url}/?case={case}", **context)
+        page = browser_page(f"{parts}/?case={case}", **context)
         page.locator(".token").last.wait_for(state="attached")
         return page
 
@@ -39,8 +33,17 @@ def option(page: Page, name: str, which: int = 0) -> Locator:
     return heatmap(page, which).locator(f'.token[aria-label^="{name},"]')
 
 
-def test_hover_opens_one_card(open_case):
+def test_one_card_one_tab_stop_picks_that_stay_and_all_tokens_on_request(open_case):
     page = open_case("plain")
+    hover_opens_one_card(page)
+    the_keyboard_walks_with_one_tab_stop(page)
+    a_pick_reaches_python_and_is_taken_back(page)
+    another_palette_keeps_pick_focus_and_nodes(page)
+    special_tokens_and_numbers_are_shown_on_request(page)
+    is_for_all(page)
+
+
+def hover_opens_one_card(page: Page) -> None:
     card = heatmap(page).locator(".card")
     expect(card).to_be_hidden()
     option(page, "funny").hover()
@@ -51,19 +54,19 @@ def test_hover_opens_one_card(open_case):
     expect(card).to_be_hidden()
     expect(heatmap(page).get_by_role("button", name="Prompt")).to_have_count(0)
     expect(heatmap(page).locator(".banded")).to_have_count(0)
-    is_for_all(page)
 
 
 def is_for_all(page: Page) -> None:
     """With everything shown and a card open, axe finds nothing."""
     for name in ("Special tokens", "Numbers"):
-        heatmap(page).get_by_role("button", name=name).click()
+        toggle = heatmap(page).get_by_role("button", name=name)
+        if toggle.get_attribute("aria-pressed") != "true":
+            toggle.click()
     option(page, heatmap(page).locator(".token").nth(2).inner_text()).hover()
     has_no_violation(page)
 
 
-def test_keyboard_walks_with_one_tab_stop(open_case):
-    page = open_case("plain")
+def the_keyboard_walks_with_one_tab_stop(page: Page) -> None:
     tokens = heatmap(page).locator(".token:not(.special)")
     assert heatmap(page).locator('.token[tabindex="0"]').count() == 1
     heatmap(page).get_by_role("button", name="PNG").focus()
@@ -86,8 +89,7 @@ def test_keyboard_walks_with_one_tab_stop(open_case):
     expect(tokens.first).to_be_focused()
 
 
-def test_a_pick_reaches_python_and_is_taken_back(open_case):
-    page = open_case("plain")
+def a_pick_reaches_python_and_is_taken_back(page: Page) -> None:
     option(page, "funny").click()
     expect(page.get_by_text("first picked: 4")).to_be_visible()
     expect(option(page, "funny")).to_have_attribute("aria-selected", "true")
@@ -99,8 +101,7 @@ def test_a_pick_reaches_python_and_is_taken_back(open_case):
     expect(page.get_by_text("first picked: None")).to_be_visible()
 
 
-def test_another_palette_keeps_pick_focus_and_nodes(open_case):
-    page = open_case("plain")
+def another_palette_keeps_pick_focus_and_nodes(page: Page) -> None:
     option(page, "funny").click()
     expect(page.get_by_text("first picked: 4")).to_be_visible()
     before = option(page, "funny").element_handle()
@@ -113,8 +114,7 @@ def test_another_palette_keeps_pick_focus_and_nodes(open_case):
     page.wait_for_function(f"([node, first]) => ({colour})(node) !== first", arg=[before, first])
 
 
-def test_special_tokens_and_numbers_are_shown_on_request(open_case):
-    page = open_case("plain")
+def special_tokens_and_numbers_are_shown_on_request(page: Page) -> None:
     special, toggle = (
         heatmap(page).locator(".special").first,
         heatmap(page).get_by_role("button", name="Special tokens"),
@@ -129,7 +129,7 @@ def test_special_tokens_and_numbers_are_shown_on_request(open_case):
     assert option(page, "funny").bounding_box()["width"] > width + 10
 
 
-def test_hostile_text_stays_text_and_is_downloaded(open_case):
+def test_hostile_text_stays_text_and_is_downloaded_and_the_card_stays_in_a_narrow_window(open_case):
     page = open_case("hostile")
     for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         with page.expect_download() as download:
@@ -144,6 +144,14 @@ def test_hostile_text_stays_text_and_is_downloaded(open_case):
     assert text.locator("script, img, svg, br").count() == 0
     option(page, "zeroU+200Bwidth").or_(option(page, "zeroU+200B")).first.hover()
     expect(heatmap(page).locator(".card")).to_contain_text("U+200B")
+    page.set_viewport_size({"width": 420, "height": 700})
+    wait_for_run(page)
+    for index in range(1, 12):
+        heatmap(page).locator(".token").nth(index).hover()
+        box = heatmap(page).locator(".card").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+        assert box["y"] >= 0
 
 
 def test_tap_opens_the_card_then_picks_and_outside_closes(open_case):
@@ -156,16 +164,6 @@ def test_tap_opens_the_card_then_picks_and_outside_closes(open_case):
     expect(page.get_by_text("first picked: 4")).to_be_visible()
     page.get_by_role("heading", name="Heatmap").tap()
     expect(card).to_be_hidden()
-
-
-def test_the_card_stays_in_a_narrow_window(open_case):
-    page = open_case("hostile", viewport={"width": 420, "height": 700})
-    for index in range(1, 12):
-        heatmap(page).locator(".token").nth(index).hover()
-        box = heatmap(page).locator(".card").bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420
-        assert box["y"] >= 0
 
 
 def test_truncation_pair_and_missing_sign_are_shown(open_case):

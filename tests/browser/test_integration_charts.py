@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
@@ -17,17 +15,6 @@ from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 
 BODY = integration_body()
-
-
-@pytest.fixture(scope="module")
-def url(serve) -> Iterator[str]:
-    with serve(Path(__file__).with_name("integration_app.py")) as address:
-        yield address
-
-
-@pytest.fixture
-def opened(browser_page, url) -> Page:
-    return ready(browser_page(url))
 
 
 def ready(page: Page) -> Page:
@@ -44,7 +31,14 @@ def shades(page: Page, inside: str = ".st-key-morph") -> list[str]:
     return page.locator(f"{inside} .token").evaluate_all("t => t.map((x) => x.style.getPropertyValue('--strength'))")
 
 
-def test_the_slider_moves_all_without_a_request_or_a_rerun_and_a_picked_token_keeps_the_frame(opened):
+def test_scrubbing_asks_nobody_hostile_words_are_text_charts_are_saved_and_points_pressed(browser_page, parts):
+    page = ready(browser_page(f"{parts}/integration"))
+    the_slider_moves_all_without_a_request_or_a_rerun_and_a_picked_token_keeps_the_frame(page)
+    hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_saved(page)
+    a_pressed_point_tells_its_row_and_a_narrow_window_needs_no_sideways_scrolling(page)
+
+
+def the_slider_moves_all_without_a_request_or_a_rerun_and_a_picked_token_keeps_the_frame(opened: Page) -> None:
     sent = []
     opened.on("request", lambda request: sent.append(request.url))
     opened.on("websocket", lambda socket: sent.append(socket.url))
@@ -68,7 +62,7 @@ def test_the_slider_moves_all_without_a_request_or_a_rerun_and_a_picked_token_ke
     expect(opened.locator(".told")).to_contain_text("adaptive")
 
 
-def test_hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_saved(opened):
+def hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_saved(opened: Page) -> None:
     expect(opened.locator(".st-key-morph .text")).to_contain_text("<b>but</b>")
     expect(opened.locator(".st-key-strip .ytick", has_text="<b>but</b>")).to_have_count(1)
     assert opened.locator(".heatmap b, .st-key-strip b").count() == 0
@@ -83,7 +77,7 @@ def test_hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_save
         assert len(content) > 50
 
 
-def test_a_pressed_point_tells_its_row_and_a_narrow_window_needs_no_sideways_scrolling(opened):
+def a_pressed_point_tells_its_row_and_a_narrow_window_needs_no_sideways_scrolling(opened: Page) -> None:
     chart = opened.locator(".st-key-boxes .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     points = chart.locator(".scatterlayer .trace").first.locator(".points path")

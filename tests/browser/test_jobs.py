@@ -23,9 +23,10 @@ SAMPLES = Choice(method="gradient_shap", parameters={"samples": 10_000})
 RUNNING = re.compile(r"gradients, about \d+ (s|min) left")
 
 
-def stored(app: App, asked) -> Attribution | None:
-    """The answer to the only method of a view, once it is in the store."""
-    return app.store.get(request_key(asked.requests()[0], model_digest(asked.model)))
+def stored(app: App, asked) -> Callable[[], Attribution | None]:
+    """Looks for the answer to the only method of a view in the store."""
+    store, key = app.store, request_key(asked.requests()[0], model_digest(asked.model))
+    return lambda: store.get(key)
 
 
 def written_down(app: App) -> bool:
@@ -76,11 +77,12 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     press(page, "Explain")  # a visit alone stores nothing
     until(lambda: written_down(app))
     page.goto("about:blank")
-    assert stored(app, asked) is None
-    until(lambda: stored(app, asked))
+    answer = stored(app, asked)
+    assert answer() is None
+    until(answer)
     page.goto(link)
     map_shows(page, TEXT)
-    seconds = stored(app, asked).cost.seconds
+    seconds = answer().cost.seconds
     expect(page.get_by_text(f"252 forward + 250 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
@@ -93,5 +95,5 @@ def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, brows
     expect(job(first, "Integrated gradients")).to_contain_text(RUNNING)
     cancel(first, "Integrated gradients")
     expect(second.get_by_text("Integrated gradients was cancelled.")).to_be_visible()
-    first.goto(f"{app.url}/status")
+    first.get_by_test_id("stSidebarNavLink").filter(has_text="Status").click()
     expect(first.get_by_text("Nothing is running or waiting.")).to_be_visible()

@@ -93,14 +93,27 @@ def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> Non
     shows_only_the_door(stranger)
 
 
-def test_the_front_door_is_for_all_and_who_came_by_it_needs_no_second_sign_in_and_sees_nothing_of_the_server(
+def test_the_front_door_is_for_all_allows_no_script_of_others_and_who_came_by_it_needs_no_second_sign_in(
     signing: App, stranger: Page, tmp_path: Path
 ) -> None:
-    go(stranger, signing.url)
+    tells_how_it_is(signing, stranger)
+    refused: list[str] = []
+    stranger.on("console", lambda line: refused.append(line.text) if "Content Security Policy" in line.text else None)
+    answer = stranger.goto(signing.url)
+    assert answer.headers["x-frame-options"] == "DENY"
+    policy = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert re.search("script-src 'self' blob: 'sha256-[^ ]+';", policy)
+    wait_for_run(stranger)
     shows_only_the_door(stranger)
     has_no_violation(stranger)
     sign_in(stranger, "Bob")
     expect(stranger.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
+    expect(heatmaps(stranger)).to_have_count(2)
+    go(stranger, f"{signing.url}/errors")
+    press(stranger, "Predict")
+    expect(stranger.locator(".st-key-errors_confusion svg.marks")).to_be_visible()
+    assert not refused
     go(stranger, f"{signing.url}/status")
     expect(stranger.get_by_role("heading", name="Status", exact=True)).to_be_visible()
     assert stranger.url == f"{signing.url}/status"
@@ -112,24 +125,11 @@ def test_the_front_door_is_for_all_and_who_came_by_it_needs_no_second_sign_in_an
     expect(stranger.get_by_text("is not served here").first).to_be_visible()
 
 
-def test_the_hosted_app_says_how_it_is_and_what_browsers_may_do(signing: App, stranger: Page) -> None:
+def tells_how_it_is(signing: App, stranger: Page) -> None:
     ready = stranger.request.get(f"{signing.url}/api/ready")
     assert (ready.status, ready.json()["ready"]) == (200, True)
     assert ready.json().keys() >= {"running", "waiting"}  # how many: jobs of the tests before may be left
     assert stranger.request.get(f"{signing.url}/api/version").json().keys() >= {"python", "streamlit", "torch"}
-    refused: list[str] = []
-    stranger.on("console", lambda line: refused.append(line.text) if "Content Security Policy" in line.text else None)
-    answer = stranger.goto(signing.link(view(TEXT, "occlusion", "gradient")))
-    assert answer.headers["x-frame-options"] == "DENY"
-    policy = answer.headers["content-security-policy"]
-    assert "frame-ancestors 'none'" in policy
-    assert re.search("script-src 'self' blob: 'sha256-[^ ]+';", policy)
-    sign_in(stranger, "Ann")
-    expect(heatmaps(stranger)).to_have_count(2)
-    go(stranger, f"{signing.url}/errors")
-    press(stranger, "Predict")
-    expect(stranger.locator(".st-key-errors_confusion svg.marks")).to_be_visible()
-    assert not refused
 
 
 # A proxy that knows -------------------------------------------------------------------------------------------------

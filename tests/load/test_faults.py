@@ -17,8 +17,8 @@ from explainlab.service.users import LOCAL
 from tests.load.session import Session
 from tests.load.under_load import MODEL, AppServer, serving_app
 
-QUEUE = 10
-AWAY_SECONDS = 10.0
+QUEUE = 6
+AWAY_SECONDS, PAUSE = 10.0, 0.5
 SOON = 300.0
 PAGES = ("runs", "status", "integration", "errors", "")
 
@@ -89,6 +89,7 @@ async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
         while time.monotonic() < back:
             for page in PAGES:
                 await other.visit(page)
+                await asyncio.sleep(PAUSE)
                 assert page not in ("runs", "status") or "cannot be used" in other.told()
             await explain.run()
         await explain.answered()
