@@ -10,15 +10,12 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from explainlab.app.frame import PAGES
 from explainlab.data import read_dataset
 from explainlab.models.loading import model_name
-from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import (
     NEWS,
     SENTIMENT,
     choose,
-    has_the_frame,
     heatmaps,
     map_shows,
     offers,
@@ -40,19 +37,18 @@ def download(page: Page, button: str) -> Path:
 # Asking --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_changed_control_waits_enter_runs_an_example_fills_the_text_and_the_shown_link_opens_elsewhere(
+def test_enter_runs_shift_enter_starts_a_line_an_example_fills_the_text_and_the_shown_link_opens_elsewhere(
     app, browser_page
 ):
-    page = browser_page(app.link(view("An unforgettable evening.", "occlusion")))
-    a_changed_control_waits_for_the_button(page)
-    wait_for_run(page)
+    page = browser_page(app.link(view("A quiet start.", "occlusion")))
+    map_shows(page, "A quiet start.")
     before = page.url
     box = text_box(page)
     box.fill("A loud middle.")
     box.press("Shift+Enter")
     expect(box).to_have_value("A loud middle.\n")
     box.press_sequentially("A good end.")
-    map_shows(page, "An unforgettable evening.")
+    map_shows(page, "A quiet start.")
     assert page.url == before
     box.press("Enter")
     map_shows(page, "A loud middle. A good end.")
@@ -70,7 +66,8 @@ def test_a_changed_control_waits_enter_runs_an_example_fills_the_text_and_the_sh
     expect(text_box(other)).to_have_value(example.text)
 
 
-def a_changed_control_waits_for_the_button(page: Page) -> None:
+def test_a_changed_control_waits_for_the_button(app, browser_page):
+    page = browser_page(app.link(view("An unforgettable evening.", "occlusion")))
     tokens = heatmaps(page).locator(".token:not(.special)")
     map_shows(page, "An unforgettable evening.")
     pieces = tokens.count()
@@ -105,10 +102,8 @@ def test_another_model_brings_its_classes_and_a_pressed_class_is_explained(app, 
 # Links ---------------------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_link_says_so_and_the_other_address_of_the_home_page_has_the_frame(app, browser_page):
-    page = browser_page(f"{app.url}/{PAGES[0].url}?r=0123456789abcdef")
-    expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
-    has_the_frame(page)
+def test_an_unknown_link_says_so_and_shows_the_first_view(app, browser_page):
+    page = browser_page(f"{app.url}/?r=0123456789abcdef")
     expect(page.get_by_text("There is no view under this link here.")).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
 

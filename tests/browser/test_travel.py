@@ -62,7 +62,7 @@ def fits(page: Page) -> None:
         assert box["right"] <= PHONE["width"]
 
 
-def test_a_link_opens_on_the_answer_a_press_unfolds_its_controls_and_a_question_goes_along(app, browser_page):
+def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browser_page):
     page = browser_page(app.link(view(TEXT, "occlusion")), folded=True)
     map_shows(page, TEXT)
     line = page.get_by_text("bert-mini-sst2 · “A slow start, and then a wonderful, wonderful en…” · Occlusion")
@@ -75,17 +75,22 @@ def test_a_link_opens_on_the_answer_a_press_unfolds_its_controls_and_a_question_
     text_box(page).press("Enter")
     map_shows(page, "Another text.")
     expect(text_box(page)).to_be_visible()
+
+
+def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_page):
+    page = browser_page(app.link(view(TEXT, "occlusion")))
+    map_shows(page, TEXT)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Activation").click()
     expect(page.get_by_text("press Reveal to compute here")).to_be_visible()
-    expect(text_box(page)).to_have_value("Another text.")
+    expect(text_box(page)).to_have_value(TEXT)
     expect(page.get_by_role("combobox", name="Model")).to_have_value("bert-mini-sst2")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explain").click()
-    map_shows(page, "Another text.")
+    map_shows(page, TEXT)
     press(page, "Activation")
     expect(answer(page)).to_be_visible()
     unfold(page)
-    expect(text_box(page)).to_have_value("Another text.")
+    expect(text_box(page)).to_have_value(TEXT)
 
 
 def test_the_prediction_is_there_before_the_map(app, browser_page):
