@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright._impl.assertions import LocatorAssertions
-from playwright.async_api import Error
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from explainlab.settings import ROOT
@@ -81,23 +79,6 @@ def parts(serve: Serve) -> Iterator[str]:
     """The pages of single parts, drawn from what is made by hand."""
     with serve(Path(__file__).with_name("parts_app.py")) as url:
         yield url
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _light_expectations() -> Iterator[None]:
-    """What is expected is waited for first: at each look that finds nothing, an expectation describes the page."""
-    look = LocatorAssertions._call_expect
-
-    async def wait_and_look(self: LocatorAssertions, expression: str, options: dict, title: str | None):
-        if not (options["isNot"] or expression.endswith(("count", ".array", "hidden", "detached"))):
-            state = "visible" if expression == "to.be.visible" else "attached"
-            with suppress(Error):  # of which the expectation tells
-                await self._actual_locator.wait_for(state=state, timeout=options["timeout"])
-        return await look(self, expression, options, title)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocatorAssertions, "_call_expect", wait_and_look)
-        yield
 
 
 @pytest.fixture(scope="session")
