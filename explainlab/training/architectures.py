@@ -117,7 +117,8 @@ def _bilstm_attention(
         BiLSTMAttentionForSequenceClassification,
     )
 
-    words = tokenizer.get_vocab()
+    ids = tokenizer.get_vocab()
+    words = ids.keys() - set(tokenizer.all_special_tokens)
     vectors = read_vectors(settings.embeddings, words) if settings.embeddings else {}
     network = BiLSTMAttentionForSequenceClassification(
         BiLSTMAttentionConfig(
@@ -138,7 +139,7 @@ def _bilstm_attention(
         network.config.words_with_vectors = len(vectors)
     with torch.no_grad():
         for word, vector in vectors.items():
-            network.encoder.words.weight[words[word]] = torch.from_numpy(vector)
+            network.encoder.words.weight[ids[word]] = torch.from_numpy(vector)
     return network
 
 

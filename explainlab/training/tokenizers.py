@@ -25,21 +25,8 @@ def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> P
     tokenizer = Tokenizer(models.WordPiece(_wordpieces(texts, vocabulary, normalizer, splitter), unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     tokenizer.decoder = decoders.WordPiece()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=max_tokens,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
+    template = "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"
+    return _marking(tokenizer, *template, max_tokens, cls_token="[CLS]", sep_token="[SEP]")
 
 
 def train_untyped_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
@@ -86,10 +73,16 @@ def train_words(texts: Sequence[str], vocabulary: int, max_tokens: int, min_coun
     words = [*WORD_SPECIALS, *frequent[: max(0, vocabulary - len(WORD_SPECIALS))]]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
+    template = "[BOS] $A [EOS]", "[BOS] $A [EOS] [BOS]:1 $B:1 [EOS]:1"
+    return _marking(tokenizer, *template, max_tokens, bos_token="[BOS]", eos_token="[EOS]")
+
+
+def _marking(tokenizer: Tokenizer, single: str, pair: str, max_tokens: int, **marks: str) -> PreTrainedTokenizerFast:
+    """``tokenizer`` with ``marks`` around texts, as the templates of a ``single`` one and of a ``pair`` say."""
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[BOS] $A [EOS]",
-        pair="[BOS] $A [EOS] [BOS]:1 $B:1 [EOS]:1",
-        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[BOS]", "[EOS]")],
+        single=single,
+        pair=pair,
+        special_tokens=[(mark, tokenizer.token_to_id(mark)) for mark in marks.values()],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -98,8 +91,7 @@ def train_words(texts: Sequence[str], vocabulary: int, max_tokens: int, min_coun
         pad_token="[PAD]",
         unk_token="[UNK]",
         mask_token="[MASK]",
-        bos_token="[BOS]",
-        eos_token="[EOS]",
+        **marks,
     )
 
 

@@ -68,7 +68,7 @@ def test_of_a_pair_it_learns_from_both_texts(decoder: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("header", ["", "3 2\n"])
 def test_words_with_a_vector_begin_there(header: str, tmp_path: Path) -> None:
     file = tmp_path / "vectors.txt"
-    file.write_text(f"{header}film 0.5 -1\nlovely 2 1e-1\nfilm 7 7\nabsent 1 1\n", encoding="utf-8")
+    file.write_text(f"{header}film 0.5 -1\nlovely 2 1e-1\nfilm 7 7\nabsent 1 1\n[MASK] 1 1\n", encoding="utf-8")
     settings = settings_for(BASE, **SMALL, embeddings=str(file), epochs=1)
     start = starting_point(BASE, sentences(), NAMES, settings)
     words = start.network.get_input_embeddings().weight

@@ -78,7 +78,7 @@ class Training(ModelFree):
 
     class Parameters(declared.Parameters):
         recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
-            "", description="Named settings; empty: embedded for random weights, thesis for a base model."
+            "", description="Named settings; empty: embedded (a BiLSTM: bilstm), with a base model thesis."
         )
         size: Literal["", "tiny", "mini", "small", "base"] = Field(
             "", description="Named layers, width and heads of a model with random weights."

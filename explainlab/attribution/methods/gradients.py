@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Literal
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,6 @@ from explainlab import declared
 from explainlab.attribution.method import BatchedMethod, Outcome
 from explainlab.attribution.passes import text_gradients
 from explainlab.attribution.subject import Subject
-from explainlab.models.classifier import Classifier
 from explainlab.models.model import Model
 
 CANCELLED = (
@@ -57,7 +57,8 @@ class Gradient(BatchedMethod):
         return parameters.norm == "signed_sum"
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
-        reduce = {"l2": length, "signed_sum": total, "one_hot": _over_words(subjects[0].classifier)}[parameters.norm]
+        over_words = partial(_over_words, subjects[0].classifier.model)
+        reduce = {"l2": length, "signed_sum": total, "one_hot": over_words}[parameters.norm]
         reduced = text_gradients(subjects, lambda _, gradient: reduce(gradient))
         return [_outcome(*pair, CANCELLED) for pair in zip(subjects, reduced, strict=True)]
 
@@ -108,16 +109,12 @@ def _size(numbers: Tensor) -> Tensor:
     return total(numbers).abs()
 
 
-def _over_words(classifier: Classifier) -> Callable[[Tensor], Tensor]:
+def _over_words(model: Model, gradient: Tensor) -> Tensor:
     """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = √(gᵀ EᵀE g)."""
-
-    def reduce(gradient: Tensor) -> Tensor:
-        wide = _wide(gradient)
-        products = _products(classifier.model).to(wide.device)
-        norm = torch.einsum("...d,de,...e->...", wide, products, wide).clamp(min=0).sqrt()
-        return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
-
-    return reduce
+    wide = _wide(gradient)
+    products = _products(model).to(wide.device)
+    norm = torch.einsum("...d,de,...e->...", wide, products, wide).clamp(min=0).sqrt()
+    return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
 
 
 _known: WeakKeyDictionary[Model, Tensor] = WeakKeyDictionary()
