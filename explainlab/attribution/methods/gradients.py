@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 from weakref import WeakKeyDictionary
@@ -26,6 +26,8 @@ NORMALISED = (
     "The sums say next to nothing: the model normalises every word embedding before anything is added to it, so it "
     "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
 )
+Reduce = Callable[[Tensor], Tensor]
+"""From numbers [..., d] to float64 [..., 2]: what a token gets, and the terms that cancelled in it."""
 _ROWS = 2**14
 LEAST_LEFT = 1e-3
 """A warning reports sums below this share of their absolute terms."""
@@ -58,7 +60,8 @@ class Gradient(BatchedMethod):
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         over_words = partial(_over_words, subjects[0].classifier.model)
-        reduce = {"l2": length, "signed_sum": total, "one_hot": over_words}[parameters.norm]
+        norms: dict[str, Reduce] = {"l2": length, "signed_sum": total, "one_hot": over_words}
+        reduce = norms[parameters.norm]
         reduced = text_gradients(subjects, lambda _, gradient: reduce(gradient))
         return [_outcome(*pair, CANCELLED) for pair in zip(subjects, reduced, strict=True)]
 
