@@ -58,7 +58,7 @@ set the probability.
 """
 
 
-def _split(value: Any) -> Any:
+def split(value: Any) -> Any:
     """``10,20,50`` as a list; ``10:1000:10`` as 10, 20, ..., 1000."""
     if not isinstance(value, str):
         return value
@@ -99,8 +99,8 @@ def _rules(rules: list[str]) -> list[str]:
 
 
 Counts = Annotated[list[Annotated[int, BeforeValidator(_number)]], Field(max_length=_MOST_COUNTS)]
-Steps = Annotated[Counts, BeforeValidator(_split), AfterValidator(_step_counts)]
-Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(_split), AfterValidator(_rules)]
+Steps = Annotated[Counts, BeforeValidator(split), AfterValidator(_step_counts)]
+Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(split), AfterValidator(_rules)]
 
 
 def listed(value: Any) -> Any:

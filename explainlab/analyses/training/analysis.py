@@ -55,7 +55,7 @@ ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "embeddings"
 """Settings that parameters or the request have, or that name other files and models."""
 
 
-def _settings(value: object) -> object:
+def training_settings(value: object) -> object:
     """``epochs=3,batch_size=8`` or a mapping as a mapping of checked values; raises RequestError as training does."""
     if isinstance(value, str):
         pairs = [part.partition("=") for part in value.split(",") if part.strip()]
@@ -89,7 +89,7 @@ class Training(ModelFree):
         validation_data: str = Field("", description="Data set to measure each epoch on, in place of a share.")
         test_data: str = Field("", description="Data set to measure the accuracy on when done.")
         seeds: int = Field(1, ge=1, le=10, description="Models to make, with seeds from the request's on.")
-        settings: Annotated[dict[str, Any], BeforeValidator(_settings)] = Field(
+        settings: Annotated[dict[str, Any], BeforeValidator(training_settings)] = Field(
             {}, description="Other settings of training: epochs=3,batch_size=8."
         )
 

@@ -1,0 +1,118 @@
+"""The parameters of the study ``roar``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from explainlab import declared
+from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
+from explainlab.analyses.training.analysis import training_settings
+from explainlab.attribution.registry import MethodRequest, parse_method
+from explainlab.declared import refused
+
+WHOLE = 100
+"""The last ratio: all tokens masked."""
+_MOST_COUNT = 99
+"""Beyond it counts would be taken for :data:`WHOLE`."""
+PAPER_MEASURES = [
+    "attention_last",
+    "gradient:norm=one_hot",
+    "input_x_gradient:reduction=abs",
+    "integrated_gradients:rule=right:baseline=zero",
+]
+"""Those of the paper, as it reads them; 50 steps are integrated gradients' own default."""
+
+
+def _ratios(ratios: list[int]) -> list[int]:
+    """0 and 100 are always among them."""
+    if ratios != sorted(set(ratios)):
+        raise PydanticCustomError("order", "Give the ratios in rising order, each once")
+    if any(not 0 <= ratio <= WHOLE for ratio in ratios):
+        raise PydanticCustomError("range", "Ratios are per cent: from 0 to 100")
+    if not set(ratios) - {0, WHOLE}:
+        raise PydanticCustomError("few", "Give a ratio between 0 and 100, as in 0:100:20")
+    return sorted({0, *ratios, WHOLE})
+
+
+def _counts(counts: list[int]) -> list[int]:
+    if counts != sorted(set(counts)) or any(not 1 <= count <= _MOST_COUNT for count in counts):
+        problem = "Give the counts in rising order, each once, from 1 to {most}"
+        raise PydanticCustomError("order", problem, {"most": _MOST_COUNT})
+    return counts
+
+
+def _measures(names: list[str]) -> list[str]:
+    """All but random, which is always compared with."""
+    named = [name for name in names if parse_method(name).method != RANDOM]
+    if not named:
+        raise PydanticCustomError("measures", "Give a measure beside random, as in gradient:norm=one_hot")
+    return named
+
+
+def _range(value: Any) -> Any:
+    """``1:10`` as ``1:10:1``."""
+    return f"{value}:1" if isinstance(value, str) and value.count(":") == 1 else value
+
+
+def _written(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def measure_requests(names: list[str]) -> list[MethodRequest]:
+    """The measures of these canonical names."""
+    return [refused(partial(parse_method, name)) for name in names]
+
+
+class RoarParameters(declared.Parameters):
+    """What is masked and trained, and how it is judged."""
+
+    test: str = Field(min_length=1, description="Data set on which performance is measured.")
+    measures: Annotated[JoinedMethods, AfterValidator(_measures)] = Field(
+        PAPER_MEASURES, description="Measures of importance: methods with options, by commas or joined by plus."
+    )
+    recursive: Annotated[Literal["true", "false", "both"], BeforeValidator(_written)] = Field(
+        "true",
+        description="Ask each masked model what to mask next (Recursive ROAR), only the first one (ROAR), or both.",
+    )
+    ratios: Annotated[Counts, BeforeValidator(split), AfterValidator(_ratios)] = Field(
+        [*range(0, 101, 10)], description="Shares of a text's tokens to mask, in per cent: 0:100:20 or a list."
+    )
+    counts: Annotated[Counts, BeforeValidator(split), BeforeValidator(_range), AfterValidator(_counts)] = Field(
+        [], description="Numbers of tokens to mask in place of shares: 1:10 or a list."
+    )
+    seeds: int = Field(5, ge=1, le=100, description="Models at each ratio, with seeds from the request's on.")
+    metric: Literal["macro_f1", "micro_f1", "accuracy"] = Field(
+        "macro_f1", description="What performance is; it also decides the best epoch on validation data."
+    )
+    validation: str = Field(
+        "0.15", description="Data set to measure each epoch on, or a share of the rows; the best epoch is kept."
+    )
+    signs: Literal["absolute", "signed"] = Field(
+        "absolute", description="Mask the largest |scores| first, as the paper, or the largest scores."
+    )
+    clip: bool = Field(False, description="Cut faithfulness to [-1, 1], as the paper's code does.")
+    recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
+        "", description="Named settings of training; empty: that of the architecture, of other models roar."
+    )
+    settings: Annotated[dict[str, Any], BeforeValidator(training_settings)] = Field(
+        {}, description="Other settings of training: epochs=3,batch_size=8."
+    )
+
+    @property
+    def steps(self) -> list[int]:
+        """The ratios, or the counts between 0 and all tokens (written 100)."""
+        return [0, *self.counts, WHOLE] if self.counts else self.ratios
+
+    @property
+    def kinds(self) -> list[bool]:
+        """Recursive, plain, or both."""
+        return {"true": [True], "false": [False], "both": [True, False]}[self.recursive]
+
+    @property
+    def requests(self) -> list[MethodRequest]:
+        """The measures."""
+        return measure_requests(self.measures)
