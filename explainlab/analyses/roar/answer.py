@@ -88,7 +88,7 @@ class Answer:
         if node.predicted is None:
             return None
         data = self._setting.data
-        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"], len(data.labels))
+        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
 
     def _node(self, run: SeedRun, node: Node, performance: float | None) -> NodeFacts:
         asked = [seconds for (place, _), seconds in run.seconds.items() if place == node.place]

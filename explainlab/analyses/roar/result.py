@@ -155,7 +155,7 @@ class RoarData(Record):
 
     ``base`` is an architecture or a model; ``metric`` is what ``curves`` are about. ``ratios`` are per cent of each
     text's tokens, or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if
-    ``counted``). ``unfinished`` is the number of models that are still to be made, and ``failed`` of those that cannot be.
+    ``counted``). ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
     ``performance`` is that of whole texts, ``lower_bound`` that with all tokens masked. ``texts`` are the first of the
     test file. ``short`` counts texts with fewer tokens than the largest count, which are masked whole.
     """
