@@ -31,15 +31,16 @@ def written(path: Path, examples: Examples) -> str:
 
 
 @contextmanager
-def measure(name: str, score: Callable[[str, str], float]) -> Iterator[str]:
-    """A method that scores every word by itself and the class explained; known by this id inside."""
+def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[str]:
+    """A method that scores words by themselves, the class explained and chance; known by this id inside."""
 
     class Known(Method):
         id, label, family, source, definition, plain = name, name, "Control", "-", "-", "-"
 
         def attribute(self, subject: Subject, parameters: Any) -> Outcome:
-            words = [feature.text.lower() for feature in subject.units.features]
-            return Outcome(np.array([score(word, subject.target.label) for word in words]))
+            words, label = [feature.text.lower() for feature in subject.units.features], subject.target.label
+            chances = np.random.default_rng(subject.seed).random(len(words)).tolist()
+            return Outcome(np.array([score(word, label, own) for word, own in zip(words, chances, strict=True)]))
 
     known: Mapping[str, Method] = registry.methods()
     assert isinstance(known, dict)
