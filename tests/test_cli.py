@@ -106,7 +106,10 @@ def test_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_made_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "home", tmp_path)
     tiny = "settings=epochs=1,layers=1,width=16,heads=2,vocabulary=300"
-    made = run("study", "training", "--model", "bert", "--data", "embedded:sentiment", "--set", tiny, "--json").json
+    asked = ["study", "training", "--data", "embedded:sentiment", "--set", tiny, "--json"]
+    made = run(*asked, "--set", "base=bert").json
+    assert made["model"] == "bert"
+    assert made == run(*asked, "--model", "bert").json, "the base is the model of the request, however it is named"
     (card,) = [model["model"] for model in made["models"]]
     assert f"{card['id']} reads" in made["verdict"]
     listed = run("models", "--json").json["models"]
@@ -120,6 +123,34 @@ def test_made_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         model["id"] for model in run("models", "--delete", "made:films", "--json").json["models"]
     ] == embedded_models()
     refused(run("models", "--delete", "made:films"), "There is no model", "made:films")
+
+
+def test_a_study_without_a_model(run: Run) -> None:
+    asked = ["study", "synthetic_roar", "--set", "draws=2", "--set", "rows=200"]
+    found = run(*asked, "--json").json
+    assert list(found)[:2] == ["verdict", "study"]
+    assert (found["model"], found["text"], found["data"], found["versions"]["model"]) == ("", None, None, "none")
+    assert [draw["seed"] for draw in found["draws"]] == [0, 1]
+    assert found["draws"][0].keys() == {"seed", "orders", "accuracies", "found"}
+    assert [share["order"] for share in found["shares"]] == ["ground_truth", "worst", "roar", "recursive_roar"]
+    assert run(*asked, "--json").json == found, "from the store"
+    told = run(*asked).out
+    assert told.startswith(found["verdict"])
+    assert "Rows drawn" not in told
+    for named in (["--model", "bert"], ["--text", TEXT], ["--data", "embedded:sentiment"]):
+        refused(run(*asked, *named), "takes neither model nor text nor data set")
+    refused(run(*asked, "--text-pair", TEXT), "needs either a text or a data set")
+    refused(run(*asked, "--set", "base=bert"), "no parameter 'base'")
+
+
+def test_a_model_or_a_base_must_be_named(run: Run, model: str) -> None:
+    refused(run("study", "activation", "--text", TEXT), "activation needs a model", "Give --model")
+    refused(run("study", "activation", "--text", TEXT, "--model", model, "--set", "base=bert"), "no parameter 'base'")
+    roar = ["study", "roar", "--data", "embedded:sentiment", "--set", "test=embedded:sentiment"]
+    refused(run(*roar), "roar needs a model", "base = an architecture")
+    refused(run(*roar, "--model", "bert", "--set", "base=bert"), "roar has the model 'bert' and base = 'bert'")
+    refused(run(*roar, "--set", "base=nowhere"), "There is no model 'nowhere'")
+    refused(run("study", "roar", "--set", "base=bert"), "needs either a text or a data set")
 
 
 def test_methods(run: Run) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explainlab import cli
+from explainlab import cli, load_model, study
+from explainlab.errors import RequestError
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -115,3 +118,28 @@ def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: s
     assert both.body.texts[0] == first.body.texts[0]
     assert both.cost.seconds > first.cost.seconds
     assert service.find(request(model, text="not good at all")) is not None
+
+
+def test_a_base_in_place_of_a_model(data: Path, tmp_path: Path) -> None:
+    text = data.read_text(encoding="utf-8").replace("text\n", "text,label\n").replace('film"', 'film",1')
+    data.write_text(text.replace("at all", "at all,0"), encoding="utf-8")
+    context = RunContext(Reader(made=tmp_path / "made"))
+    tiny = {"validation_share": 0, "settings": "epochs=1,layers=1,width=16,heads=2,vocabulary=100"}
+    result = study(None, "training", data=str(data), base="bert", context=context, **tiny)
+    assert result.request.model == "bert"
+    assert "base" not in result.request.parameters
+    several = study(None, "training", data=[str(data), "nowhere.csv"], base="bert", context=context, **tiny)
+    assert [(cell.model, cell.status) for cell in several] == [("bert", "done"), ("bert", "refused")]
+    assert several[0].result.body == result.body
+
+
+def test_what_needs_a_model_says_so(model: str) -> None:
+    with pytest.raises(RequestError, match="Give one of explainlab"):
+        study(None, "activation", TEXT)
+    with pytest.raises(RequestError, match="Say what to begin with"):
+        study(None, "training", data="embedded:sentiment")
+    loaded = load_model(model, device="cpu")
+    with pytest.raises(RequestError, match="base = 'bert'"):
+        study(loaded, "training", data="embedded:sentiment", base="bert")
+    with pytest.raises(RequestError, match="neither model nor text nor data set"):
+        study(loaded, "synthetic_roar", draws=1)
