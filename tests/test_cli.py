@@ -125,34 +125,6 @@ def test_made_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     refused(run("models", "--delete", "made:films"), "There is no model", "made:films")
 
 
-def test_a_study_without_a_model(run: Run) -> None:
-    asked = ["study", "synthetic_roar", "--set", "draws=2", "--set", "rows=200"]
-    found = run(*asked, "--json").json
-    assert list(found)[:2] == ["verdict", "study"]
-    assert (found["model"], found["text"], found["data"], found["versions"]["model"]) == ("", None, None, "none")
-    assert [draw["seed"] for draw in found["draws"]] == [0, 1]
-    assert found["draws"][0].keys() == {"seed", "orders", "accuracies", "found"}
-    assert [share["order"] for share in found["shares"]] == ["ground_truth", "worst", "roar", "recursive_roar"]
-    assert run(*asked, "--json").json == found, "from the store"
-    told = run(*asked).out
-    assert told.startswith(found["verdict"])
-    assert "Rows drawn" not in told
-    for named in (["--model", "bert"], ["--text", TEXT], ["--data", "embedded:sentiment"]):
-        refused(run(*asked, *named), "takes neither model nor text nor data set")
-    refused(run(*asked, "--text-pair", TEXT), "needs either a text or a data set")
-    refused(run(*asked, "--set", "base=bert"), "no parameter 'base'")
-
-
-def test_a_model_or_a_base_must_be_named(run: Run, model: str) -> None:
-    refused(run("study", "activation", "--text", TEXT), "activation needs a model", "Give --model")
-    refused(run("study", "activation", "--text", TEXT, "--model", model, "--set", "base=bert"), "no parameter 'base'")
-    roar = ["study", "roar", "--data", "embedded:sentiment", "--set", "test=embedded:sentiment"]
-    refused(run(*roar), "roar needs a model", "base = an architecture")
-    refused(run(*roar, "--model", "bert", "--set", "base=bert"), "roar has the model 'bert' and base = 'bert'")
-    refused(run(*roar, "--set", "base=nowhere"), "There is no model 'nowhere'")
-    refused(run("study", "roar", "--set", "base=bert"), "needs either a text or a data set")
-
-
 def test_methods(run: Run) -> None:
     found = run("methods", "--json").json
     assert found.keys() == {"methods"}
