@@ -53,7 +53,8 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], p
     Unfolded, the ``lines`` of numbers that support the answer.
     """
     st.markdown(f"**{plain(words)}**")
-    st.caption(f"Model: {plain(shown_model(result.request.model, session.user().id))}")
+    if result.request.model:
+        st.caption(f"Model: {plain(shown_model(result.request.model, session.user().id))}")
     if points:
         st.markdown("\n".join(f"* {plain(point)}" for point in points))
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"

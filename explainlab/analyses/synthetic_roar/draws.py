@@ -7,9 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from explainlab.analyses.synthetic_roar.result import Draw, Order
+from explainlab.analyses.synthetic_roar.result import FEATURES, INFORMATIVE, Draw, Order
 
-FEATURES, INFORMATIVE = 16, 4
 _TEST = 4
 """So many rows to learn from for one to test on."""
 _MOST_STEPS = 1_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.synthetic_roar.draws import INFORMATIVE
-from explainlab.analyses.synthetic_roar.result import LABELS, Draw, SyntheticRoarData
+from explainlab.analyses.synthetic_roar.result import INFORMATIVE, LABELS, Draw, SyntheticRoarData
 from explainlab.analyses.wording import interval_words
 from explainlab.figures.chart import BLUE, COLORS, GREY, SYMBOLS, Chart, error_bars, layout
 from explainlab.figures.declared import StudyFigures

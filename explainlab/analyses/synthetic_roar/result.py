@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import model_validator
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import KnownInterval
 
@@ -15,6 +17,7 @@ LABELS: dict[Order, str] = {
     "recursive_roar": "Recursive ROAR",
 }
 """The orders in which features are masked, with what readers call them."""
+FEATURES, INFORMATIVE = 16, 4
 
 
 class Draw(Record):
@@ -28,6 +31,15 @@ class Draw(Record):
     orders: dict[Order, list[int]]
     accuracies: dict[Order, list[float]]
     found: dict[Order, bool]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Draw:
+        whole = all(part.keys() == LABELS.keys() for part in (self.orders, self.accuracies, self.found))
+        if not whole or any(sorted(order) != list(range(FEATURES)) for order in self.orders.values()):
+            raise ValueError("A draw has every order, of all features")
+        if any(len(values) != FEATURES + 1 for values in self.accuracies.values()):
+            raise ValueError("A draw has an accuracy for each number of masked features")
+        return self
 
 
 class OrderShare(KnownInterval):
@@ -48,6 +60,12 @@ class SyntheticRoarData(Record):
 
     draws: list[Draw]
     shares: list[OrderShare]
+
+    @model_validator(mode="after")
+    def _whole(self) -> SyntheticRoarData:
+        if not self.draws or [share.order for share in self.shares] != list(LABELS):
+            raise ValueError("There is a draw, and a share for every order")
+        return self
 
     def share(self, order: Order) -> OrderShare:
         """That of ``order``."""

@@ -189,6 +189,26 @@ def test_a_record_is_read_back(many: AnalysisResult[SyntheticRoarData]) -> None:
     assert analysis.lines(back) == analysis.lines(many)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"draws": []},
+        {"shares": []},
+        {"draws": [{"seed": 0, "orders": {}, "accuracies": {}, "found": {}}]},
+        {"draws": [{"orders": {"roar": [0] * 16}}]},
+        {"draws": [{"accuracies": {"roar": [0.5]}}]},
+    ],
+)
+def test_a_damaged_record_is_not_read(many: AnalysisResult[SyntheticRoarData], damage: dict[str, Any]) -> None:
+    record = many.to_json()
+    for part in damage.get("draws", ()):
+        for name in part.keys() & {"orders", "accuracies"}:
+            part[name] = {**record["draws"][0][name], **part[name]} if part[name] else {}
+        damage = {"draws": [{**record["draws"][0], **part}]}
+    with pytest.raises(ValueError, match="validation error"):
+        read_result({**record, **damage})
+
+
 def test_keys() -> None:
     analysis = get_analysis("synthetic_roar")
 
