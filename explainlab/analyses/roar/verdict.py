@@ -24,6 +24,12 @@ def verdict(body: RoarData) -> str:
     return " ".join([*missing(body), *measure_sentences(body), *closing(body)])
 
 
+def overview(body: RoarData) -> str:
+    """The answer in a line for each kind: which measures are faithful to a degree, and which are not."""
+    told = [_overview(body, kind) for kind in body.recursive]
+    return " ".join([*missing(body), *filter(None, told)]) or "Nothing is known yet."
+
+
 def missing(body: RoarData) -> list[str]:
     """That models are not made yet, or cannot be; nothing where all are there."""
     told = []
@@ -92,6 +98,15 @@ def estimate_words(value: Estimated) -> str:
 def as_estimate(value: Estimated) -> Interval:
     """The mean over seeds as other analyses write theirs."""
     return Interval(mean=value.mean, low=value.low, high=value.high)
+
+
+def _overview(body: RoarData, recursive: bool) -> str:
+    labels, found = labels_of(body), dict[str, list[str]]()
+    for row in whole_areas(body):
+        if row.recursive == recursive and row.mean is not None:
+            found.setdefault(judged(row), []).append(labels[row.measure])
+    told = "; ".join(f"{judgement}: {joined(names)}" for judgement, names in found.items())
+    return told and f"By {kind_name(recursive)}, {told}."
 
 
 def _sentence(body: RoarData, row: Faithfulness) -> str:
