@@ -18,6 +18,7 @@ from explainlab.analyses.roar.verdict import (
     kind_name,
     labels_of,
     ratio_words,
+    series_name,
     whole_areas,
 )
 from explainlab.analyses.wording import capital, counted
@@ -106,7 +107,7 @@ def faithfulness(body: RoarData) -> Chart:
         )
     name_rows(figure, [labels[name] for name in names])
     told = "; ".join(
-        f"{_series(body, row.measure, row.recursive)} {estimate_words(row)}, {judged(row)}" for row in rows
+        f"{series_name(body, row.measure, row.recursive)} {estimate_words(row)}, {judged(row)}" for row in rows
     )
     title = "Faithfulness over the whole area"
     notes = ("Dashed: random words. Filled: faithful to a degree. Open: not told apart, or with a dot worse.",)
@@ -170,7 +171,7 @@ def models(body: RoarData, measure: str, recursive: bool) -> Chart:
     ]
     columns = ["all" if ratio == body.ratios[-1] else f"{ratio}{'' if body.counted else '%'}" for ratio in ratios]
     figure = Matrix([f"seed {seed}" for seed in body.seeds], columns, cells, len(body.seeds)).figure()
-    title = _series(body, measure, recursive)
+    title = series_name(body, measure, recursive)
     counts = {status: sum(node.status == status for node in nodes) for status in STATUSES}
     alt = f"Models of {title}: {', '.join(f'{n} {STATUSES[status][2]}' for status, n in counts.items() if n)}."
     rows = [node.model_dump() for node in nodes]
@@ -181,7 +182,7 @@ def models(body: RoarData, measure: str, recursive: bool) -> Chart:
 
 def costs(body: RoarData) -> Chart:
     """The time that the models of each measure took: training, and asking the measure."""
-    names = [_series(body, cost.measure, cost.recursive) for cost in body.costs]
+    names = [series_name(body, cost.measure, cost.recursive) for cost in body.costs]
     whole = max((cost.training + cost.importance for cost in body.costs), default=0.0)
     unit, seconds = ("Seconds", 1) if whole < _MINUTE else ("Minutes", 60) if whole < _HOUR else ("Hours", 3600)
     figure = go.Figure(layout=layout(unit, "", height=110 + 40 * max(1, len(names)), barmode="stack"))
@@ -319,12 +320,6 @@ def _seeds(values: Sequence[float | None]) -> dict[str, float | None]:
 
 
 # ---- the parts of the other charts
-
-
-def _series(body: RoarData, measure: str, recursive: bool) -> str:
-    """The label of a measure, with the kind where there are two."""
-    label = labels_of(body)[measure]
-    return f"{label}, {kind_name(recursive)}" if len(body.recursive) > 1 and not is_random(body, measure) else label
 
 
 def _node_words(body: RoarData, node: NodeFacts) -> str:

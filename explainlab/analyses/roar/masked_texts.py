@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from explainlab.analyses.roar.result import MaskedBy, RoarData, RoarText
-from explainlab.analyses.roar.verdict import kind_name, labels_of, ratio_words
+from explainlab.analyses.roar.verdict import is_random, ratio_words, series_name
 from explainlab.figures.export import inert
 from explainlab.figures.frames import Record
 
@@ -81,14 +81,13 @@ class MaskedTexts(Record):
 
 
 def masked_texts(body: RoarData) -> MaskedTexts:
-    """The texts of ``body``; where both kinds were asked, a measure says by which it masks."""
-    labels = labels_of(body)
+    """The texts of ``body``, random words last; where both kinds were asked, a measure says by which it masks."""
     kinds = [(mask.measure, mask.recursive) for mask in body.texts[0].masked] if body.texts else []
-    several = len({recursive for _, recursive in kinds}) > 1
+    kinds.sort(key=lambda kind: is_random(body, kind[0]))
     return MaskedTexts(
         ratios=[ratio_words(body, ratio) for ratio in body.ratios],
         labels=body.labels,
-        measures=[labels[name] + (f", {kind_name(kind)}" if several else "") for name, kind in kinds],
+        measures=[series_name(body, *kind) for kind in kinds],
         texts=[_text(body, text, kinds) for text in body.texts],
     )
 

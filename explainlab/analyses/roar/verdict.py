@@ -69,6 +69,17 @@ def labels_of(body: RoarData) -> dict[str, str]:
     return {measure.name: measure.label for measure in body.measures}
 
 
+def series_name(body: RoarData, measure: str, recursive: bool) -> str:
+    """The label of a measure, with the kind where there are two."""
+    label = labels_of(body)[measure]
+    return f"{label}, {kind_name(recursive)}" if len(body.recursive) > 1 and not is_random(body, measure) else label
+
+
+def is_random(body: RoarData, measure: str) -> bool:
+    """Whether ``measure`` is the control."""
+    return any(fact.random for fact in body.measures if fact.name == measure)
+
+
 def kind_name(recursive: bool) -> str:
     """What readers call the kind of masking."""
     return "Recursive ROAR" if recursive else "ROAR"
@@ -181,11 +192,6 @@ def _performance(body: RoarData) -> list[dict[str, Any]]:
 def _column(body: RoarData, measure: str, recursive: bool) -> str:
     plain = len(body.recursive) > 1 and not recursive and not is_random(body, measure)
     return f"{measure} (ROAR)" if plain else measure
-
-
-def is_random(body: RoarData, measure: str) -> bool:
-    """Whether ``measure`` is the control."""
-    return any(fact.random for fact in body.measures if fact.name == measure)
 
 
 def _faithfulness(body: RoarData) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import complete
 from explainlab.analyses.roar.result import RoarData
 from explainlab.request import Request
 from explainlab.result import Cost
@@ -92,7 +92,7 @@ def roar_body(
                 "tokens": [round(1 - 0.7 ** ((i + 1) * pace), 4) for i in range(10)],
                 "percents": [round(1 - 0.5 ** ((i + 1) * pace), 4) for i in range(9)] + [1.0],
             }
-            for name, pace in zip(MEASURES, (1.5, 0.8, 0.6, 0.3), strict=True)
+            for name, pace in zip(MEASURES, (1.5, 0.8, 0.6), strict=False)
         ],
         "lengths": [
             {"split": "train", "texts": 400, "mean": 18.4, "deviation": 8.1},
@@ -112,7 +112,7 @@ def roar_body(
         "unfinished": sum(node["status"] in ("waiting", "running") for node in nodes),
         "failed": sum(node["status"] in ("failed", "not run") for node in nodes),
         "short": 3 if counted else 0,
-        "texts": [_text(row, text, kinds, ratios) for row in range(1, 5)],
+        "texts": [_text(row, text, list(grid), ratios) for row in range(1, 5)],
     }
     return RoarData.model_validate(fields)
 
@@ -125,9 +125,7 @@ def roar_result(body: RoarData, **fields: Any) -> AnalysisResult[RoarData]:
     parameters |= {"seeds": len(body.seeds)}
     parameters |= {"counts": body.ratios[1:-1]} if body.counted else {"ratios": body.ratios}
     request = Request(model=body.base, data="embedded:sentiment", question="roar", parameters={**parameters, **fields})
-    return AnalysisResult(
-        request=get_study("roar").complete(request), body=body, cost=Cost(1000, 500, 812.0), warnings=(), versions={}
-    )
+    return AnalysisResult(request=complete(request), body=body, cost=Cost(1000, 500, 812.0), warnings=(), versions={})
 
 
 def _performances(

@@ -29,10 +29,10 @@ from explainlab.training import ARCHITECTURES, RECIPES
 PAGE = "roar"
 question = Question(PAGE)
 
-_MOST_SEED, _MOST_SEEDS = 2**32 - 1, 100
+_MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
     *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs", "clip"),
-    "recipe",
+    *("recipe", "shortest"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}
@@ -149,6 +149,7 @@ def _draw_more() -> None:
     question.select("Recipe", "recipe", recipes, _HELP["recipe"])
     _draw_typed("Settings of training", "settings", "epochs=3, batch_size=8", _HELP["settings"])
     _draw_typed("Validation", "validation", "0.15", _HELP["validation"])
+    question.draw_number("Fewest words of a text", "shortest", _MOST_SHORTEST, _HELP["shortest"])
     seed = explained("Of the first model at each ratio; the others have the next seeds.", "seed")
     st.number_input("First seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed)
     st.toggle("Cut faithfulness to [-1, 1]", question.now("clip"), key=question.key("clip"), help=_HELP["clip"])

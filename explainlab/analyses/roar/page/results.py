@@ -25,6 +25,7 @@ from explainlab.analyses.roar.verdict import (
     measure_sentences,
     overview,
     ratio_words,
+    series_name,
 )
 from explainlab.analyses.wording import capital, counted
 from explainlab.app.chart import draw_chart, draw_files, files_of
@@ -97,8 +98,8 @@ def draw_models(body: RoarData, key: str, exports: bool = True) -> None:
 
 
 def _where(body: RoarData, node: NodeFacts) -> str:
-    kind = f", {kind_name(node.recursive)}" if len(body.recursive) > 1 else ""
-    return f"{labels_of(body)[node.measure]}{kind}, {ratio_words(body, node.ratio)} masked, seed {node.seed}"
+    series = series_name(body, node.measure, node.recursive)
+    return f"{series}, {ratio_words(body, node.ratio)} masked, seed {node.seed}"
 
 
 def _draw_ends(body: RoarData) -> None:

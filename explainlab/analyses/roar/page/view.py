@@ -19,7 +19,7 @@ from explainlab.models.loading import model_name
 from explainlab.request import Request, checked
 from explainlab.training import ARCHITECTURES
 
-_NAMES = ("recursive", "seeds", "metric", "validation", "signs", "clip", "recipe", "settings", "test")
+_NAMES = ("recursive", "seeds", "metric", "validation", "signs", "shortest", "clip", "recipe", "settings", "test")
 
 
 class RoarView(AnalysisView):
@@ -44,6 +44,7 @@ class RoarView(AnalysisView):
     metric: Literal["macro_f1", "micro_f1", "accuracy"] = "macro_f1"
     validation: str = "0.15"
     signs: Literal["absolute", "signed"] = "absolute"
+    shortest: int = 1
     clip: bool = False
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
