@@ -6,14 +6,17 @@ The page goes through texts and ratios without another request.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from explainlab.analyses.roar.result import MaskedBy, RoarData, RoarText
 from explainlab.analyses.roar.verdict import is_random, ratio_words, series_name
-from explainlab.figures.export import inert
+from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.frames import Record
+
+_PAGE = Path(__file__).parent / "page"
 
 
 class Piece(Record):
@@ -63,6 +66,12 @@ class MaskedTexts(Record):
     def to_json(self) -> str:
         """The record itself."""
         return self.model_dump_json(indent=2)
+
+    def to_html(self) -> str:
+        """A standalone page with the slider; it needs no network."""
+        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "masked_texts.js"))
+        styles, payload = ["step_morph", "masked_texts"], self.model_dump(mode="json")
+        return render("masked_texts.html.j2", styles, _PAGE, payload=payload, script=script)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for text in self.texts:

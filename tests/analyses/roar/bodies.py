@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Sampled
 from explainlab.analyses.registry import complete
 from explainlab.analyses.roar.result import RoarData
 from explainlab.request import Request
@@ -125,7 +125,14 @@ def roar_result(body: RoarData, **fields: Any) -> AnalysisResult[RoarData]:
     parameters |= {"seeds": len(body.seeds)}
     parameters |= {"counts": body.ratios[1:-1]} if body.counted else {"ratios": body.ratios}
     request = Request(model=body.base, data="embedded:sentiment", question="roar", parameters={**parameters, **fields})
-    return AnalysisResult(request=complete(request), body=body, cost=Cost(1000, 500, 812.0), warnings=(), versions={})
+    return AnalysisResult(
+        request=complete(request),
+        body=body,
+        sample=Sampled(drawn="all", rows=470, total=470, seed=0),
+        cost=Cost(0, 0, 812.0),
+        warnings=(),
+        versions={"model": f"architecture:{body.base}"},
+    )
 
 
 def _performances(

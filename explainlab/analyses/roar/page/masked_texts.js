@@ -2,6 +2,7 @@
 // already: moving and filtering ask nobody. tokens.js comes before it. All words enter through textContent.
 
 const KINDS = { all: "All texts", right: "Right with nothing masked", first: "First wrong at", never: "Never wrong" };
+const SIGNS = "Struck out: masked; framed: masked from here on. Below: ✓ right and ✕ wrong, from nothing to all masked.";
 const views = new WeakMap();
 
 /** Draws `data` (a MaskedTexts) into `parentElement`; called again on every change. */
@@ -28,8 +29,9 @@ function mountTexts(parentElement) {
   view.head.setAttribute("aria-live", "polite");
   view.cards = element("div", "masks");
   view.pair = element("p", "pair");
-  root.append(view.panel, view.head, view.cards, view.pair);
-  view.slider.oninput = () => drawText(view);
+  view.legend = element("p", "signs", SIGNS);
+  root.append(view.panel, view.head, view.cards, view.pair, view.legend);
+  view.slider.oninput = () => showText(view);
   view.filter.onchange = () => {
     const [kind, ratio] = view.filter.value.split(":");
     if (kind === "first") view.slider.value = ratio;
@@ -93,7 +95,7 @@ function walkTexts(view, event) {
 function step(view, by) {
   const last = view.shown.length - 1;
   view.place = Math.min(Math.max(view.place + by, 0), Math.max(last, 0));
-  drawText(view);
+  showText(view);
 }
 
 // ---- which texts
@@ -121,7 +123,7 @@ function filter(view) {
   const masks = (text) => (view.by.value === "" ? text.masks : [text.masks[Number(view.by.value)]]);
   view.shown = view.data.texts.filter((text) => masks(text).some((mask) => fits(text, mask)));
   view.place = Math.min(view.place, Math.max(0, view.shown.length - 1));
-  drawText(view);
+  showText(view);
 }
 
 /** The place of the first ratio at which the prediction is wrong; null where it never is. */
@@ -132,7 +134,7 @@ function firstWrong(text, { predicted }) {
 
 // ---- one text
 
-function drawText(view) {
+function showText(view) {
   const { data, shown, slider, ratio, head, cards, pair, before, after } = view;
   const at = Number(slider.value);
   const text = shown[view.place];
@@ -202,7 +204,7 @@ function drawTrack(view, text, mask, at) {
     if (i === at) cell.classList.add("now");
     cell.onclick = () => {
       view.slider.value = String(i);
-      drawText(view);
+      showText(view);
     };
     track.append(cell);
   }

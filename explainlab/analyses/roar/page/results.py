@@ -166,7 +166,7 @@ def _draw_texts(result: AnalysisResult[RoarData]) -> None:
         first = f"The first {counted(len(texts.texts), 'test text')}, masked by the models of the first seed."
         st.markdown(first, width="stretch")
         with st.popover("Export", icon=":material/download:", key="roar_texts_export"):
-            draw_files(files_of(texts)[:2], "roar_texts")
+            draw_files(files_of(texts), "roar_texts")
     with st.container(border=True):
         draw_masked_texts(texts, "roar_texts")
 
