@@ -47,10 +47,12 @@ STATUSES: dict[NodeStatus, tuple[str, float, str]] = {
     "not run": ("–", -0.3, "not run"),
 }
 """By the status of a model: its sign, how far it is blue (red below 0), and its name."""
-_JUDGED = {"not told apart": "-open", "above random": "-open-dot"}
-"""What the symbol of a point gets, unless it is below random."""
+_JUDGED = {"below random": "", "above random": "-open-dot", "not told apart": "-open", None: "-open"}
+"""What the symbol of a point gets that is compared with random words."""
 _PARTS = {"training": BLUE, "importance": COLORS[4]}
 _MINUTE, _HOUR = 120, 7200
+_MARGIN = 0.03
+"""Room above and below the performance."""
 
 
 def curves(body: RoarData, recursive: bool) -> Chart:
@@ -71,8 +73,9 @@ def curves(body: RoarData, recursive: bool) -> Chart:
         _add_line(figure, body, fact.name, recursive, *styles[RANDOM if fact.random else fact.name])
     _add_leaks(figure, body, recursive)
     figure.update_xaxes(tickvals=_places(body), ticktext=_ticks(body))
+    figure.update_yaxes(range=_range(body))
     told = [f"{labels_of(body)[row.measure]} {judged(row)}" for row in whole_areas(body) if row.recursive == recursive]
-    title = f"{capital(metric)} as more words are masked, by {kind}"
+    title = f"{capital(metric)} by {kind}"
     found = f"Over the whole area: {', '.join(told)}." if told else "Nothing is known yet."
     alt = f"{title}. {found}"
     rows = [_row(body, point) for fact in body.measures for point in _line(body, fact.name, recursive)]
@@ -99,8 +102,8 @@ def faithfulness(body: RoarData) -> Chart:
             marker={
                 "color": BLUE if kind else RED,
                 "size": 12,
-                "symbol": [("circle" if kind else "square") + _JUDGED.get(row.verdict or "", "") for row in own],
-                "line": {"width": 2},
+                "symbol": [("circle" if kind else "square") + _JUDGED[row.verdict] for row in own],
+                "line": {"width": 2, "color": BLUE if kind else RED},
             },
             customdata=[f"{estimate_words(row)}, {judged(row)}" for row in own],
             hovertemplate="%{customdata}<extra></extra>",
@@ -226,6 +229,13 @@ def _ticks(body: RoarData) -> list[str]:
     return [*map(str, body.ratios[:-1]), "all"] if body.counted else [str(ratio) for ratio in body.ratios]
 
 
+def _range(body: RoarData) -> list[float] | None:
+    """The range of the performance, the same for both kinds; None where nothing is known."""
+    points = [*body.curves, body.performance, body.lower_bound]
+    ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
+    return [min(ends) - _MARGIN, max(ends) + _MARGIN] if ends else None
+
+
 def _add_bound(figure: go.Figure, body: RoarData) -> None:
     """The performance with all tokens masked."""
     if body.lower_bound.mean is None:
@@ -252,7 +262,10 @@ def _add_line(figure: go.Figure, body: RoarData, measure: str, recursive: bool, 
         mode="lines+markers",
         name=label,
         line={"color": color, "width": 2, "dash": "dash" if random else "solid"},
-        marker={"symbol": [symbol + _JUDGED.get(point.verdict or "", "") for point in points], "size": 9},
+        marker={
+            "symbol": [symbol + (_JUDGED[point.verdict] if point.difference else "") for point in points],
+            "size": 9,
+        },
         customdata=[_point_words(body, point) for point in points],
         hovertemplate="%{customdata}<extra>" + label + "</extra>",
         legendgroup=measure,

@@ -112,12 +112,13 @@ def as_estimate(value: Estimated) -> Interval:
 
 
 def _overview(body: RoarData, recursive: bool) -> str:
-    labels, found = labels_of(body), dict[str, list[str]]()
-    for row in whole_areas(body):
-        if row.recursive == recursive and row.mean is not None:
-            found.setdefault(judged(row), []).append(labels[row.measure])
-    told = "; ".join(f"{judgement}: {joined(names)}" for judgement, names in found.items())
-    return told and f"By {kind_name(recursive)}, {told}."
+    labels = labels_of(body)
+    known = [row for row in whole_areas(body) if row.recursive == recursive and row.mean is not None]
+    told = []
+    for one in ("below random", "not told apart", "above random", None):
+        rows = [row for row in known if row.verdict == one]
+        told += [f"{judged(rows[0])}: {joined([labels[row.measure] for row in rows])}"] if rows else []
+    return f"By {kind_name(recursive)}, {'; '.join(told)}." if told else ""
 
 
 def _sentence(body: RoarData, row: Faithfulness) -> str:

@@ -27,7 +27,7 @@ STRENGTHS = {
     (True, "integrated_gradients:baseline=zero:rule=right"): 0.01,
     (False, "attention_last"): 0.25,
     (False, "gradient:norm=one_hot"): 0.0,
-    (False, "integrated_gradients:baseline=zero:rule=right"): -0.5,
+    (False, "integrated_gradients:baseline=zero:rule=right"): -0.15,
 }
 """How far a curve bends down from that of random words towards the lower bound."""
 RATIOS = tuple(range(0, 101, 10))
