@@ -29,6 +29,7 @@ from explainlab.figures.chart import (
     RED,
     Chart,
     add_band,
+    add_cells,
     error_bars,
     layout,
     name_rows,
@@ -37,16 +38,17 @@ from explainlab.figures.chart import (
 )
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import StudyFigures, keyed
-from explainlab.figures.matrix import Cell, Matrix
 
-STATUSES: dict[NodeStatus, tuple[str, float, str]] = {
-    "done": ("✓", 0.75, "done"),
-    "running": ("…", 0.35, "running"),
-    "waiting": ("·", 0.0, "waiting"),
-    "failed": ("✕", -0.9, "failed"),
-    "not run": ("–", -0.3, "not run"),
+STATUSES: dict[NodeStatus, tuple[str, str]] = {
+    "waiting": ("·", "waiting"),
+    "running": ("…", "running"),
+    "done": ("✓", "done"),
+    "failed": ("✕", "failed"),
+    "not run": ("–", "not run"),
 }
-"""By the status of a model: its sign, how far it is blue (red below 0), and its name."""
+"""The sign of a model by its status, and what that is called."""
+_FILLS = ("rgba(0,0,0,0)", COLORS[4], BLUE, RED, GREY)
+"""The colours of their cells, in the same order."""
 _JUDGED = {"below random": "", "above random": "-open-dot", "not told apart": "-open", None: "-open"}
 """What the symbol of a point gets that is compared with random words."""
 _PARTS = {"training": BLUE, "importance": COLORS[4]}
@@ -160,27 +162,13 @@ def sparsity(body: RoarData, of: str) -> Chart:
 def models(body: RoarData, measure: str, recursive: bool) -> Chart:
     """The models of a measure: a row a seed, a column a ratio, with a sign for what became of each."""
     nodes = [node for node in body.nodes if (node.measure, node.recursive) == (measure, recursive)]
-    ratios = sorted({node.ratio for node in nodes}, key=body.ratios.index)
-    cells = [
-        Cell(
-            row=body.seeds.index(node.seed),
-            column=ratios.index(node.ratio),
-            key={"seed": str(node.seed), "ratio": str(node.ratio)},
-            share=STATUSES[node.status][1],
-            lines=(STATUSES[node.status][0],),
-            hover=_node_words(body, node),
-        )
-        for node in nodes
-    ]
-    columns = ["all" if ratio == body.ratios[-1] else f"{ratio}{'' if body.counted else '%'}" for ratio in ratios]
-    figure = Matrix([f"seed {seed}" for seed in body.seeds], columns, cells, len(body.seeds)).figure()
     title = series_name(body, measure, recursive)
     counts = {status: sum(node.status == status for node in nodes) for status in STATUSES}
-    alt = f"Models of {title}: {', '.join(f'{n} {STATUSES[status][2]}' for status, n in counts.items() if n)}."
-    rows = [node.model_dump() for node in nodes]
+    alt = f"Models of {title}: {', '.join(f'{n} {STATUSES[status][1]}' for status, n in counts.items() if n)}."
     place = [fact.name for fact in body.measures].index(measure) + 1
     key = f"{place}-{measure.partition(':')[0]}{'-recursive' if recursive else ''}"
-    return keyed(key, Chart("models", title, alt, figure, rows))
+    rows = [node.model_dump() for node in nodes]
+    return keyed(key, Chart("models", title, alt, _cells(body, nodes), rows))
 
 
 def costs(body: RoarData) -> Chart:
@@ -335,9 +323,35 @@ def _seeds(values: Sequence[float | None]) -> dict[str, float | None]:
 # ---- the parts of the other charts
 
 
+def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
+    """A coloured cell with a sign for each of ``nodes``."""
+    ratios = sorted({node.ratio for node in nodes}, key=body.ratios.index)
+    places = [(body.seeds.index(node.seed), ratios.index(node.ratio)) for node in nodes]
+    values: list[list[float | None]] = [[None] * len(ratios) for _ in body.seeds]
+    hover = [[""] * len(ratios) for _ in body.seeds]
+    for (row, column), node in zip(places, nodes, strict=True):
+        values[row][column] = list(STATUSES).index(node.status) / (len(_FILLS) - 1)
+        hover[row][column] = _node_words(body, node)
+    names = ["all" if ratio == body.ratios[-1] else f"{ratio}{'' if body.counted else '%'}" for ratio in ratios]
+    figure = go.Figure(layout=layout("", "", height=60 + 28 * len(body.seeds)))
+    colors = [(i / (len(_FILLS) - 1), color) for i, color in enumerate(_FILLS)]
+    add_cells(figure, names, [f"seed {seed}" for seed in body.seeds], values, [], hover, colors)
+    figure.update_traces(xgap=2, ygap=2)
+    figure.add_scatter(  # white on every cell that has a colour
+        x=[column for _, column in places],
+        y=[row for row, _ in places],
+        text=[STATUSES[node.status][0] for node in nodes],
+        mode="text",
+        textfont={"size": 14, "color": [GREY if node.status == "waiting" else "white" for node in nodes]},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    return figure.update_xaxes(side="top")
+
+
 def _node_words(body: RoarData, node: NodeFacts) -> str:
     """A model in a sentence."""
-    facts = [f"{ratio_words(body, node.ratio)} masked, seed {node.seed}: {STATUSES[node.status][2]}"]
+    facts = [f"{ratio_words(body, node.ratio)} masked, seed {node.seed}: {STATUSES[node.status][1]}"]
     if node.performance is not None:
         facts.append(f"{METRICS[body.metric]} {node.performance:.3f}")
     if node.best_epoch is not None:

@@ -6,7 +6,6 @@ ROAR no difference to random words tells nothing, while Recursive ROAR asks the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from explainlab.analyses.records import Interval
@@ -171,7 +170,8 @@ def lines(body: RoarData) -> list[str]:
         "Share of |importance| in the most important tokens": _sparsity(body),
         "Leakage": _leakage(body),
         "Content tokens of a text": [split.model_dump() for split in body.lengths],
-        "Seconds": [{"kind": kind_name(cost.recursive), **_rounded(cost.model_dump())} for cost in body.costs],
+        "Seconds": _seconds(body),
+        "Models that failed": _failures(body),
     }
     told = [
         f"Whole texts: {spelled(as_estimate(body.performance))}; all masked: {spelled(as_estimate(body.lower_bound))}"
@@ -179,7 +179,7 @@ def lines(body: RoarData) -> list[str]:
     for title, rows in sections.items():
         if rows:
             told += ["", f"{title}:", *table(rows).splitlines()]
-    return [*told, *_failures(body)]
+    return told
 
 
 def _performance(body: RoarData) -> list[dict[str, Any]]:
@@ -233,14 +233,25 @@ def _leakage(body: RoarData) -> list[dict[str, Any]]:
     ]
 
 
-def _failures(body: RoarData) -> Iterator[str]:
-    """A line for each model that could not be made."""
-    for node in body.nodes:
-        if node.status == "failed":
-            where = f"{_column(body, node.measure, node.recursive)}, {ratio_words(body, node.ratio)}, seed {node.seed}"
-            yield f"Failed: {where}: {node.reason}"
+def _seconds(body: RoarData) -> list[dict[str, Any]]:
+    return [
+        {
+            "measure": _column(body, cost.measure, cost.recursive),
+            "training": round(cost.training, 1),
+            "importance": round(cost.importance, 1),
+        }
+        for cost in body.costs
+    ]
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    row.pop("recursive")
-    return {name: round(value, 1) if isinstance(value, float) else value for name, value in row.items()}
+def _failures(body: RoarData) -> list[dict[str, Any]]:
+    return [
+        {
+            "measure": _column(body, node.measure, node.recursive),
+            "masked": ratio_words(body, node.ratio),
+            "seed": node.seed,
+            "reason": node.reason,
+        }
+        for node in body.nodes
+        if node.status == "failed"
+    ]

@@ -52,6 +52,7 @@ def roar_body(
     done: int | None = None,
     failed: bool = False,
     text: str = TEXT,
+    labels: Sequence[str] = ("negative", "positive"),
 ) -> RoarData:
     """A whole grid; with ``done`` only the first so many ratios, and with ``failed`` one model that cannot be made."""
     ratios = [0, *range(1, 11), 100] if counted else list(RATIOS)
@@ -66,7 +67,7 @@ def roar_body(
     kinds = [key for key in grid if key[1] != "random"]
     fields: Fields = {
         "base": "bilstm_attention",
-        "labels": ["negative", "positive"],
+        "labels": list(labels),
         "metric": "macro_f1",
         "seeds": list(range(seeds)),
         "measures": [{"name": name, "label": label, "random": name == "random"} for name, label in MEASURES.items()],

@@ -75,15 +75,13 @@ def draw_failures(body: RoarData) -> None:
     if len(failed) > _MOST_REASONS:
         told.append(f"* and {len(failed) - _MOST_REASONS:,} more")
     lost = sum(node.status == "not run" for node in body.nodes)
-    after = (
-        f", and {counted(lost, 'model')} that need them {'was' if lost == 1 else 'were'} not trained" if lost else ""
-    )
+    after = f"; {counted(lost, 'model')} after that could not be trained" if lost else ""
     st.warning("\n".join([f"{counted(len(failed), 'model')} failed{after}.", "", *told]), icon=":material/error:")
 
 
 def draw_models(body: RoarData, key: str, exports: bool = True) -> None:
     """A small matrix for each measure, two beside each other, with what the signs mean."""
-    st.caption(" · ".join(f"{sign} {name}" for sign, _, name in STATUSES.values()))
+    st.caption(", ".join(f"{sign} {name}" for sign, name in STATUSES.values()))
     charts = all_models(body)
     for pair in zip(charts[::2], [*charts[1::2], None], strict=False):
         for place, chart in zip(st.columns(2, gap="large"), pair, strict=True):
