@@ -18,16 +18,16 @@ Fields = dict[str, Any]
 MEASURES = {
     "attention_last": "Attention, last layer",
     "gradient:norm=one_hot": "Gradient (one-hot)",
-    "integrated_gradients:baseline=zero:rule=right": "Integrated gradients",
+    "integrated_gradients:rule=right:baseline=zero": "Integrated gradients",
     "random": "Random",
 }
 STRENGTHS = {
     (True, "attention_last"): 0.55,
     (True, "gradient:norm=one_hot"): 0.45,
-    (True, "integrated_gradients:baseline=zero:rule=right"): 0.01,
+    (True, "integrated_gradients:rule=right:baseline=zero"): 0.01,
     (False, "attention_last"): 0.25,
     (False, "gradient:norm=one_hot"): 0.0,
-    (False, "integrated_gradients:baseline=zero:rule=right"): -0.15,
+    (False, "integrated_gradients:rule=right:baseline=zero"): -0.15,
 }
 """How far a curve bends down from that of random words towards the lower bound."""
 RATIOS = tuple(range(0, 101, 10))
