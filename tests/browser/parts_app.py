@@ -6,4 +6,4 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-st.navigation([st.Page(HERE / f"{name}_app.py", url_path=name) for name in ("heatmap", "integration", "sanity")]).run()
+st.navigation([st.Page(HERE / f"{name}_app.py", url_path=name) for name in ("heatmap", "integration", "roar", "sanity")]).run()
