@@ -1,6 +1,6 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
-from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
+from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import NO_CLASS, ROLES, Dataset, read_dataset, require_columns, without_marks
 from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.rows import Row
@@ -11,6 +11,7 @@ from explainlab.reader import Reader
 
 __all__ = [
     "EXAMPLES",
+    "TO_LEARN",
     "NO_CLASS",
     "ROLES",
     "Dataset",
