@@ -15,6 +15,7 @@ from explainlab.analyses.roar.page.view import RoarView, first_view, listed, sho
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
 from explainlab.errors import RequestError
+from explainlab.request import Request
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
@@ -94,7 +95,7 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
     (run,) = app_service().runs(LOCAL).runs
-    assert page_of(run.request) is not None
+    assert page_of(Request.of_result(run.request)) is not None
 
 
 @pytest.mark.usefixtures("service")
