@@ -18,6 +18,7 @@ from explainlab.options import (
     Label,
     Model,
     Models,
+    OptionalModels,
     Output,
     Seed,
     Set,
@@ -141,7 +142,7 @@ def study(
     study_id: Annotated[
         str, typer.Argument(metavar="ID", help="A study id, such as integration_error, rpi_candidates or activation.")
     ],
-    models: Models,
+    models: OptionalModels = None,
     text: Annotated[str | None, typer.Option("--text", help="The text to study.")] = None,
     sources: Annotated[list[str] | None, typer.Option("--data", help="A data set; may be repeated.")] = None,
     columns: Column = None,
@@ -156,8 +157,16 @@ def study(
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
-    """Ask a question that needs many attributions, of one text or of a data set; or of several, by several models."""
-    about = {"text": text, "text_pair": text_pair, "parameters": assignments(assigned)}
+    """Ask a question that needs many attributions, of one text or of a data set; or of several, by several models.
+
+    Some train their models: --set base=NAME says what they begin with.
+    """
+    from explainlab.analyses.registry import named_base
+
+    model = models[0] if models else None
+    model, parameters = named_base(study_id, model, assignments(assigned), "Give --model.")
+    models = models or [own(model)]
+    about = {"text": text, "text_pair": text_pair, "parameters": parameters}
     read = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
     common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
 

@@ -22,6 +22,10 @@ Model = Annotated[
     ),
 ]
 Models = Annotated[list[str], typer.Option("--model", callback=own, help="A model, as elsewhere; may be repeated.")]
+OptionalModels = Annotated[
+    list[str] | None,
+    typer.Option("--model", callback=own, help="A model, as elsewhere; may be repeated. Some studies need none."),
+]
 Text = Annotated[str, typer.Option("--text", help="The text to classify.")]
 TextPair = Annotated[str | None, typer.Option("--text-pair", help="The second text of a pair.")]
 Target = Annotated[str, typer.Option("--target", help="predicted, a class name or its index.")]

@@ -30,11 +30,13 @@ RECORD_VERSION = 2
 """Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
 _OF_DATA = ("data", "columns", "classes")
 _MARKS = ("rationale", "rationale_pair", "paraphrases")
+_ABOUT = ("text", "text_pair", *_MARKS, *_OF_DATA)
 
 
 class Request(BaseModel):
     """One question to one model, about one text (and its pair) or about the data set ``data``.
 
+    A few questions are about none of these (see :attr:`self_contained`): their ``model`` is empty.
     ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
     text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the
     texts; None where nobody has looked, or nothing compares with them. So are ``paraphrases``, the text in other words.
@@ -64,7 +66,7 @@ class Request(BaseModel):
 
     @model_validator(mode="after")
     def _one_source(self) -> Request:
-        if (self.text is None) == (self.data is None):
+        if (self.text is None) == (self.data is None) and not self.self_contained:
             raise PydanticCustomError("source", "A question needs either a text or a data set")
         return self
 
@@ -80,6 +82,11 @@ class Request(BaseModel):
     def __eq__(self, other: object) -> bool:
         """Whether both ask the same in the same words; a complete request equals one that was written out in full."""
         return isinstance(other, Request) and self.__dict__ == other.__dict__
+
+    @property
+    def self_contained(self) -> bool:
+        """Whether it names no model, no text and no data set: parameters and seed decide everything."""
+        return not self.model and all(getattr(self, name) in (None, {}) for name in _ABOUT)
 
     @property
     def single_text(self) -> str:

@@ -106,7 +106,10 @@ def test_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_made_models(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "home", tmp_path)
     tiny = "settings=epochs=1,layers=1,width=16,heads=2,vocabulary=300"
-    made = run("study", "training", "--model", "bert", "--data", "embedded:sentiment", "--set", tiny, "--json").json
+    asked = ["study", "training", "--data", "embedded:sentiment", "--set", tiny, "--json"]
+    made = run(*asked, "--set", "base=bert").json
+    assert made["model"] == "bert"
+    assert made == run(*asked, "--model", "bert").json, "the base is the model of the request, however it is named"
     (card,) = [model["model"] for model in made["models"]]
     assert f"{card['id']} reads" in made["verdict"]
     listed = run("models", "--json").json["models"]

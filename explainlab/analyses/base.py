@@ -14,6 +14,7 @@ from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import source_digest
 from explainlab.declared import Parameters, parse
+from explainlab.errors import RequestError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -111,6 +112,8 @@ class AnalysisResult(Result, Generic[B]):
         return {name: parts if name == "texts" else body[name] for name in type(self.body).model_fields}
 
 
+NO_MODEL = "none"
+"""What identifies the model of a request that names none."""
 _OLDER = {"outputs": "own", "preset": "ours"}
 """Parameters that some requests are older than, with what these mean."""
 ADAPTIVE = 50.0
@@ -128,8 +131,8 @@ class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON. ``parameters`` are an instance of the class' own ``Parameters``, as a subclass may
-    annotate, wherever they are not a mapping.
+    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``parameters`` are an
+    instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
 
     id: str
@@ -138,6 +141,7 @@ class Analysis(ABC):
     definition: str
     version: int = 1
     labelled: bool = False
+    self_contained: bool = False
     kind: Kind = "study"
     Parameters: type[Parameters] = Parameters
 
@@ -181,11 +185,11 @@ class Analysis(ABC):
 
     def known_digest(self, model_id: str) -> str | None:
         """What identifies the model of a request, if it is known: :func:`explainlab.models.loading.known_digest`."""
-        return loading.known_digest(model_id)
+        return NO_MODEL if self.self_contained else loading.known_digest(model_id)
 
     def model_digest(self, model_id: str) -> str:
         """What identifies the model of a request: :func:`explainlab.models.loading.model_digest`."""
-        return loading.model_digest(model_id)
+        return NO_MODEL if self.self_contained else loading.model_digest(model_id)
 
     @abstractmethod
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
@@ -223,8 +227,19 @@ class Analysis(ABC):
         return parse(self, request.parameters)
 
     def complete(self, request: Request) -> CompleteRequest:
-        """The same request with every parameter filled in; raises as :meth:`parameters`."""
+        """The same request with every parameter filled in; raises as :meth:`parameters`.
+
+        Also for a request about something that is no part of this question, or about nothing where it must be.
+        """
+        self.require_source(not request.self_contained)
         return request.completed(self.parameters(request))
+
+    def require_source(self, given: bool) -> None:
+        """Raise :class:`RequestError` unless a model, text or data set is ``given`` to a question that needs it."""
+        if given and self.self_contained:
+            raise RequestError(f"{self.id} takes neither model nor text nor data set.", "Leave them out.")
+        if not (given or self.self_contained):
+            raise RequestError(f"{self.id} needs a model, and a text or a data set.", "Name them.")
 
     def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
@@ -269,7 +284,10 @@ class Analysis(ABC):
 
 
 class ModelFree(Analysis):
-    """A question that no loaded classifier answers: the model of its requests is only named."""
+    """A question that no loaded classifier answers.
+
+    The model of its requests is the base that it trains; or there is none, where it is ``self_contained``.
+    """
 
     @abstractmethod
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:

@@ -54,7 +54,7 @@ class DataAnalysis(Analysis, Generic[D]):
                 f"{self.label} are computed for a data set, not for a single text.", "Choose a data set instead."
             )
         data, sample = dataset_of(self, classifier, request, context.reader)
-        clock = _Clock(context)
+        clock = Clock(context)
         subject = DataSubject(classifier, data.rows, request, clock)
         body = self.of_data(subject, self.parameters(request))
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *subject.skipped])]
@@ -73,7 +73,7 @@ class DataAnalysis(Analysis, Generic[D]):
         return self._read(record, self.DataBody)
 
 
-class _Clock(Relay):
+class Clock(Relay):
     """Measures what a run itself takes: the urgent work of others that runs between two of its batches counts not."""
 
     def __init__(self, context: RunContext) -> None:

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from reprlib import repr as quote
 from typing import Any
 
 import explainlab.analyses as package
@@ -49,6 +50,29 @@ def get_analysis(question: str) -> Analysis:
 def get_study(study_id: str) -> Analysis:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
     return named("study", study_id, studies())
+
+
+def named_base(
+    question: str, model: str | None, parameters: Mapping[str, Any], remedy: str = "Name one."
+) -> tuple[str, dict[str, Any]]:
+    """The model of a request for ``question``, and its parameters but for ``base``, which names what a study trains.
+
+    The model is empty for a self-contained study. Raises :class:`RequestError` where both ``model`` and ``base`` name
+    one, or none does and one is needed; ``remedy`` says how to name it.
+    """
+    analysis, rest = get_analysis(question), dict(parameters)
+    if analysis.self_contained:
+        analysis.require_source(model is not None)
+        return "", rest
+    if isinstance(analysis, ModelFree):
+        base = rest.pop("base", None)
+        if base and model:
+            raise RequestError(f"{question} has the model {quote(model)} and base = {quote(base)}.", "Name one.")
+        model = model or base
+        remedy = "Say what to begin with: base = an architecture, or the id of a model."
+    if not model:
+        raise RequestError(f"{question} needs a model.", remedy)
+    return model, rest
 
 
 def new_request(*, output: str | None = None, **fields: Any) -> Request:
@@ -162,10 +186,10 @@ def require_bounded(request: Request, limits: Limits) -> None:
             require_within(get_method(run.method), run.parameters, limits)
     cost = analysis.evaluations(parameters)
     if cost > limits.max_evaluations:
-        raise RequestError(
-            f"This study needs {cost:,} gradients for each text.",
-            f"Choose fewer steps or rules. {limits.words('max_evaluations')}",
-        )
+        problem, remedy = f"This study needs {cost:,} gradients for each text.", "Choose fewer steps or rules."
+        if analysis.self_contained:
+            problem, remedy = f"This study is as much work as {cost:,} gradients.", "Ask for less."
+        raise RequestError(problem, f"{remedy} {limits.words('max_evaluations')}")
 
 
 def require_columns(request: CompleteRequest, reader: Reader) -> None:

@@ -6,17 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.cells import cells_of, require_data
+from explainlab.analyses.cells import cells, cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
-from explainlab.analyses.registry import answer, new_request
+from explainlab.analyses.registry import answer, answer_alone, named_base, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary, RunContext
+from explainlab.models.devices import choose_device
+from explainlab.request import Request
+from explainlab.result import Result
 
 
 def study(
-    models: Classifier | Sequence[Classifier | str],
+    models: Classifier | Sequence[Classifier | str] | None,
     study: str,
     text: str | None = None,
     *,
@@ -28,15 +31,21 @@ def study(
     Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
     :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
     or the reason why there is none. Raises :class:`RequestError` for several models and a text.
+
+    ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names what they begin
+    with, an architecture or the id of a model.
     """
-    if isinstance(models, Classifier) and (data is None or isinstance(data, str)):
+    if (models is None or isinstance(models, Classifier)) and (data is None or isinstance(data, str)):
         return study_one(models, study, text, data=data, **named)
+    if models is None:
+        base, _ = named_base(study, None, named)
+        return list(cells([base], data, lambda _, source: study_one(None, study, data=source, **named)))
     sources = require_data(text, data)
     return cells_of(models, sources, lambda model, source: study_one(model, study, data=source, **named))
 
 
 def study_one(
-    classifier: Classifier,
+    classifier: Classifier | None,
     study: str,
     text: str | None = None,
     *,
@@ -56,11 +65,14 @@ def study_one(
     ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). Of its rows, a
     random sample is studied, as large as the study's parameter ``rows``; its parameter ``sample`` asks for the first
     rows or for all. The other arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record.
+    Without a ``classifier`` it runs on the best device here, within the limits of the reader of the ``context``.
     Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
+    remedy = "Give one of explainlab.load_model."
+    model, parameters = named_base(study, classifier and classifier.id, parameters, remedy)
     request = new_request(
         question=study,
-        model=classifier.id,
+        model=model,
         text=text,
         text_pair=text_pair,
         data=data,
@@ -71,11 +83,16 @@ def study_one(
         output=output,
         unit=unit,
         seed=seed,
-        dtype=str(classifier.dtype).removeprefix("torch."),
+        dtype="float32" if classifier is None else str(classifier.dtype).removeprefix("torch."),
     )
-    result = answer(classifier, request, context)
+    result = _answered_alone(request, context) if classifier is None else answer(classifier, request, context)
     assert isinstance(result, AnalysisResult)
     return result
+
+
+def _answered_alone(request: Request, context: RunContext | None) -> Result | None:
+    context = context or Momentary()
+    return answer_alone(request, context, choose_device(None).type, context.reader.limits)
 
 
 def evaluate(

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
-from explainlab.analyses.wording import counted
+from explainlab.analyses.wording import counted, duration
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
 from explainlab.app.data.mapping import draw_mapping
@@ -26,7 +26,7 @@ from explainlab.app.place import Answer, Place
 from explainlab.app.question import Question
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
-from explainlab.app.text import duration, plain
+from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction
@@ -53,7 +53,8 @@ def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], p
     Unfolded, the ``lines`` of numbers that support the answer.
     """
     st.markdown(f"**{plain(words)}**")
-    st.caption(f"Model: {plain(shown_model(result.request.model, session.user().id))}")
+    if result.request.model:
+        st.caption(f"Model: {plain(shown_model(result.request.model, session.user().id))}")
     if points:
         st.markdown("\n".join(f"* {plain(point)}" for point in points))
     key = f"numbers_{result.request.question}_{'text' if result.request.data is None else 'data'}"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.wording import duration
 from explainlab.app import links
 from explainlab.app.session import user
-from explainlab.app.text import duration, plain
+from explainlab.app.text import plain
 from explainlab.service import looks
 from explainlab.service.jobs import Job
+from explainlab.service.questions import is_batch
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 
@@ -131,7 +133,7 @@ def state(service: Service, job: Job) -> str:
     ahead = service.engine.position(job.key)
     if ahead or progress.status == "queued":
         return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
-    counted = progress.total and job.request.data is not None
+    counted = progress.total and is_batch(job.request)
     phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:
         phase = f"{_cell(job)}, {phase}"

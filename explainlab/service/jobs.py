@@ -101,7 +101,7 @@ class Job:
     @property
     def forsaken(self) -> bool:
         """Whether it is about one text, and no page has waited for it as long as the settings allow."""
-        return self.request.data is None and time.monotonic() - self.seen > settings().max_unwatched_seconds
+        return self.request.text is not None and time.monotonic() - self.seen > settings().max_unwatched_seconds
 
     def watch(self, user: User, page: str) -> None:
         """A live ``page`` of ``user`` waits for it."""
@@ -166,7 +166,7 @@ class JobContext(Momentary):
         self._job.update(done=done, total=total, phase=phase)
 
     def predicted(self, prediction: Prediction) -> None:
-        if self._job.request.data is None and self._job.prediction is None:
+        if self._job.request.text is not None and self._job.prediction is None:
             self._job.prediction = prediction
 
     def begin(self, phase: str) -> None:

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from explainlab.analyses import registry
+from explainlab.analyses.base import ModelFree
 from explainlab.attribution.registry import MEMBERS, parse_members, parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
@@ -27,6 +28,8 @@ from explainlab.settings import settings
 from explainlab.training import ARCHITECTURES
 
 _FILES = ("baseline_data", "attributions", "validation_data", "test_data")
+_FILES_ALONE = (*_FILES, "validation", "test")
+"""Words that methods with their options may hold for other reasons; ``validation`` may also be a share."""
 
 
 def require_allowed(request: CompleteRequest) -> None:
@@ -41,8 +44,11 @@ def require_allowed(request: CompleteRequest) -> None:
 
 
 def require_named(request: Request) -> None:
-    """Raise for a ``request`` whose model is not served here, or which makes a model where that is not allowed."""
-    if makes(request):
+    """Raise for a ``request`` whose model is not served here, or which trains one where that is not allowed."""
+    analysis = registry.get_analysis(request.question)
+    if analysis.self_contained:
+        return
+    if isinstance(analysis, ModelFree):
         require_training()
         if request.model in ARCHITECTURES:
             return
@@ -142,8 +148,16 @@ def _named_in(value: Any, name: str = "") -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _named_in(part, name)
-    elif isinstance(value, str) and value and name in _FILES:
-        yield value
+    elif isinstance(value, str) and value and name in _FILES_ALONE:
+        yield from () if _is_number(value) else (value,)
     elif isinstance(value, str) and any(file in value for file in _FILES):  # methods with their options
         for method in parse_members(value) if name == MEMBERS else [parse_method(value)]:
             yield from _named_in(method.parameters.model_dump(mode="json"))
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

@@ -185,7 +185,9 @@ def source_digest(source: str, user: User) -> str:
 
 
 def about(request: Request, user: User) -> str:
-    """What a request is about: its text, or the shown name of its data set."""
+    """What a request is about: its text, the shown name of its data set, or the seed of what it draws."""
+    if request.self_contained:
+        return f"seed {request.seed}"
     return request.single_text if request.data is None else source_name(request.data, user)
 
 

@@ -23,12 +23,17 @@ def request_json(request: Request) -> dict[str, Any]:
 
 
 def is_batch(request: Request) -> bool:
-    """Whether ``request`` is about the texts of a data set, so that its job is not urgent."""
-    return request.data is not None
+    """Whether ``request`` is about more than one text, so that its job is not urgent."""
+    return request.text is None
 
 
 def about_key(request: Request) -> str:
-    """What ``request`` is about, whatever it asks: the digest of its text (and pair) or of its data set's name."""
+    """What ``request`` is about, whatever it asks: the digest of its text (and pair) or of its data set's name.
+
+    A self-contained one is about its question.
+    """
+    if request.self_contained:
+        return digest([None, request.question])
     return digest([request.text, request.text_pair] if request.data is None else [request.data])
 
 

@@ -218,11 +218,11 @@ def _validator(
 ) -> Callable[[], float]:
     """The function that measures the network as it is on the examples, by the settings' metric."""
     tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
-    tokens, classes = tokens.masked(hidden.validation, hidden.token), start.network.config.num_labels
+    tokens = tokens.masked(hidden.validation, hidden.token)
 
     def validate() -> float:
         found = predictions(start.network, start.causal, tokens, settings.batch_size, "validation", report)
-        return score(settings.metric, found[1.0], targets, classes)
+        return score(settings.metric, found[1.0], targets)
 
     return validate
 

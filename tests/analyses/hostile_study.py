@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
-from explainlab.analyses.base import AnalysisResult, ModelFree
+from explainlab.analyses.base import Analysis, AnalysisResult, ModelFree
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
@@ -36,14 +36,21 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "predictions": {},
     "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
     "substitution": {"neighbours": 2, "k": 50},
+    "synthetic_roar": {"draws": 2, "rows": 100},
     "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
     "trust": {"method": "occlusion"},
 }
 """Little work for each."""
 
-CASES = [(name, kind) for name, one in studies().items() for kind in ("text", "data")
-         if kind == "data" or not isinstance(one, DataAnalysis | ModelFree)]  # fmt: skip
-"""Every study, of a text where it has an answer to that, and of a data set."""
+
+def _kinds(study: Analysis) -> tuple[str, ...]:
+    if study.self_contained:
+        return ("nothing",)
+    return ("data",) if isinstance(study, DataAnalysis | ModelFree) else ("text", "data")
+
+
+CASES = [(name, kind) for name, one in studies().items() for kind in _kinds(one)]
+"""Every study, of a text where it has an answer to that, and of a data set; or of neither."""
 
 Found = Callable[[str, str], AnalysisResult[Any]]
 
@@ -68,11 +75,11 @@ def write_data(path: Path) -> str:
 
 
 def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT) -> AnalysisResult[Any]:
-    """The result of the study ``name`` of ``text``, or of the file ``data``."""
+    """The result of the study ``name`` of ``text``, or of the file ``data``; or of neither (``nothing``)."""
     parameters = dict(PARAMETERS[name])
     if name == "judged_map":
         n = len(model.encode(text))
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
     context = RunContext(Reader(made=Path(data).parent / "made"))
-    source = {"text": text} if kind == "text" else {"data": data}
-    return study(model, name, **source, context=context, **parameters)
+    source = {"text": {"text": text}, "data": {"data": data}, "nothing": {}}[kind]
+    return study(model if source else None, name, **source, context=context, **parameters)

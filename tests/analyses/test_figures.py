@@ -120,7 +120,8 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, drawn: Drawn
     for one, chart in zip(shown, figures.charts.values(), strict=True):
         assert one["data"] == json.loads(chart.figure.to_json())["data"]
         assert chart.title in report.text
-    assert f"rows {LABELS[1]}.csv" in report.text if kind == "data" else TEXT in report.text
+    assert {"text": TEXT, "data": f"rows {LABELS[1]}.csv", "nothing": "seed = 0"}[kind] in report.text
+    assert ("Explained" in report.text) == (kind != "nothing")
     written = {file.removeprefix("figures/") for file in files if file.startswith("figures/")}
     assert len(written) == 2 * len(figures.charts) + len(figures.maps)
     assert set(figures.files) <= set(files)

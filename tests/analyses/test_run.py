@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explainlab import cli
+from explainlab import cli, load_model, study
+from explainlab.errors import RequestError
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -115,3 +118,71 @@ def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: s
     assert both.body.texts[0] == first.body.texts[0]
     assert both.cost.seconds > first.cost.seconds
     assert service.find(request(model, text="not good at all")) is not None
+
+
+def test_a_base_in_place_of_a_model(data: Path, tmp_path: Path) -> None:
+    text = data.read_text(encoding="utf-8").replace("text\n", "text,label\n").replace('film"', 'film",1')
+    data.write_text(text.replace("at all", "at all,0"), encoding="utf-8")
+    context = RunContext(Reader(made=tmp_path / "made"))
+    tiny = {"validation_share": 0, "settings": "epochs=1,layers=1,width=16,heads=2,vocabulary=100"}
+    result = study(None, "training", data=str(data), base="bert", context=context, **tiny)
+    assert result.request.model == "bert"
+    assert "base" not in result.request.parameters
+    several = study(None, "training", data=[str(data), "nowhere.csv"], base="bert", context=context, **tiny)
+    assert [(cell.model, cell.status) for cell in several] == [("bert", "done"), ("bert", "refused")]
+    assert several[0].result.body == result.body
+
+
+def test_what_needs_a_model_says_so(model: str) -> None:
+    with pytest.raises(RequestError, match="Give one of explainlab"):
+        study(None, "activation", TEXT)
+    with pytest.raises(RequestError, match="Say what to begin with"):
+        study(None, "training", data="embedded:sentiment")
+    loaded = load_model(model, device="cpu")
+    with pytest.raises(RequestError, match="base = 'bert'"):
+        study(loaded, "training", data="embedded:sentiment", base="bert")
+    with pytest.raises(RequestError, match="neither model nor text nor data set"):
+        study(loaded, "synthetic_roar", draws=1)
+
+
+def test_a_study_about_nothing_prints_its_contract(monkeypatch, capsys) -> None:
+    asked = ["synthetic_roar", "--set", "draws=2", "--set", "rows=200"]
+    code, out, _ = run(monkeypatch, capsys, *asked, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert list(found)[:2] == ["verdict", "study"]
+    assert (found["model"], found["text"], found["data"], found["versions"]["model"]) == ("", None, None, "none")
+    assert [draw["seed"] for draw in found["draws"]] == [0, 1]
+    assert found["draws"][0].keys() == {"seed", "orders", "accuracies", "found"}
+    assert [share["order"] for share in found["shares"]] == ["ground_truth", "worst", "roar", "recursive_roar"]
+    assert json.loads(run(monkeypatch, capsys, *asked, "--json")[1]) == found, "from the store"
+    told = run(monkeypatch, capsys, *asked)[1]
+    assert told.startswith(found["verdict"])
+    assert "Rows drawn" not in told
+
+
+ROAR = ("roar", "--data", "embedded:sentiment", "--set", "test=embedded:sentiment")
+BASE = ("--set", "base=bert")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["synthetic_roar", "--model", "bert"], "takes neither model nor text nor data set"),
+        (["synthetic_roar", "--text", TEXT], "takes neither model nor text nor data set"),
+        (["synthetic_roar", "--data", "embedded:sentiment"], "takes neither model nor text nor data set"),
+        (["synthetic_roar", "--text-pair", TEXT], "needs either a text or a data set"),
+        (["synthetic_roar", *BASE], "no parameter 'base'"),
+        (["activation", "--text", TEXT], "activation needs a model. Give --model."),
+        (["activation", "--text", TEXT, "--model", "m", *BASE], "no parameter 'base'"),
+        ([*ROAR], "roar needs a model. Say what to begin with: base = an architecture"),
+        ([*ROAR, "--model", "bert", *BASE], "roar has the model 'bert' and base = 'bert'. Name one."),
+        ([*ROAR, "--set", "base=nowhere"], "There is no model 'nowhere'"),
+        (["roar", *BASE], "needs either a text or a data set"),
+    ],
+)
+def test_what_a_study_is_about_must_fit(monkeypatch, capsys, asked: list[str], told: str) -> None:
+    code, out, error = run(monkeypatch, capsys, *asked)
+    assert (code, out) == (2, "")
+    assert told in error
+    assert len(error.splitlines()) == 1

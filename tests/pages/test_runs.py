@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
 from explainlab.app import session
+from explainlab.app.runs.bundle import study_bundle
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
@@ -22,7 +25,7 @@ from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 from tests.pages import scripted
-from tests.pages.scripted import opened, press, words
+from tests.pages.scripted import charts, opened, press, words
 
 MODEL = "embedded:bert-mini-sst2"
 TEXT = "A <b>warm</b> and *funny* film."
@@ -111,6 +114,31 @@ def test_a_study_is_told(service: Service) -> None:
     assert any(button.label == "Open in Integration" for button in app.button)
     app.session_state["run_json"] = True
     assert '"ideal_steps"' in app.run().code[0].value
+
+
+def test_a_study_about_nothing_is_listed_drawn_compared_and_taken_away(service: Service) -> None:
+    about = {"question": "synthetic_roar", "model": "", "parameters": {"draws": 2, "rows": 200}}
+    first, second = _waited(service, Request(**about)), _waited(service, Request(**about, seed=1))
+    app = opened("runs")
+    assert listed(app) == ["seed 1", "seed 0"]
+    assert set(app.dataframe[0].value["Model"]) == {""}
+    assert list(app.selectbox(key="runs_model").options) == ["All"]
+    app = opened("runs", run=first.id)
+    assert app.header[0].value == "ROAR on a synthetic problem"
+    assert "Recursive ROAR masks the four informative features first" in told(app)
+    assert "Model:" not in told(app)
+    assert [alt.split(",")[0].split(":")[0] for alt in charts(app)] == [
+        "Accuracy by the number of masked features", "Draws in which the informative features are masked first",
+    ]  # fmt: skip
+    assert "exactly the same" in told(press(app, "Compute again"))
+    assert not any(button.label.startswith("Open in") for button in app.button)
+    with zipfile.ZipFile(io.BytesIO(study_bundle(service.open_run(first.id, LOCAL).result))) as bundle:
+        assert {"report.html", "draws.csv", "shares.csv", "result.json"} <= set(bundle.namelist())
+        assert "Data set" not in bundle.read("report.html").decode().partition("<h2>")[0]
+    app = opened("runs", **{"run": first.id, "with": second.id})
+    assert not app.exception
+    assert "The numbers differ most in" in told(app)
+    assert app.dataframe[0].value["Setting"].tolist() == ["seed"]
 
 
 def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) -> None:

@@ -15,6 +15,7 @@ from explainlab.analyses.roar.nodes import Node, SeedRun, Setting
 from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
 from explainlab.analyses.roar.result import (
     CostFacts,
+    Expected,
     MaskedBy,
     MeasureFacts,
     NodeFacts,
@@ -24,6 +25,7 @@ from explainlab.analyses.roar.result import (
     SplitFacts,
     TokenSpan,
 )
+from explainlab.analyses.roar.timing import grid_seconds, known_timing
 from explainlab.attribution.registry import label_of
 from explainlab.training import score
 
@@ -82,13 +84,14 @@ class Answer:
             failed=statuses.count("failed") + statuses.count("not run"),
             short=sum(length < most for length in tests) if grid.counted else 0,
             texts=self._texts(),
+            expected=self._expected(),
         )
 
     def _performance(self, node: Node) -> float | None:
         if node.predicted is None:
             return None
         data = self._setting.data
-        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"], len(data.labels))
+        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
 
     def _node(self, run: SeedRun, node: Node, performance: float | None) -> NodeFacts:
         asked = [seconds for (place, _), seconds in run.seconds.items() if place == node.place]
@@ -102,6 +105,15 @@ class Answer:
             performance=performance,
             reason=node.reason,
         )
+
+    def _expected(self) -> Expected | None:
+        """What the grid was expected to take; None where nobody has asked."""
+        setting = self._setting
+        timed = known_timing(setting)
+        if timed is None:
+            return None
+        training, measures = grid_seconds(setting.grid, timed, setting.data.settings.epochs)
+        return Expected(training=training, importance=sum(measures.values()))
 
     def _sparsity(self) -> list[Sparsity]:
         """Of each measure on the models of whole texts, the mean over seeds that are known."""

@@ -63,10 +63,10 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, reader: Read
     """
     base, settings = request.model, settings_of(request.model, parameters)
     parts = _parts(request, parameters, reader)
+    if len(set(parts["train"].labels)) < 2:
+        raise DataError("The training data has fewer than two different labels.", "Check the label column.")
     names = class_names(base, parts["train"], settings)
     gold = {name: examples.classes(names, parts["train"]) for name, examples in parts.items()}
-    if len(set(gold["train"].tolist())) < 2:
-        raise DataError("The training data has fewer than two different labels.", "Check the label column.")
     with OwnRandom(request.seed, choose_device("cpu")).drawing():
         start = starting_point(base, parts["train"], names, settings)
     note_pairs(start.network.config, bool(parts["train"].pairs))

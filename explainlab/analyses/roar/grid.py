@@ -60,6 +60,17 @@ class Grid:
         """The ratios on which what is masked at ``place`` depends: for a recursive one all up to it."""
         return [ratio for ratio in self.between if ratio <= place.ratio] if place.recursive else [place.ratio]
 
+    def sources(self, seed: int) -> list[tuple[Place, str]]:
+        """The places of whose models a measure is asked, with the measure, in the order in which that is due."""
+        pairs = [(self.before(place), place.measure) for place in self.of_seed(seed)]
+        return list(dict.fromkeys((source, name) for source, name in pairs if source is not None))
+
+    @property
+    def distinct(self) -> int:
+        """How many models there are: a recursive and a plain place with the same masks share one."""
+        keys = {(p.seed, p.measure, tuple(self.path(p))) for p in self.places()}
+        return len(keys)
+
     def after(self, place: Place, measure: str) -> list[Place]:
         """The places of ``measure`` whose masks the model of ``place`` says."""
         own = [p for p in self.of_seed(place.seed) if p.measure == measure]

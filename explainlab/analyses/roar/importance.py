@@ -31,8 +31,8 @@ def scores_of(
 ) -> list[np.ndarray]:
     """float64 [n] of the texts ``rows`` of ``split``, as they are masked: the scores of their tokens that may be.
 
-    Explained is the logit of the ``gold`` class of each, an index [T]. A random method draws from ``seed`` and the text.
-    Raises as :func:`explainlab.attribution.explain.outcomes_of`.
+    Explained is the logit of the ``gold`` class of each, an index [T]. A random method draws from ``seed`` and the
+    text. Raises as :func:`explainlab.attribution.explain.outcomes_of`.
     """
     classifier, parameters = batcher.classifier, measure.request.parameters
     data = parameters.model_dump().get("baseline_data", "")

@@ -37,9 +37,10 @@ class Clock:
 
 
 class Fitted(NamedTuple):
-    """What a training took and gave."""
+    """What a training took and gave: ``seconds`` in all, those until the first step had ended, epochs, the best one."""
 
     seconds: float
+    start: float
     epochs: int
     best_epoch: int
 
@@ -68,12 +69,13 @@ class Models:
         """
         learned, held = self._splits["train"], self._splits["validation"]
         hidden = Masked(self._token, learned.positions(masks["train"]), held.positions(masks["validation"]))
-        clock = Clock(self._context)
+        clock, first = Clock(self._context), list[float]()
 
         def report(done: int, total: int, step: str) -> None:
             self._context.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
             if step == "training":
                 self._context.spend(work / total)
+                first[:] = first or [clock.now()]
             clock.check_cancelled()
 
         self.drop(key)
@@ -89,7 +91,7 @@ class Models:
             device=self._device,
             report=report,
         )
-        return Fitted(clock.now() - since, len(trained.epochs), trained.best_epoch)
+        return Fitted(clock.now() - since, first[0] - since if first else 0.0, len(trained.epochs), trained.best_epoch)
 
     def there(self, key: str) -> bool:
         """Whether the weights under ``key`` are on the disk."""
@@ -100,6 +102,10 @@ class Models:
         if key not in self._loaded:
             self._loaded = {key: load_model(str(self._folder / key / _WEIGHTS), self._device)}
         return self._loaded[key]
+
+    def size(self, key: str) -> int:
+        """Bytes of the weights under ``key``."""
+        return sum(path.stat().st_size for path in (self._folder / key / _WEIGHTS).rglob("*.safetensors"))
 
     def drop(self, key: str) -> None:
         """Delete the weights under ``key``, but not what a stopped training goes on from."""

@@ -68,6 +68,7 @@ class Setting:
 
     @cached_property
     def facts(self) -> dict[str, list[Any]]:
+        """By measure what decides its scores: method, parameters, data, versions, signs."""
         return {name: _facts(measure, self.context.reader) for name, measure in self.measures.items()}
 
 

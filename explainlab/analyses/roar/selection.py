@@ -68,7 +68,7 @@ class Selection:
     def recalled(self) -> Selected | None:
         """The selection, if all of it is known."""
         known = self._known()
-        return self._joined(known) if len(known) == len(self._keys()) else None
+        return self._joined(known) if len(known) == len(self._keys(self._parts)) else None
 
     def computed(self, classifier: Classifier, masks: Mapping[SplitName, Masks], phase: str) -> Selected:
         """The selection, computed by the model where it is not known, whose texts have these ``masks``.
@@ -87,17 +87,16 @@ class Selection:
             known |= notes
         return self._joined(known)
 
-    def _keys(self, parts: Sequence[_Part] | None = None) -> list[str]:
+    def _keys(self, parts: Sequence[_Part]) -> list[str]:
         """The keys of notes: one of each part and ratio, and one of the rest of each part."""
-        return [
-            self._key(part, what) for part in (self._parts if parts is None else parts) for what in (*self._ratios, "")
-        ]
+        kinds: list[int | str] = [*self._ratios, ""]
+        return [self._key(part, what) for part in parts for what in kinds]
 
     def _key(self, part: _Part, what: int | str) -> str:
         return digest([part.name, self._counted, what])
 
     def _known(self) -> dict[str, Body]:
-        return self._context.recall_all(self._keys())
+        return self._context.recall_all(self._keys(self._parts))
 
     def _of_part(self, part: _Part, batcher: Batcher, masks: Masks) -> dict[str, Body]:
         since, gold = batcher.mark().seconds, self._data.gold[part.split].tolist()

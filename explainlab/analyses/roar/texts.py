@@ -28,7 +28,7 @@ _KEPT_TOKENS = 2_000_000
 
 
 class Read(NamedTuple):
-    """A text as models read it: its encoding, its tokens as features, and the positions int64 [n] that may be masked."""
+    """A text as models read it: its encoding, its tokens as features, and where one may be masked, int64 [n]."""
 
     encoding: Encoding
     units: Units

@@ -64,7 +64,8 @@ def shared_as(run: Run) -> str:
 def facts(run: Run) -> list[str]:
     """Time, model, owner and cost of a run, in Markdown."""
     passes = f"{run.forward:,} forward, {run.backward:,} backward passes"
-    details = [model_name(run.model), *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
+    model = [model_name(run.model)] if run.model else []
+    details = [*model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
     time = run.asked.astimezone(timezone())
     texts = [plain(f"{time:%d %B %Y, %H:%M}"), *map(plain, details)]
     return [*texts, *([":material/upload_file: **imported from a file**"] if run.imported else [])]

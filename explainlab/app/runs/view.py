@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.figures import figures_of
 from explainlab.app import links, session
+from explainlab.app.chart import draw_chart
 from explainlab.app.facts import facts
 from explainlab.app.frame import name_tab
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.once import once
 from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.app.place import Place
 from explainlab.app.runs import ENTRY
 from explainlab.app.runs import page as runs_page
 from explainlab.app.runs.bundle import map_bundle, study_bundle
-from explainlab.app.runs.opening import page_of
+from explainlab.app.runs.opening import ShownBy, page_of
 from explainlab.app.text import plain
 from explainlab.app.view import beginning, carried_by
 from explainlab.attribution.records import Attribution
@@ -49,15 +53,18 @@ def draw_run(service: Service, run_id: str) -> None:
     if not isinstance(opened.result, Attribution):
         st.markdown(plain(opened.run.subject))
     st.caption(" · ".join(runs_page.facts(opened.run)))
+    page = page_of(opened.request)
     if opened.result is None:
         remedy = "" if opened.gone else " Press **Compute again** to compute it anew."
         st.warning(f"{plain(opened.missing)}{remedy}", icon=":material/warning:")
     else:
         _draw_result(opened.result)
+        if page is None and isinstance(opened.result, AnalysisResult):
+            _draw_charts(opened.result)
     if opened.gone:
         st.warning(f"The model is gone. {plain(opened.gone)}", icon=":material/warning:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        shown_by = _draw_open_page(service, opened)
+        shown_by = _draw_open_page(service, page)
         _draw_files(opened)
         st.button(
             "Compute again",
@@ -112,9 +119,17 @@ def _beginning(pieces: Iterable[str]) -> str:
     return text
 
 
-def _draw_open_page(service: Service, opened: OpenRun) -> str:
-    """The button that opens the page that shows the run; the name of that page, else of this one."""
-    page = page_of(opened.request)
+def _draw_charts(result: AnalysisResult[Any]) -> None:
+    """The charts of a study that no page shows."""
+    figures = once(result, figures_of, result)
+    if figures.none:
+        st.info(plain(figures.none), icon=":material/info:")
+    for name, chart in figures.charts.items():
+        draw_chart(chart, f"run_{name}")
+
+
+def _draw_open_page(service: Service, page: ShownBy | None) -> str:
+    """The button that opens the ``page`` that shows the run; the name of that page, else of this one."""
     if page is None:
         return runs_page.PAGE
     if st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):

@@ -177,8 +177,9 @@ def _title(service: Service, job: Job) -> str:
 
 
 def _about(job: Job) -> str:
-    """The model, and the beginning of the text or the data set."""
-    return plain(f"{model_name(job.request.model)}: {line(looks.about(job.request, user()), _SHOWN_TEXT)}")
+    """The model, if there is one, and the beginning of the text, the data set or the seed."""
+    model = f"{model_name(job.request.model)}: " if job.request.model else ""
+    return plain(f"{model}{line(looks.about(job.request, user()), _SHOWN_TEXT)}")
 
 
 def _draw_loaded(loaded: Sequence[Loaded]) -> None:

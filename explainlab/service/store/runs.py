@@ -28,7 +28,8 @@ _LISTED = [column for column in RUNS.c if column.name not in ("words", "request_
 class Run:
     """One user's request with its result, which is stored under ``key``.
 
-    ``question`` is the id of the method or the study, ``subject`` the beginning of the text, or the data set;
+    ``question`` is the id of the method or the study, ``subject`` the beginning of the text, the data set or the seed;
+    ``model`` is empty where the study needs none;
     ``owner`` is a user's ``id`` and ``owner_full_id`` the id of any length that it is made of; ``created`` and
     ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count passes;
     ``imported``: the result came from a file; ``about`` names the text or the data set (see
@@ -132,13 +133,14 @@ class Runs:
         owners = {owner: name for _, _, owner, name in rows}
         return Choices(
             questions=sorted({question for question, *_ in rows}),
-            models=sorted({model for _, model, *_ in rows}),
+            models=sorted({model for _, model, *_ in rows if model}),
             owners=dict(sorted(owners.items(), key=lambda item: item[1].casefold())),
         )
 
     def models(self) -> list[str]:
-        """The models of all runs, those of the newest first."""
-        query = select(RUNS.c.model).group_by(RUNS.c.model).order_by(func.max(RUNS.c.asked).desc())
+        """The models of all runs that have one, those of the newest first."""
+        named = select(RUNS.c.model).where(RUNS.c.model != "").group_by(RUNS.c.model)
+        query = named.order_by(func.max(RUNS.c.asked).desc())
         return [row.model for row in self._database.rows(query)]
 
     def share(self, run_id: str, visibility: Visibility) -> None:
