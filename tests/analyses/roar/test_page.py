@@ -15,7 +15,6 @@ from explainlab.analyses.roar.page.view import RoarView, first_view, listed, sho
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
 from explainlab.errors import RequestError
-from explainlab.request import Request
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
@@ -94,8 +93,7 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     assert not app_service().engine.unfinished()
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
-    (run,) = app_service().runs(LOCAL).runs
-    assert page_of(Request.of_result(run.request)) is not None
+    assert app_service().runs(LOCAL).total == 1
 
 
 @pytest.mark.usefixtures("service")
@@ -128,6 +126,9 @@ def test_a_request_has_its_view() -> None:
     assert shown is not None
     assert shown.request() == asked
     assert (shown.masked, shown.counts, shown.recursive) == ("counts", "1:4:1", "both")
+    page = page_of(asked)
+    assert page is not None
+    assert page.view == shown
     assert shows(first_view().request()).request() == first_view().request()
     with pytest.raises(RequestError, match="No test data"):
         RoarView(source="embedded:sentiment").request()
