@@ -97,6 +97,19 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("service")
+def test_the_time_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    app = press(tiny(measures=("gradient", "input_x_gradient")), "How long?")
+    assert "Training 5 models takes about" in words(app.info)
+    assert "No grid has been trained for these settings" in words(app.info)
+    app.session_state["roar_smaller"] = True
+    assert "Grid" in app.run().dataframe[0].value
+    assert app_service().runs(LOCAL).total == 0
+    app.number_input(key="roar_seeds").set_value(2)
+    assert "Training 5 models takes about" not in words(answered(app.run()).info)
+
+
+@pytest.mark.usefixtures("service")
 def test_what_cannot_be_asked_is_told() -> None:
     app = tiny()
     app.text_input(key="roar_ratios").set_value("50, 20")
