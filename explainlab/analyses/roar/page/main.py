@@ -78,7 +78,7 @@ def size_words() -> str:
     shared, models = len(grid.steps), counted(grid.distinct, "model")
     words = (
         f"**{models} to train**: {counted(parameters.seeds, 'seed')}, each with {shared} of random words, which all "
-        f"measures share, and {grid.distinct // parameters.seeds - shared} of {measures}. What is trained already stays."
+        f"measures share, and {grid.distinct // parameters.seeds - shared} of {measures}. What is trained stays."
     )
     same = " The test texts are the training texts: performance is not that on unseen texts."
     return words + (same if request.data == request.parameters["test"] else "")
