@@ -217,11 +217,11 @@ def _ticks(body: RoarData) -> list[str]:
     return [*map(str, body.ratios[:-1]), "all"] if body.counted else [str(ratio) for ratio in body.ratios]
 
 
-def _range(body: RoarData) -> list[float] | None:
-    """The range of the performance, the same for both kinds; None where nothing is known."""
+def _range(body: RoarData) -> list[float]:
+    """The range of the performance, the same for both kinds; from 0 to 1 where nothing is known."""
     points = [*body.curves, body.performance, body.lower_bound]
     ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
-    return [min(ends) - _MARGIN, max(ends) + _MARGIN] if ends else None
+    return [min(ends) - _MARGIN, max(ends) + _MARGIN] if ends else [0.0, 1.0]
 
 
 def _add_bound(figure: go.Figure, body: RoarData) -> None:

@@ -32,7 +32,7 @@ question = Question(PAGE)
 _MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
     *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs", "clip"),
-    *("recipe", "shortest"),
+    *("recipe", "shortest", "minutes"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}
@@ -52,6 +52,9 @@ _KINDS_HELP = (
     "Recursive ROAR asks the measure again of each model that was trained on masked texts, ROAR only of the first one. "
     "Where words say the same, only Recursive ROAR masks them all."
 )
+_TIME_HELP = "Times one epoch and a few texts of each measure here, without training the grid."
+_MINUTES_HELP = "How long the grid may take; 0: any time. It is told which smaller grids end within it."
+_MOST_MINUTES = 100_000
 
 
 def seed_controls(view: RoarView, force: bool = False) -> None:
@@ -78,8 +81,8 @@ def parameters(request: Request) -> RoarParameters:
     return asked
 
 
-def draw_question(run: Callable[[], None], label: str) -> None:
-    """All that is asked; ``run`` is called to ask it, by a button with this ``label``."""
+def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], None]) -> None:
+    """All that is asked; ``run`` asks it, by a button with this ``label``, and ``ask_time`` how long it takes."""
     base, source, test = st.columns(3, vertical_alignment="bottom")
     with base:
         _draw_base()
@@ -99,6 +102,7 @@ def draw_question(run: Callable[[], None], label: str) -> None:
             question.select("Performance", "metric", _METRICS, _HELP["metric"])
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more()
+        st.button("How long?", icon=":material/timer:", on_click=ask_time, help=_TIME_HELP, width="content")
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
 
 
@@ -150,6 +154,8 @@ def _draw_more() -> None:
     _draw_typed("Settings of training", "settings", "epochs=3, batch_size=8", _HELP["settings"])
     _draw_typed("Validation", "validation", "0.15", _HELP["validation"])
     question.draw_number("Fewest words of a text", "shortest", _MOST_SHORTEST, _HELP["shortest"])
+    minutes, key = question.now("minutes"), question.key("minutes")
+    st.number_input("Minutes at most", 0, _MOST_MINUTES, minutes, key=key, help=_MINUTES_HELP)
     seed = explained("Of the first model at each ratio; the others have the next seeds.", "seed")
     st.number_input("First seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed)
     st.toggle("Cut faithfulness to [-1, 1]", question.now("clip"), key=question.key("clip"), help=_HELP["clip"])

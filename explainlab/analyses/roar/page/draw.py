@@ -13,6 +13,7 @@ from explainlab.analyses.roar.page.example import draw_empty
 from explainlab.analyses.roar.page.main import GRID, PAGE
 from explainlab.analyses.roar.page.results import draw_result
 from explainlab.analyses.roar.page.running import draw_so_far
+from explainlab.analyses.roar.page.time import ask_time, draw_time
 from explainlab.app import links, session
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
@@ -37,8 +38,9 @@ def draw() -> None:
         return
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        roar_controls.draw_question(partial(roar_page.ask, service), PAGE.button)
+        roar_controls.draw_question(partial(roar_page.ask, service), PAGE.button, partial(ask_time, service))
         st.caption(roar_page.size_words())
+        draw_time(service)
     draw_mapping(roar_controls.question, None)
     links.draw(_draw_grid(service))
 

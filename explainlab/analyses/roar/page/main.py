@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.page import ENTRY, controls
 from explainlab.analyses.roar.page.view import RoarView, first_view, shows
 from explainlab.analyses.wording import counted
@@ -24,7 +25,7 @@ PAGE = AnalysisPage(
     seed=controls.seed_controls,
     draft=controls.draft,
     button="Train the grid",
-    drawn=(),
+    drawn=("minutes",),
     shows=shows,
 )
 GRID = Place("roar.grid")
@@ -73,13 +74,12 @@ def size_words() -> str:
         parameters = controls.parameters(request)
     except ExplainLabError:  # told where the grid is asked for
         return ""
-    steps, measures = len(parameters.steps), len(parameters.requests)
-    masked = measures * len(parameters.kinds) * (steps - 2)
-    every, seeds = counted(parameters.seeds * (steps + masked), "model"), counted(parameters.seeds, "seed")
+    grid, measures = Grid(parameters, request.seed), counted(len(parameters.requests), "measure")
+    shared, models = len(grid.steps), counted(grid.distinct, "model")
     words = (
-        f"**{every} to train**: {seeds}, each with {steps} of random words, which all measures share, and {masked} of "
+        f"**{models} to train**: {counted(parameters.seeds, 'seed')}, each with {shared} of random words, which all "
+        f"measures share, and {grid.distinct // parameters.seeds - shared} of {measures}. What is trained stays."
     )
-    words += f"{counted(measures, 'measure')}. Models that were trained before are not trained again."
     same = " The test texts are the training texts: performance is not that on unseen texts."
     return words + (same if request.data == request.parameters["test"] else "")
 

@@ -27,7 +27,7 @@ from explainlab.analyses.roar.verdict import (
     ratio_words,
     series_name,
 )
-from explainlab.analyses.wording import capital, counted
+from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
@@ -181,6 +181,9 @@ def _draw_behind(result: AnalysisResult[RoarData]) -> None:
     with took:
         if body.costs:
             draw_chart(once(result, costs, body), "roar_costs", help=_HELP["costs"])
+        if body.expected:
+            before = duration(body.expected.training), duration(body.expected.importance)
+            st.caption("Expected before: about {} of training, {} of importance.".format(*before))
     with long:
         st.markdown("**Texts and their content tokens**")
         rows = [

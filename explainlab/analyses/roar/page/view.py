@@ -11,6 +11,7 @@ from pydantic import Field
 from explainlab.analyses.registry import complete, new_request
 from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.parameters import PAPER_MEASURES
+from explainlab.analyses.roar_estimate.analysis import RoarEstimation
 from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.registry import parse_method
@@ -25,7 +26,8 @@ _NAMES = ("recursive", "seeds", "metric", "validation", "signs", "shortest", "cl
 class RoarView(AnalysisView):
     """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest as its parameters say.
 
-    ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count.
+    ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
+    may take so many ``minutes`` (0: any time), which changes no request but that for its time.
     """
 
     page: Literal["roar"] = "roar"
@@ -48,9 +50,17 @@ class RoarView(AnalysisView):
     clip: bool = False
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
+    minutes: int = Field(0, ge=0)
 
     def request(self) -> Request:
         """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
+        return self._request(Roar.id)
+
+    def time_request(self) -> Request:
+        """How long the grid takes; raises as :meth:`request`."""
+        return self._request(RoarEstimation.id, within=60.0 * self.minutes)
+
+    def _request(self, question: str, **more: Any) -> Request:
         if not self.source:
             raise RequestError(
                 "No training data is chosen.", "Choose the embedded examples, or type the path of a file."
@@ -58,14 +68,15 @@ class RoarView(AnalysisView):
         if not self.test:
             raise RequestError("No test data is chosen.", "Choose a data set on which performance is measured.")
         steps: dict[str, Any] = {self.masked: getattr(self, self.masked)}
+        named: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
         request = new_request(
-            question=Roar.id,
+            question=question,
             model=self.base,
             data=self.source,
             columns=self.columns,
             classes=self.classes,
             seed=self.seed,
-            parameters={"measures": list(self.measures), **steps, **{name: getattr(self, name) for name in _NAMES}},
+            parameters={"measures": list(self.measures), **steps, **named, **more},
         )
         return complete(request)
 

@@ -93,8 +93,20 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     assert not app_service().engine.unfinished()
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
-    (run,) = app_service().runs(LOCAL).runs
-    assert page_of(run.request) is not None
+    assert app_service().runs(LOCAL).total == 1
+
+
+@pytest.mark.usefixtures("service")
+def test_the_time_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    app = press(tiny(measures=("gradient", "input_x_gradient")), "How long?")
+    assert "Training 5 models takes about" in words(app.info)
+    assert "No grid has been trained for these settings" in words(app.info)
+    app.session_state["roar_smaller"] = True
+    assert "Grid" in app.run().dataframe[0].value
+    assert app_service().runs(LOCAL).total == 0
+    app.number_input(key="roar_seeds").set_value(2)
+    assert "Training 5 models takes about" not in words(answered(app.run()).info)
 
 
 @pytest.mark.usefixtures("service")
@@ -127,6 +139,9 @@ def test_a_request_has_its_view() -> None:
     assert shown is not None
     assert shown.request() == asked
     assert (shown.masked, shown.counts, shown.recursive) == ("counts", "1:4:1", "both")
+    page = page_of(asked)
+    assert page is not None
+    assert page.view == shown
     assert shows(first_view().request()).request() == first_view().request()
     with pytest.raises(RequestError, match="No test data"):
         RoarView(source="embedded:sentiment").request()
