@@ -11,9 +11,9 @@ from explainlab.reader import Reader
 
 __all__ = [
     "EXAMPLES",
-    "TO_LEARN",
     "NO_CLASS",
     "ROLES",
+    "TO_LEARN",
     "Dataset",
     "ExampleSet",
     "Misfit",
