@@ -175,7 +175,7 @@ def costs(body: RoarData) -> Chart:
     """The time that the models of each measure took: training, and asking the measure."""
     names = [series_name(body, cost.measure, cost.recursive) for cost in body.costs]
     whole = max((cost.training + cost.importance for cost in body.costs), default=0.0)
-    unit, seconds = ("Seconds", 1) if whole < _MINUTE else ("Minutes", 60) if whole < _HOUR else ("Hours", 3600)
+    unit, seconds = time_unit(whole)
     figure = go.Figure(layout=layout(unit, "", height=110 + 40 * max(1, len(names)), barmode="stack"))
     for part, color in _PARTS.items():
         figure.add_bar(
@@ -191,6 +191,11 @@ def costs(body: RoarData) -> Chart:
     total = sum(cost.training + cost.importance for cost in body.costs) / seconds
     alt = f"{title}: {total:.3g} {unit.lower()} together."
     return Chart("costs", title, alt, figure, [cost.model_dump() for cost in body.costs])
+
+
+def time_unit(seconds: float) -> tuple[str, int]:
+    """The unit of an axis up to so many ``seconds``, and how many seconds it has."""
+    return ("Seconds", 1) if seconds < _MINUTE else ("Minutes", 60) if seconds < _HOUR else ("Hours", 3600)
 
 
 def all_models(body: RoarData) -> list[Chart]:

@@ -9,6 +9,8 @@ import pytest
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.roar.figures import all_models, costs, curves, faithfulness, models, sparsity
 from explainlab.analyses.roar.result import RoarData
+from explainlab.analyses.roar_estimate.figures import time
+from explainlab.analyses.roar_estimate.result import MeasureTime, RoarEstimate
 from tests.analyses.roar.bodies import MEASURES, roar_body, roar_result
 
 BODIES = {
@@ -131,3 +133,17 @@ def test_sparsity_and_costs() -> None:
     assert [60 * x for x in training.x] == pytest.approx([cost.training for cost in body.costs])
     assert [60 * x for x in importance.x] == pytest.approx([cost.importance for cost in body.costs])
     assert costs(body).figure.layout.xaxis.title.text == "Minutes"
+
+
+def test_the_expected_time_has_a_bar_a_part() -> None:
+    measures = [MeasureTime(measure="gradient", label="Gradient", seconds=600.0, share=0.25)]
+    body = RoarEstimate(
+        models=12, epochs=3, epoch=1.5, training=1800.0, importance=600.0, measures=measures, disk_mb=3.0, within=0.0,
+        smaller=[],
+    )  # fmt: skip
+    chart = time(body)
+    (bars,) = chart.figure.data
+    assert list(bars.x) == [30.0, 10.0]
+    assert chart.figure.layout.xaxis.title.text == "Minutes"
+    assert chart.alt == "Expected time of 12 models: Training 30 min, Gradient 10 min."
+    assert [row["seconds"] for row in chart.rows] == [1800.0, 600.0]
