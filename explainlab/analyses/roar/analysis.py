@@ -58,7 +58,9 @@ class Roar(GridQuestion):
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         for run in runs:
             for _ in run.run():
+                answer.look()
                 context.show(result)
+        answer.look()
         return result()
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:

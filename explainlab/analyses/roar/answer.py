@@ -39,6 +39,15 @@ class Answer:
     def __init__(self, setting: Setting, parameters: RoarParameters, runs: Sequence[SeedRun]) -> None:
         self._setting, self._parameters, self._runs = setting, parameters, runs
         self._masked: dict[Place, list[np.ndarray]] = {}
+        self._expected = _expected(setting)
+
+    def look(self) -> None:
+        """See what of the shown texts is masked for the models that are there: :meth:`body` reads nothing."""
+        run = self._runs[0]
+        for place, node in run.nodes.items():
+            if node.status == "done" and place not in self._masked:
+                masks = run.masks(place)["test"]
+                self._masked[place] = [masks[row] for row in range(min(SHOWN_TEXTS, len(masks)))]
 
     def body(self) -> RoarData:
         """The record of the answer."""
@@ -84,7 +93,7 @@ class Answer:
             failed=statuses.count("failed") + statuses.count("not run"),
             short=sum(length < most for length in tests) if grid.counted else 0,
             texts=self._texts(),
-            expected=self._expected(),
+            expected=self._expected,
         )
 
     def _performance(self, node: Node) -> float | None:
@@ -105,15 +114,6 @@ class Answer:
             performance=performance,
             reason=node.reason,
         )
-
-    def _expected(self) -> Expected | None:
-        """What the grid was expected to take; None where nobody has asked."""
-        setting = self._setting
-        timed = known_timing(setting)
-        if timed is None:
-            return None
-        training, measures = grid_seconds(setting.grid, timed, setting.data.settings.epochs)
-        return Expected(training=training, importance=sum(measures.values()))
 
     def _sparsity(self) -> list[Sparsity]:
         """Of each measure on the models of whole texts, the mean over seeds that are known."""
@@ -151,7 +151,6 @@ class Answer:
     def _texts(self) -> list[RoarText]:
         """The first test texts, as the first seed masks and reads them."""
         split, gold, run = self._setting.data.splits["test"], self._setting.data.gold["test"], self._runs[0]
-        masked = self._maskings(run)
         texts = []
         for row in range(min(SHOWN_TEXTS, len(split))):
             read = split.read(row)
@@ -163,7 +162,7 @@ class Answer:
                     text_pair=read.encoding.text_pair,
                     label=int(gold[row]),
                     tokens=[TokenSpan(start=start, end=end) for start, end in spans],
-                    masked=[self._masked_by(run, curve, masked, row) for curve in self._curves()],
+                    masked=[self._masked_by(run, curve, row) for curve in self._curves()],
                 )
             )
         return texts
@@ -171,24 +170,15 @@ class Answer:
     def _curves(self) -> list[tuple[str, bool]]:
         return [(RANDOM, False), *((name, recursive) for recursive, name in self._setting.grid.curves)]
 
-    def _maskings(self, run: SeedRun) -> dict[Place, list[np.ndarray]]:
-        """What of the first test texts is masked at the places that are known."""
-        for place, node in run.nodes.items():
-            if node.status == "done" and place not in self._masked:
-                masks = run.masks(place)["test"]
-                self._masked[place] = [masks[row] for row in range(min(SHOWN_TEXTS, len(masks)))]
-        return self._masked
-
-    def _masked_by(
-        self, run: SeedRun, curve: tuple[str, bool], masked: dict[Place, list[np.ndarray]], row: int
-    ) -> MaskedBy:
+    def _masked_by(self, run: SeedRun, curve: tuple[str, bool], row: int) -> MaskedBy:
         measure, recursive = curve
         places = self._setting.grid.curve(self._setting.grid.seeds[0], measure, recursive)
         nodes = [run.nodes[place] for place in places]
         at: list[int | None] = [None] * self._setting.data.splits["test"].lengths[row]
         for number, place in reversed(list(enumerate(places))):
-            if place in masked:
-                at = [number if hidden else before for hidden, before in zip(masked[place][row], at, strict=True)]
+            if place in self._masked:
+                hidden = self._masked[place][row]
+                at = [number if own else before for own, before in zip(hidden, at, strict=True)]
         return MaskedBy(
             measure=measure,
             recursive=recursive,
@@ -196,3 +186,12 @@ class Answer:
             predicted=[None if node.predicted is None else int(node.predicted[row]) for node in nodes],
             probability=[None if node.probability is None else float(node.probability[row]) for node in nodes],
         )
+
+
+def _expected(setting: Setting) -> Expected | None:
+    """What the grid was expected to take; None where nobody has asked."""
+    timed = known_timing(setting)
+    if timed is None:
+        return None
+    training, measures = grid_seconds(setting.grid, timed, setting.data.settings.epochs)
+    return Expected(training=training, importance=sum(measures.values()))

@@ -151,6 +151,8 @@ class SeedRun:
         try:
             self._run(place, self.masks(place))
             self._recall(place)
+            if before is not None and before.measured:  # nothing else is to be asked of it
+                self._models.forget(self._key(before))
         except ModelError as error:
             self._models.forget(self._key(place))
             self.nodes[place] = Node(place, "failed", reason=error.problem)
@@ -217,7 +219,7 @@ class SeedRun:
         return most_important(scores, nothing, count(len(scores), ratio, self._setting.grid.counted))
 
     def _selected(self, source: Place, name: str) -> Selected:
-        """What the measure ``name`` says on the model of ``source``, which is then no longer needed."""
+        """What the measure ``name`` says on the model of ``source``."""
         selection, key = self._selection(source, name), self._key(source)
         selected = selection.recalled()
         if selected is None:
@@ -225,8 +227,6 @@ class SeedRun:
             if not self._models.there(key):
                 self._models.train(key, masks, 0.0, f"{self._phase(source)}, once more")
             selected = selection.computed(self._models.classifier(key), masks, f"{self._phase(source)}: {name}")
-        if source.measured:
-            self._models.forget(key)
         self._note(source, name, selected)
         return selected
 
