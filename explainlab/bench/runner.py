@@ -76,6 +76,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         opening,
         predictions,
         progressive,
+        roar,
         runs,
         sanity,
         shapley,
@@ -95,6 +96,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "runs": runs.rows,
         "training": training.rows,
         "sanity": sanity.rows,
+        "roar": roar.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
