@@ -32,7 +32,6 @@ from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 from explainlab.result import Cost
 from explainlab.training import (
-    ARCHITECTURES,
     Examples,
     TrainingSettings,
     read_examples,
@@ -99,14 +98,6 @@ class Training(ModelFree):
     source = "Ritter 2022 (the thesis), chapter 3; Madsen et al. 2022 (paper 003), appendix"
     definition = "the weights of the epoch with the best accuracy on validation data"
     version = 3
-
-    def known_digest(self, model_id: str) -> str | None:
-        """See :meth:`Analysis.known_digest`."""
-        return f"architecture:{model_id}" if model_id in ARCHITECTURES else super().known_digest(model_id)
-
-    def model_digest(self, model_id: str) -> str:
-        """See :meth:`Analysis.model_digest`."""
-        return self.known_digest(model_id) or loading.model_digest(model_id)
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The data sets that it validates and tests on."""
